@@ -1,0 +1,13 @@
+//! Python's door to the Rust crates, as thin as it can be.
+
+mod changepoint;
+mod drive;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<drive::Drive>()?;
+    module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
+    Ok(())
+}

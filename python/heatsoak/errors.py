@@ -1,0 +1,51 @@
+"""The errors that a user can cause, each with the exit code of the command line.
+
+```
+HeatsoakError           3  something failed; base of all
+├── UsageError          2  the command's words or files are wrong
+├── RefusedError        4  refused for safety
+├── ToolError           3  a drive or a tool failed meanwhile
+└── RunInterrupted    130  stopped by the user; what was recorded is kept
+```
+
+Every message is one line: what is wrong (file, line or key), and what would be right.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeatsoakError(Exception):
+    """Base of all errors that end a command with one line instead of a traceback."""
+
+    exit_code = 3
+
+
+class UsageError(HeatsoakError):
+    """The command's words, or a file it was given, are wrong."""
+
+    exit_code = 2
+
+
+class RefusedError(HeatsoakError):
+    """Going on could destroy data; in doubt this is raised."""
+
+    exit_code = 4
+
+
+class ToolError(HeatsoakError):
+    """A drive, or a tool such as fio, failed or is missing."""
+
+    exit_code = 3
+
+
+class RunInterrupted(HeatsoakError):  # noqa: N818 -- an end, not an error
+    """The user stopped the run; the recording is kept."""
+
+    exit_code = 130
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the nearest known word, or an empty string."""
+    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return f" (did you mean '{near[0]}'?)" if near else ""

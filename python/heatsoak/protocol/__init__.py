@@ -1,0 +1,32 @@
+"""What is to be done to a drive: ordered steps, their workloads, and the conditions.
+
+:func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
+"""
+
+from heatsoak.protocol.model import (
+    Conditions,
+    Heat,
+    Label,
+    Matrix,
+    Pause,
+    Precondition,
+    Protocol,
+    Purge,
+    Step,
+    Workload,
+    WorkloadStep,
+)
+
+__all__ = [
+    "Conditions",
+    "Heat",
+    "Label",
+    "Matrix",
+    "Pause",
+    "Precondition",
+    "Protocol",
+    "Purge",
+    "Step",
+    "Workload",
+    "WorkloadStep",
+]

@@ -1,0 +1,90 @@
+"""What a protocol runs on: the one interface of simulated drives, files, devices and exports."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import polars as pl
+
+from heatsoak.protocol import WorkloadStep
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which drive it is, as far as it can be known.
+
+    Attributes:
+        kind: ``simulated``, ``file``, ``block`` or ``nbd``.
+        path: what the user named.
+        model: the drive's model, or the simulated drive's id.
+        size_bytes: the size of what workloads address.
+        details: whatever else belongs in the recording (serial, firmware, PCIe link, enclosure,
+            file system...), JSON values only.
+    """
+
+    kind: str
+    path: str
+    model: str | None
+    serial: str | None
+    size_bytes: int
+    simulated: bool
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something worth an event while a step runs; `level` is ``info`` or ``warning``."""
+
+    level: str
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+#: A stretch of samples (columns of :mod:`heatsoak.recording.columns`, without `step`), or a note.
+Batch = pl.DataFrame | Note
+
+
+class Clock(Protocol):
+    """Seconds since the recording began, real or simulated."""
+
+    def now_s(self) -> float:
+        """Return the time now."""
+
+
+class Target(Protocol):
+    """A drive, or a part of one, that takes workloads.
+
+    The conductor calls :meth:`open` once, then steps in order, then :meth:`close`, whatever
+    happened between. Iterators yield at least four times a second of real time, so that
+    a run can be watched and interrupted; closing an iterator ends the load at once.
+    """
+
+    identity: Identity
+    clock: Clock
+
+    def columns(self) -> list[str]:
+        """Return the sample columns that it will fill itself, `t_s` included."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return how the load is made (tool, version, engine), for the recording."""
+
+    def open(self, writes: bool) -> list[Note]:
+        """Make ready; `writes` says whether any step changes data.
+
+        Raises RefusedError where writing could destroy something, before any other complaint.
+        """
+
+    def run(self, step: WorkloadStep) -> Iterator[Batch]:
+        """Run one workload to its end.
+
+        Raises ToolError when the tool or the drive fails; what was yielded before stands.
+        """
+
+    def idle(self, duration_s: float) -> Iterator[Batch]:
+        """Let `duration_s` pass without load."""
+
+    def purge(self) -> Iterator[Batch]:
+        """Forget all data; raises UsageError where the target cannot."""
+
+    def close(self) -> None:
+        """Release everything and remove whatever was made; may be called twice."""

@@ -1,0 +1,107 @@
+"""Sizes and times as fio writes them, and as people read them.
+
+A bare suffix follows fio: ``k`` is 1024 bytes. ``KiB`` is 1024 and ``kB`` or ``KB`` is 1000,
+in every place but a native fio job file, where fio itself has it the other way round
+(fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
+"""
+
+import re
+from dataclasses import dataclass
+
+MB = 1_000_000
+GB = 1_000_000_000
+GIB = 1 << 30
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtp]?)(i?b)?\s*$", re.IGNORECASE)
+_PERCENT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*$")
+_TIME = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|min|m|h|d)?\s*$", re.IGNORECASE)
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_size(text: str | int | float) -> int:
+    """Return the number of bytes in `text` (``4096``, ``"128k"``, ``"16GiB"``, ``"37.6GB"``).
+
+    Raises ValueError, naming what would be right, for anything else.
+    """
+    if isinstance(text, bool):
+        raise ValueError("a size is a number with an optional suffix, such as 128k or 16GiB")
+    match = _SIZE.match(str(text))
+    if match is None:
+        raise ValueError(
+            f"'{text}' is not a size: a number with an optional suffix, such as 128k or 16GiB"
+        )
+    number, prefix, unit = match.groups()
+    decimal = unit is not None and unit.lower() == "b" and prefix != ""
+    return round(float(number) * (1000 if decimal else 1024) ** _POWERS[prefix.lower()])
+
+
+def parse_seconds(text: str | int | float) -> float:
+    """Return the seconds in `text` (``300``, ``"300s"``, ``"5m"``, ``"500ms"``, ``"1h"``)."""
+    match = None if isinstance(text, bool) else _TIME.match(str(text))
+    if match is None:
+        raise ValueError(f"'{text}' is not a time: seconds, or a number with us, ms, s, m, h or d")
+    return float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of bytes, or a share of a whole that is known only at run time."""
+
+    bytes: int | None = None
+    percent: float | None = None
+
+    @classmethod
+    def parse(cls, text: "str | int | float | Size") -> "Size":
+        """Read ``"50%"`` or anything that :func:`parse_size` takes."""
+        if isinstance(text, Size):
+            return text
+        share = _PERCENT.match(str(text))
+        if share is None:
+            return cls(bytes=parse_size(text))
+        percent = float(share.group(1))
+        if percent > 100:
+            raise ValueError(f"'{text}' is more than the whole: at most 100%")
+        return cls(percent=percent)
+
+    def of(self, whole_bytes: int) -> int:
+        """Return the bytes that this is of `whole_bytes`."""
+        if self.bytes is not None:
+            return self.bytes
+        assert self.percent is not None
+        return int(whole_bytes * self.percent / 100)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether it is more than nothing."""
+        return (self.bytes or 0) > 0 or (self.percent or 0) > 0
+
+    def __str__(self) -> str:
+        return f"{self.percent:g}%" if self.bytes is None else str(self.bytes)
+
+
+def format_bytes(count: float) -> str:
+    """Return decimal bytes for people: ``"37.6 GB"``."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def format_block(size: int) -> str:
+    """Return a block size as fio writes it: ``"128k"``."""
+    for suffix, scale in (("m", 1 << 20), ("k", 1 << 10)):
+        if size >= scale and size % scale == 0:
+            return f"{size // scale}{suffix}"
+    return str(size)
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for people: ``"45 s"``, ``"5 min"``, ``"2 h 59 min"``."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
