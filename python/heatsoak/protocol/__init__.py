@@ -16,6 +16,8 @@ from heatsoak.protocol.model import (
     Workload,
     WorkloadStep,
 )
+from heatsoak.protocol.overrides import apply_settings
+from heatsoak.protocol.source import bundled, load
 
 __all__ = [
     "Conditions",
@@ -29,4 +31,7 @@ __all__ = [
     "Step",
     "Workload",
     "WorkloadStep",
+    "apply_settings",
+    "bundled",
+    "load",
 ]

@@ -120,9 +120,7 @@ class Workload(Model):
     def describe(self) -> str:
         """Return it in a few words: ``"sequential read, 128k, QD32"``."""
         kind = "random" if self.is_random else "sequential"
-        what = {1.0: "read", 0.0: "write"}.get(
-            self.read_share, f"mix, {self.read_share:.0%} reads"
-        )
+        what = {1.0: "read", 0.0: "write"}.get(self.read_share, f"mix, {self.read_share:.0%} reads")
         jobs = f" x {self.numjobs} jobs" if self.numjobs > 1 else ""
         return f"{kind} {what}, {format_block(self.bs)}, QD{self.iodepth}{jobs}"
 
@@ -257,9 +255,7 @@ class Protocol(Model):
         heat: what warms the case meanwhile.
     """
 
-    schema_version: Literal[1] = Field(
-        1, validation_alias=AliasChoices("schema", "schema_version")
-    )
+    schema_version: Literal[1] = Field(1, validation_alias=AliasChoices("schema", "schema_version"))
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     title: str = ""
     description: str = ""

@@ -1,0 +1,22 @@
+"""The one format that measuring writes and thinking reads.
+
+A recording is a directory: `recording.json` (what was run, on what, by what), `samples.jsonl`
+while it runs and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's own output.
+"""
+
+from heatsoak.recording.columns import dtype_of, schema_of
+from heatsoak.recording.meta import Event, RecordingMeta, SensorMeta, Status
+from heatsoak.recording.reader import Recording, find_recordings
+from heatsoak.recording.writer import RecordingWriter
+
+__all__ = [
+    "Event",
+    "Recording",
+    "RecordingMeta",
+    "RecordingWriter",
+    "SensorMeta",
+    "Status",
+    "dtype_of",
+    "find_recordings",
+    "schema_of",
+]

@@ -1,0 +1,106 @@
+"""``--set KEY=VALUE``: choose cells of a matrix, change workloads, label conditions."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol.model import Label, Matrix, Precondition, Protocol, WorkloadStep
+from heatsoak.protocol.source import explain
+
+_WORKLOAD_KEYS = (
+    *("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "size", "offset", "io_size"),
+    *("runtime", "rate", "rate_iops", "buffer_compress_percentage"),
+)
+_PROTOCOL_KEYS = ("file_size",)
+
+
+def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
+    """Return `protocol` with each ``KEY=VALUE`` applied.
+
+    A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
+    (``runtime``, ``bs``...) changes every judged step, ``STEP.KEY`` one step, ``file_size`` the
+    test file. Any other KEY labels the conditions.
+    Raises UsageError for what cannot be applied.
+    """
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        key, value = key.strip(), value.strip()
+        if not (sign and key and value):
+            raise UsageError(f"--set {setting}: write KEY=VALUE, such as runtime=60s or slot=top")
+        try:
+            protocol = _apply(protocol, key, value)
+        except ValidationError as error:
+            raise UsageError(f"--set {setting}: {explain(error)}") from error
+    return protocol
+
+
+def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
+    if protocol.matrix is not None and key in protocol.matrix.axes:
+        return _choose(protocol, protocol.matrix, key, value)
+    if key in _PROTOCOL_KEYS:
+        return _rebuilt(protocol, {key: value})
+    if key in _WORKLOAD_KEYS:
+        return _with_workload(protocol, None, key, value)
+    step, dot, field = key.rpartition(".")
+    if dot:
+        names = [step.name for step in protocol.workload_steps]
+        if step not in names:
+            raise UsageError(
+                f"--set {key}={value}: no step '{step}'{suggestion(step, names)}: "
+                f"the steps are {', '.join(names)}"
+            )
+        if field not in _WORKLOAD_KEYS:
+            raise UsageError(
+                f"--set {key}={value}: no key '{field}'{suggestion(field, _WORKLOAD_KEYS)}"
+            )
+        return _with_workload(protocol, step, field, value)
+    axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
+    near = suggestion(key, (*_WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes))
+    if near:
+        raise UsageError(f"--set {key}={value}: unknown key '{key}'{near}")
+    return _rebuilt(protocol, {"conditions": {**protocol.conditions, key: _label(value)}})
+
+
+def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protocol:
+    matching = [label for label in matrix.axes[key] if str(label).lower() == value.lower()]
+    if not matching:
+        known = [str(label) for label in matrix.axes[key]]
+        raise UsageError(
+            f"--set {key}={value}: {key} is one of {', '.join(known)}{suggestion(value, known)}"
+        )
+    chosen = matrix.model_copy(update={"axes": {**matrix.axes, key: matching}})
+    if not chosen.cells():
+        raise UsageError(f"--set {key}={value}: no cell of the matrix is left")
+    return protocol.model_copy(update={"matrix": chosen})
+
+
+def _with_workload(protocol: Protocol, name: str | None, key: str, value: str) -> Protocol:
+    steps: list[dict[str, Any]] = []
+    for step in protocol.steps:
+        fields = step.model_dump()
+        wanted = isinstance(step, WorkloadStep) and (
+            step.name == name if name else not isinstance(step, Precondition)
+        )
+        if wanted:
+            for old in {"size": ("span",), "runtime": ("runtime_s",)}.get(key, ()):
+                fields.pop(old)
+            if key == "buffer_compress_percentage":
+                fields.pop("compress_pct")
+            fields[key] = value
+        steps.append(fields)
+    return _rebuilt(protocol, {"steps": steps})
+
+
+def _rebuilt(protocol: Protocol, changes: dict[str, Any]) -> Protocol:
+    return Protocol.model_validate({**protocol.model_dump(), **changes})
+
+
+def _label(text: str) -> Label:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.lower(), text)

@@ -1,0 +1,72 @@
+"""The journal of a running recording: lines of JSON, of which the last may have been cut."""
+
+import json
+import os
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+Schema = dict[str, type[pl.DataType]]
+
+
+def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
+    """Return the journal's whole lines; a last line without its end is left out.
+
+    Lines that power loss left damaged are skipped.
+    """
+    size = _whole_size(path)
+    if size == 0:
+        return pl.LazyFrame(schema=schema)
+    if size == path.stat().st_size:
+        frame = pl.scan_ndjson(path, schema=schema)
+    else:
+        with path.open("rb") as file:
+            frame = pl.scan_ndjson(BytesIO(file.read(size)), schema=schema)
+    return _salvaged(path, schema) if _is_damaged(frame) else frame
+
+
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file that have their end; nothing where there is no file."""
+    try:
+        with path.open("rb") as file:
+            yield from (line for line in file if line.endswith(b"\n"))
+    except FileNotFoundError:
+        return
+
+
+def _salvaged(path: Path, schema: Schema) -> pl.LazyFrame:
+    rows = []
+    for line in whole_lines(path):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and isinstance(row.get("t_s"), int | float):
+            rows.append({name: row.get(name) for name in schema})
+    return pl.LazyFrame(rows, schema=schema, strict=False)
+
+
+def _is_damaged(frame: pl.LazyFrame) -> bool:
+    try:
+        return bool(frame.select(pl.col("t_s").null_count()).collect().item())
+    except (pl.exceptions.PolarsError, OSError):
+        return True
+
+
+def _whole_size(path: Path) -> int:
+    """Bytes up to and with the last newline."""
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            while end > 0:
+                start = max(0, end - 65536)
+                file.seek(start)
+                newline = file.read(end - start).rfind(b"\n")
+                if newline >= 0:
+                    return start + newline + 1
+                end = start
+    except FileNotFoundError:
+        pass
+    return 0

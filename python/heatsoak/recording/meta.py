@@ -1,0 +1,71 @@
+"""`recording.json` and the lines of `events.jsonl`."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from heatsoak.protocol import Conditions, Protocol
+
+
+Status = Literal["running", "finished", "interrupted", "failed"]
+
+
+class SensorMeta(BaseModel):
+    """A sensor as it was read.
+
+    Attributes:
+        interval_s: how often it was polled under load.
+        idle_interval_s: how often in pauses, where polling would keep a drive from cooling.
+        thresholds: limits the device itself states, read once.
+    """
+
+    name: str
+    source: str
+    columns: list[str]
+    interval_s: float
+    idle_interval_s: float | None = None
+    thresholds: dict[str, float] = {}
+    details: dict[str, Any] = {}
+
+
+class RecordingMeta(BaseModel):
+    """Everything of a recording but its samples and events.
+
+    Attributes:
+        status: ``running`` on disk with nobody writing means that it was cut.
+        started_unix_s: wall clock at `t_s` = 0, for joining with other logs.
+        columns: the type of each sample column, in order; the journal is read by it.
+        drive: the target's identity.
+        tools: versions of what took part.
+        load: how the load was made, with the command lines.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    schema_version: Literal[1] = 1
+    status: Status = "running"
+    reason: str | None = None
+    protocol: Protocol
+    conditions: Conditions
+    drive: dict[str, Any]
+    host: dict[str, Any] = {}
+    tools: dict[str, str] = {}
+    load: dict[str, Any] = {}
+    sensors: list[SensorMeta] = []
+    columns: dict[str, str] = Field(min_length=1)
+    started_unix_s: float
+    duration_s: float | None = None
+
+
+class Event(BaseModel):
+    """A step's beginning or end, a warning, a fault.
+
+    Attributes:
+        kind: ``step-begin``, ``step-end``, ``info``, ``warning`` or ``fault``.
+    """
+
+    t_s: float
+    kind: str
+    step: str | None = None
+    text: str = ""
+    data: dict[str, Any] = {}

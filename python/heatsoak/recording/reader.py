@@ -1,0 +1,96 @@
+"""Reads recordings, finished or cut, and gives the same frames of both."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+from pydantic import ValidationError
+
+from heatsoak.errors import UsageError
+from heatsoak.recording.columns import schema_of
+from heatsoak.recording.journal import scan_journal, whole_lines
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+from heatsoak.recording.meta import Event, RecordingMeta
+
+
+def find_recordings(path: Path) -> list["Recording"]:
+    """Return the recording at `path`, or all that lie below it, in the order of their names.
+
+    Raises UsageError where there is none.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or directory")
+    if path.name == META:
+        path = path.parent
+    if (path / META).exists():
+        return [Recording.open(path)]
+    if not path.is_dir():
+        raise UsageError(f"{path}: is not a recording: name its directory")
+    found = sorted(path.rglob(META))
+    if not found:
+        raise UsageError(f"{path}: holds no recording (a directory with {META})")
+    return [Recording.open(file.parent) for file in found]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording on disk; samples are read when asked for."""
+
+    path: Path
+    meta: RecordingMeta
+
+    @classmethod
+    def open(cls, path: Path) -> "Recording":
+        """Open the recording in directory `path`; raises UsageError for a broken one."""
+        file = path / META
+        try:
+            meta = RecordingMeta.model_validate_json(file.read_bytes())
+            schema_of(meta.columns)
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+        except KeyError as error:
+            raise UsageError(f"{file}: columns: {error} is no column of a recording") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            raise UsageError(f"{file}: {key + ': ' if key else ''}{first['msg']}") from error
+        if not any((path / name).exists() for name in (PARQUET, JOURNAL)):
+            raise UsageError(f"{path}: has no samples: {PARQUET} or {JOURNAL} is missing")
+        return cls(path, meta)
+
+    def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the samples in the order of time, of all columns or only those asked for.
+
+        A column that was never announced comes back as nulls.
+        """
+        schema = schema_of(self.meta.columns)
+        wanted = schema_of(columns) if columns is not None else schema
+        present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
+        if (self.path / PARQUET).exists():
+            try:
+                frame = pl.scan_parquet(self.path / PARQUET).select(present).collect()
+            except (pl.exceptions.PolarsError, OSError) as error:
+                text = str(error).splitlines()[0]
+                raise UsageError(f"{self.path / PARQUET}: is damaged: {text}") from error
+        else:
+            frame = scan_journal(self.path / JOURNAL, schema).select(present).collect()
+        missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
+        return frame.sort("t_s", maintain_order=True).with_columns(missing).select(*wanted)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The events, leaving out lines that were cut or damaged."""
+        events = []
+        for line in whole_lines(self.path / EVENTS):
+            try:
+                events.append(Event.model_validate_json(line))
+            except ValidationError:
+                continue
+        return events
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether it was never finished: killed, out of power, or still running."""
+        return self.meta.status == "running"

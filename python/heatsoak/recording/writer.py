@@ -1,0 +1,173 @@
+"""A writer that loses at most the last second, whatever happens to the process or the machine.
+
+Each batch goes to the journal, and to the kernel, at once, so that a killed process loses nothing
+it had handed over; a thread syncs the journal each second, so that power loss costs a second. The
+journal becomes Parquet at the end, and goes only when the Parquet file is safely on disk.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.recording.columns import schema_of
+from heatsoak.recording.journal import scan_journal
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RAW
+from heatsoak.recording.meta import Event, RecordingMeta, Status
+
+SYNC_INTERVAL_S = 1.0
+
+
+class RecordingWriter:
+    """Writes one recording into `directory`, which must be new or empty.
+
+    Samples and events may come from several threads.
+    Raises UsageError where something stands in the directory already, ToolError where it
+    cannot be written (disk full, for one).
+    """
+
+    def __init__(self, directory: Path, meta: RecordingMeta) -> None:
+        self.directory = directory
+        self.meta = meta
+        self._schema = schema_of(meta.columns)
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if any(directory.iterdir()):
+                raise UsageError(f"{directory}: is not empty: name a new directory with -o")
+            self._write_meta()
+            self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
+            self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
+        except OSError as error:
+            raise _cannot_write(directory, error) from error
+        self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
+        self._syncer.start()
+
+    def append(self, samples: pl.DataFrame) -> None:
+        """Append samples; columns that the recording did not announce raise KeyError."""
+        if samples.is_empty():
+            return
+        for name in samples.columns:
+            if name not in self._schema:
+                raise KeyError(f"{name} is no column of this recording")
+        self._write(self._journal, samples.write_ndjson().encode())
+
+    def append_row(self, row: Mapping[str, float | str | None]) -> None:
+        """Append one sample, leaving out what is None."""
+        line = json.dumps({name: value for name, value in row.items() if value is not None})
+        self._write(self._journal, line.encode() + b"\n")
+
+    def event(self, event: Event) -> None:
+        """Append an event."""
+        line = event.model_dump_json(exclude_defaults=True)
+        self._write(self._events, line.encode() + b"\n")
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of `recording.json`, atomically."""
+        self.meta = self.meta.model_copy(update=changes)
+        self._write_meta()
+
+    def raw_directory(self) -> Path:
+        """Return the directory for the output of tools, made if need be."""
+        path = self.directory / RAW
+        path.mkdir(exist_ok=True)
+        return path
+
+    def finish(self, status: Status, duration_s: float, reason: str | None = None) -> None:
+        """Close the recording, turning the journal into Parquet."""
+        self.close()
+        try:
+            journal_to_parquet(self.directory, self.meta)
+            self.update(status=status, reason=reason, duration_s=duration_s)
+            (self.directory / JOURNAL).unlink(missing_ok=True)
+        except OSError as error:
+            # the journal is still there, and is read as well as Parquet
+            raise _cannot_write(self.directory, error) from error
+
+    def close(self) -> None:
+        """Stop writing and leave everything as it is, to be read as a cut recording."""
+        self._closed.set()
+        if self._syncer.is_alive() and self._syncer is not threading.current_thread():
+            self._syncer.join()
+        with self._lock:
+            for file in (self._journal, self._events):
+                if not file.closed:
+                    try:
+                        os.fsync(file.fileno())
+                    finally:
+                        file.close()
+
+    def __enter__(self) -> "RecordingWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write(self, file: FileIO, data: bytes) -> None:
+        with self._lock:
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError as error:
+                raise _cannot_write(self.directory, error) from error
+
+    def _write_meta(self) -> None:
+        path = self.directory / META
+        partial = path.with_suffix(".partial")
+        try:
+            with partial.open("wb") as file:
+                file.write(self.meta.model_dump_json(indent=1).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync_directory(self.directory)
+        except OSError as error:
+            raise _cannot_write(self.directory, error) from error
+
+    def _sync_forever(self) -> None:
+        while not self._closed.wait(SYNC_INTERVAL_S):
+            for file in (self._journal, self._events):
+                try:
+                    # without the lock: a slow disk must not hold up the measurement
+                    os.fsync(file.fileno())
+                except (OSError, ValueError):
+                    return  # the next append meets the same fault and reports it
+
+
+def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
+    """Write `samples.parquet` from the journal, in streaming, and sync it."""
+    partial = directory / (PARQUET + ".partial")
+    frame = scan_journal(directory / JOURNAL, schema_of(meta.columns))
+    frame.sink_parquet(partial, compression="zstd")
+    with partial.open("rb+") as file:
+        os.fsync(file.fileno())
+    partial.replace(directory / PARQUET)
+    _sync_directory(directory)
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cannot_write(directory: Path, error: OSError) -> ToolError:
+    return ToolError(f"{directory}: cannot be written: {error.strerror or error}")
