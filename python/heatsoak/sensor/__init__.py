@@ -1,0 +1,62 @@
+"""What is read beside the load: one module a source, each nothing where its source is absent."""
+
+from heatsoak.sensor import hwmon, sysfs
+from heatsoak.sensor.base import Roots, Sensor, SensorInfo
+from heatsoak.sensor.cpu import CpuSensor
+from heatsoak.sensor.gpu import GpuSensor
+from heatsoak.sensor.nvme import NvmeSensor
+from heatsoak.sensor.poller import Poller
+from heatsoak.sensor.sysfs import device_behind
+
+__all__ = [
+    "Poller",
+    "Roots",
+    "Sensor",
+    "SensorInfo",
+    "device_behind",
+    "discover",
+    "drive_sensors",
+    "host_sensors",
+]
+
+
+def discover(device: str | None, roots: Roots | None = None) -> list[Sensor]:
+    """Return the sensors of a drive and of the host.
+
+    `device` is a kernel block device name (``nvme0n1``, ``sda``), or None for the host alone.
+    """
+    roots = roots or Roots()
+    return [*([] if device is None else drive_sensors(device, roots)), *host_sensors(roots)]
+
+
+def drive_sensors(device: str, roots: Roots) -> list[Sensor]:
+    """Return the sensors of one drive, by its kernel name; none is normal.
+
+    An NVMe drive that answers the health log is not asked a second time through hwmon.
+    """
+    directory = sysfs.directory_of_name(device, roots)
+    if directory is None:
+        return []
+    disk = sysfs.whole_disk(directory)
+    log = NvmeSensor.find(disk, roots)
+    nodes = hwmon.of_drive(disk, roots)
+    if log is None:
+        return _distinct(list(nodes))
+    return [log, *_distinct([node for node in nodes if node.info.name != "nvme"])]
+
+
+def host_sensors(roots: Roots) -> list[Sensor]:
+    """Return the sensors of CPU and graphics cards."""
+    found: list[Sensor | None] = [CpuSensor.find(roots), GpuSensor.find()]
+    return [sensor for sensor in found if sensor is not None]
+
+
+def _distinct(nodes: list[hwmon.HwmonSensor]) -> list[Sensor]:
+    """Leave out nodes whose columns an earlier one fills (several controllers of one drive)."""
+    kept: list[Sensor] = []
+    columns: set[str] = set()
+    for node in nodes:
+        if columns.isdisjoint(node.info.columns):
+            kept.append(node)
+            columns.update(node.info.columns)
+    return kept

@@ -1,0 +1,219 @@
+"""Reads the sensors while something else makes the load.
+
+Each sensor has a thread of its own, asleep but for its reading: a read that hangs in the kernel
+(a drive that is resetting answers no log page for minutes) then costs its own column and no
+other. Reading is not free for the drive either: polling keeps an idle one awake and warm, so it
+can be slowed for pauses.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from heatsoak.sensor.base import Sensor
+
+#: A read that takes longer is told of.
+SLOW_READ_S = 1.0
+
+#: A sensor that fails is tried again after twice as long each time, up to this.
+LONGEST_RETRY_S = 60.0
+
+#: How often a drive is read in a pause, where it should cool.
+PAUSE_INTERVAL_S = 10.0
+
+
+class Now(Protocol):
+    """Whatever tells seconds since the recording began."""
+
+    def now_s(self) -> float:
+        """Return the time now."""
+
+
+#: Takes one row: `t_s` and the columns of one sensor. Never called by two threads at once.
+Sink = Callable[[dict[str, float]], None]
+
+#: Takes level (``info`` or ``warning``) and text.
+OnNote = Callable[[str, str], None]
+
+
+class Poller:
+    """Polls sensors from start to stop, each on its own beat.
+
+    Not restartable. `sink` and `on_note` are called from the poller's threads, one call at a
+    time, and should return at once; if `sink` raises, its sensor's thread ends with a note.
+    The sensors are not closed: they may be polled by another Poller later.
+    """
+
+    def __init__(
+        self,
+        sensors: Sequence[Sensor],
+        clock: Now,
+        sink: Sink,
+        interval_s: float | None = None,
+        on_note: OnNote | None = None,
+    ) -> None:
+        """Prepare; nothing is read before :meth:`start`.
+
+        `interval_s` overrides the sensors' own intervals.
+        """
+        self._clock = clock
+        self._sink = sink
+        self._on_note = on_note
+        self._interval_s = interval_s
+        self._pause_s: float | None = None
+        self._changed = threading.Condition()
+        self._out = threading.Lock()
+        self._stopping = False
+        self._beats = [_Beat(sensor) for sensor in sensors]
+        self._threads = [
+            threading.Thread(
+                target=self._poll, args=(beat,), name=f"sensor-{beat.name}", daemon=True
+            )
+            for beat in self._beats
+        ]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that its sensors fill."""
+        return list(
+            dict.fromkeys(column for beat in self._beats for column in beat.sensor.info.columns)
+        )
+
+    def start(self) -> "Poller":
+        """Begin; the first readings come at once."""
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __enter__(self) -> "Poller":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def slow(self, interval_s: float = PAUSE_INTERVAL_S) -> None:
+        """Read drives only every `interval_s` from now on; CPU and cards keep their beat."""
+        with self._changed:
+            self._pause_s = interval_s
+            self._changed.notify_all()
+
+    def normal(self) -> None:
+        """Read everything at its own interval again, starting now."""
+        with self._changed:
+            self._pause_s = None
+            self._changed.notify_all()
+
+    def stop(self, timeout_s: float = 2.0) -> bool:
+        """End the polling; return False if a read still hangs after `timeout_s` in all."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        end = time.monotonic() + timeout_s
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _wait_s(self, beat: "_Beat") -> float:
+        info = beat.sensor.info
+        wait_s = info.interval_s if self._interval_s is None else self._interval_s
+        if self._pause_s is not None and info.details.get("wakes_drive", True):
+            wait_s = max(wait_s, self._pause_s)
+        if beat.failures:
+            wait_s = max(wait_s, min(LONGEST_RETRY_S, wait_s * 2.0**beat.failures))
+        return wait_s
+
+    def _poll(self, beat: "_Beat") -> None:
+        due = time.monotonic()
+        while True:
+            with self._changed:
+                while not self._stopping and (left := due - time.monotonic()) > 0:
+                    waited_for = self._wait_s(beat)
+                    self._changed.wait(left)
+                    changed_by = self._wait_s(beat) - waited_for
+                    if changed_by:
+                        due += changed_by
+                if self._stopping:
+                    return
+            if not self._read(beat):
+                return
+            self._tell_of_hanging()
+            # On its own grid, so that intervals do not stretch by the time a read takes.
+            wait_s = self._wait_s(beat)
+            late = time.monotonic() - due
+            due += wait_s * (1 + max(0, int(late // wait_s)))
+
+    def _read(self, beat: "_Beat") -> bool:
+        began = time.monotonic()
+        beat.reading_since = began
+        values: dict[str, float] = {}
+        problem: str | None = None
+        try:
+            values = beat.sensor.read()
+        except Exception as error:  # whatever a driver or a library raises costs this reading only
+            problem = f"{type(error).__name__}: {error}"
+        t_s = self._clock.now_s()  # the drive filled in its answer just before it arrived
+        beat.reading_since = None
+        took_s = time.monotonic() - began
+        if took_s > SLOW_READ_S:
+            self._tell_slow(beat, f"a reading took {took_s:.1f} s")
+        if values and not self._stopping:
+            with self._out:
+                try:
+                    self._sink({"t_s": t_s, **values})
+                except Exception as error:
+                    self._note("warning", f"{beat.name}: its readings cannot be kept: {error}")
+                    return False
+        self._judge(beat, bool(values), problem)
+        return True
+
+    def _judge(self, beat: "_Beat", answered: bool, problem: str | None) -> None:
+        if answered:
+            if beat.failures and beat.told_failure:
+                self._say("info", f"{beat.name} answers again")
+                beat.told_failure = False
+            beat.failures = 0
+        else:
+            beat.failures += 1
+            if not beat.told_failure:
+                beat.told_failure = True
+                why = problem or getattr(beat.sensor, "last_error", None) or "it gives no values"
+                self._say("warning", f"{beat.name} cannot be read ({why}); it is tried more rarely")
+        fresh = getattr(beat.sensor, "notes", None)
+        for text in fresh() if callable(fresh) else ():
+            self._say("warning", f"{beat.name}: {text}")
+
+    def _tell_of_hanging(self) -> None:
+        now = time.monotonic()
+        for beat in self._beats:
+            since = beat.reading_since
+            if since is not None and now - since > SLOW_READ_S:
+                self._tell_slow(beat, f"a reading has hung for {now - since:.1f} s")
+
+    def _tell_slow(self, beat: "_Beat", what: str) -> None:
+        with self._out:
+            if beat.told_slow:
+                return
+            beat.told_slow = True
+            self._note("warning", f"{beat.name}: {what}; the drive may be slowed by being asked")
+
+    def _say(self, level: str, text: str) -> None:
+        with self._out:
+            self._note(level, text)
+
+    def _note(self, level: str, text: str) -> None:
+        if self._on_note is not None:
+            self._on_note(level, text)
+
+
+class _Beat:
+    """The state of one sensor's polling."""
+
+    def __init__(self, sensor: Sensor) -> None:
+        self.sensor = sensor
+        self.name = sensor.info.name
+        self.failures = 0
+        self.told_failure = False
+        self.told_slow = False
+        self.reading_since: float | None = None

@@ -1,0 +1,200 @@
+"""The kernel's view of block devices, read from sysfs and procfs below injectable roots.
+
+Nothing here opens a device. Whatever is absent or unreadable reads as None or as nothing, since
+no machine has all of it.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from heatsoak.sensor.base import Roots
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_CONTROLLER = re.compile(r"nvme[0-9]+")
+
+
+def read_text(path: Path) -> str | None:
+    """Return the stripped text of a small kernel file, or None."""
+    raw = read_bytes(path)
+    return None if raw is None else raw.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Return the bytes of a small kernel file, or None."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def read_int(path: Path) -> int | None:
+    """Return the decimal number in a small kernel file, or None."""
+    text = read_text(path)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def names(directory: Path) -> list[str]:
+    """Return the sorted names in `directory`, none where it cannot be listed."""
+    try:
+        return sorted(entry.name for entry in directory.iterdir())
+    except OSError:
+        return []
+
+
+def number_of(rdev: int) -> str:
+    """Return a device number as the kernel writes it: ``"259:0"``."""
+    return f"{os.major(rdev)}:{os.minor(rdev)}"
+
+
+def directory_of_number(number: str, roots: Roots) -> Path | None:
+    """Return the sysfs directory of the block device ``"MAJ:MIN"``."""
+    link = roots.sys / "dev" / "block" / number
+    return link.resolve() if link.exists() else None
+
+
+def directory_of_name(name: str, roots: Roots) -> Path | None:
+    """Return the sysfs directory of a block device by its kernel name."""
+    for place in ("block", "class/block"):
+        link = roots.sys / place / name
+        if name and link.exists():
+            return link.resolve()
+    return None
+
+
+def whole_disk(directory: Path) -> Path:
+    """Return the directory of the disk that `directory` is a partition of, or itself."""
+    return directory.parent if (directory / "partition").exists() else directory
+
+
+def partitions(directory: Path) -> list[str]:
+    """Return the kernel names of the partitions of a disk."""
+    return [name for name in names(directory) if (directory / name / "partition").exists()]
+
+
+def disks_beneath(directory: Path) -> set[str]:
+    """Return the kernel names of all whole disks that `directory` rests on, itself included.
+
+    Partitions lead to their disk, and dm, md and their kin to all that they are made of.
+    """
+    found: set[str] = set()
+    waiting = [directory]
+    seen: set[Path] = set()
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        disk = whole_disk(here)
+        found.add(disk.name)
+        for place in {here, disk}:
+            waiting += [(place / "slaves" / name).resolve() for name in names(place / "slaves")]
+    return found
+
+
+def device_behind(path: Path, roots: Roots | None = None) -> str | None:
+    """Return the kernel name of the whole disk under a file, directory or device node.
+
+    A path that is yet to be made stands for its nearest parent. dm and md devices are followed
+    as long as they are made of exactly one; None where there is no disk (tmpfs, NFS, ZFS,
+    an array of several drives is itself the answer).
+    """
+    roots = roots or Roots()
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    rdev = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
+    directory = directory_of_number(number_of(rdev), roots)
+    if directory is None:  # btrfs and its like number their own; the mount names the device
+        directory = _by_mount(path.resolve(), roots)
+    if directory is None:
+        return None
+    directory = whole_disk(directory)
+    seen = {directory}
+    while len(below := names(directory / "slaves")) == 1:
+        directory = whole_disk((directory / "slaves" / below[0]).resolve())
+        if directory in seen:
+            break
+        seen.add(directory)
+    return directory.name
+
+
+def _by_mount(path: Path, roots: Roots) -> Path | None:
+    best: tuple[int, str] | None = None
+    for mount in parse_mounts(read_text(roots.proc / "self" / "mountinfo") or ""):
+        place = Path(mount.place)
+        if path.is_relative_to(place) and (best is None or len(place.parts) >= best[0]):
+            best = (len(place.parts), mount.source)
+    number = None if best is None else block_number(best[1])
+    return None if number is None else directory_of_number(number, roots)
+
+
+def block_number(path: str) -> str | None:
+    """Return ``"MAJ:MIN"`` of a block device node, None for anything else."""
+    if not path.startswith("/"):
+        return None
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- a text of the kernel's, not a path of ours
+    except OSError:
+        return None
+    return number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
+
+
+class Mount:
+    """One line of mountinfo: device number, where, and from what."""
+
+    __slots__ = ("number", "place", "source")
+
+    def __init__(self, number: str, place: str, source: str) -> None:
+        self.number = number
+        self.place = place
+        self.source = source
+
+
+def parse_mounts(text: str) -> Iterator[Mount]:
+    """Yield the mounts in the text of a mountinfo file (proc_pid_mountinfo(5))."""
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, tail = before.split(" "), after.split(" ")
+        if len(fields) >= 5 and len(tail) >= 2:
+            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]))
+
+
+def unescape(text: str) -> str:
+    """Undo the octal escapes of mountinfo and swaps: ``\\040`` is a space."""
+    return _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), text)
+
+
+def nvme_controllers(disk: Path) -> list[Path]:
+    """Return the sysfs directories of the NVMe controllers that serve a namespace.
+
+    One as a rule; with native multipath the namespace belongs to a subsystem, which has several.
+    """
+    parent = (disk / "device").resolve()
+    if _CONTROLLER.fullmatch(parent.name):
+        return [parent]
+    return [(parent / name).resolve() for name in names(parent) if _CONTROLLER.fullmatch(name)]
+
+
+def hwmon_parents(disk: Path) -> set[Path]:
+    """Return the devices whose hwmon nodes speak of the drive `disk`.
+
+    The drive's own device (SATA), its NVMe controllers, and the PCI functions behind these,
+    where older kernels hang the node.
+    """
+    if not (disk / "device").exists():
+        return set()
+    controllers = nvme_controllers(disk)
+    parents = {(disk / "device").resolve(), *controllers}
+    return parents | {
+        (one / "device").resolve() for one in controllers if (one / "device").exists()
+    }
