@@ -1,0 +1,21 @@
+"""Recordings in, findings out: episodes, their cause, consistency, trust in sensors."""
+
+from heatsoak.analysis.findings import (
+    Consistency,
+    Episode,
+    Findings,
+    RecordingFindings,
+    SensorTrust,
+    StepFindings,
+)
+from heatsoak.analysis.judge import analyze
+
+__all__ = [
+    "Consistency",
+    "Episode",
+    "Findings",
+    "RecordingFindings",
+    "SensorTrust",
+    "StepFindings",
+    "analyze",
+]

@@ -1,0 +1,5 @@
+"""The command line: one module a command, no logic."""
+
+from heatsoak.cli.app import main
+
+__all__ = ["main"]

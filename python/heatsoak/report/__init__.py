@@ -1,0 +1,13 @@
+"""Findings -> what people and programs read: terminal tables and JSON."""
+
+from heatsoak.report.findings import print_findings
+from heatsoak.report.lists import print_drives, print_preview, print_protocols
+from heatsoak.report.matrix import print_matrix
+
+__all__ = [
+    "print_drives",
+    "print_findings",
+    "print_matrix",
+    "print_preview",
+    "print_protocols",
+]

@@ -1,0 +1,67 @@
+# `make help` lists the targets. Each does all the set-up it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Cargo.toml) Cargo.toml Cargo.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-fast lint format bench calibrate clean
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(VENV)/.built ## Build the program into .venv; .venv/bin/heatsoak is it
+
+demo: build ## Run the Puget matrix on the simulated 950 PRO, published figures beside it
+	$(BIN)/heatsoak demo
+
+test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
+	cargo test --workspace --quiet
+	$(BIN)/pytest -n 2
+
+test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
+	cargo test --workspace --quiet
+	$(BIN)/pytest -n 2 -m "not slow"
+
+lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/stubtest heatsoak._core
+	$(BIN)/lint-imports
+
+format: $(VENV)/.tested ## Format all sources
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
+	$(BIN)/python benches/run.py
+
+calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
+	$(BIN)/heatsoak calibrate --write python/heatsoak/catalog
+
+clean: ## Remove what was built
+	rm -rf $(VENV) target dist
+
+$(BIN)/python:
+	@scripts/require $(PYTHON) cargo
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
+	@echo "building heatsoak (the first time takes a minute or two)"
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.built pyproject.toml constraints.txt
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.built
+
+$(VENV)/.tools: scripts/debian-tools
+	scripts/debian-tools
+	@touch $@

@@ -1,0 +1,124 @@
+"""One judged step of a recording, ready to be asked for evidence."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis.episodes import Drop, find_drops
+from heatsoak.analysis.series import Array, Series, iops, throughput
+from heatsoak.protocol import Precondition, WorkloadStep
+from heatsoak.recording import Recording
+
+#: Sensors of the host, which say nothing of the drive's own heat.
+_HOST_SENSORS = ("cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class Track:
+    """One column of sensor readings: times from the step's begin, and values."""
+
+    t_s: Array
+    values: Array
+
+    def at(self, t_s: float) -> float | None:
+        """Return the last reading up to `t_s`, or the first if there is none before."""
+        if len(self.values) == 0:
+            return None
+        index = int(np.searchsorted(self.t_s, t_s, side="right")) - 1
+        return float(self.values[max(index, 0)])
+
+    def between(self, begin_s: float, end_s: float) -> Array:
+        """Return the readings in `begin_s` to `end_s`."""
+        return self.values[(self.t_s >= begin_s) & (self.t_s <= end_s)]
+
+
+class StepView:
+    """A step's series, sensors and drops; times count from the step's begin."""
+
+    def __init__(
+        self, step: WorkloadStep, samples: pl.DataFrame, begin_s: float, limits_c: dict[str, float]
+    ) -> None:
+        self.step = step
+        self.limits_c = limits_c
+        self._samples = samples
+        self._begin_s = begin_s
+        self.throughput = throughput(samples, begin_s)
+
+    @cached_property
+    def iops(self) -> Series:
+        """I/Os a second, reads and writes together."""
+        return iops(self._samples, self._begin_s)
+
+    @cached_property
+    def drops(self) -> list[Drop] | None:
+        """The episodes of lowered throughput; None where the step is too short to tell."""
+        return find_drops(self.throughput)
+
+    def track(self, column: str) -> Track:
+        """Return the readings of a sensor's column."""
+        if column not in self._samples.columns:
+            return Track(np.empty(0), np.empty(0))
+        rows = self._samples.select("t_s", column).filter(pl.col(column).is_finite())
+        return Track(rows["t_s"].to_numpy() - self._begin_s, rows[column].to_numpy())
+
+    def columns(self, prefix: str) -> list[str]:
+        """Return the columns of a family that have readings in this step."""
+        return [
+            name
+            for name in self._samples.columns
+            if name.startswith(prefix) and self._samples[name].count() > 0
+        ]
+
+    @cached_property
+    def temp(self) -> Track:
+        """The drive's own temperature: composite, or the hottest of its other sensors."""
+        own = [
+            name
+            for name in self.columns("temp_c.")
+            if not name.removeprefix("temp_c.").startswith(_HOST_SENSORS)
+        ]
+        if "temp_c.composite" in own:
+            return self.track("temp_c.composite")
+        tracks = [self.track(name) for name in own]
+        return max(tracks, key=lambda t: float(np.max(t.values)), default=self.track(""))
+
+    def written_gb(self, t_s: float) -> float | None:
+        """Return what was written from the step's begin to `t_s`."""
+        if not self.step.writes or self._samples["write_bw_mb_s"].count() == 0:
+            return None
+        rows = self._samples.filter(
+            (pl.col("t_s") <= self._begin_s + t_s + 1e-9) & pl.col("write_bw_mb_s").is_finite()
+        )
+        written_mb = (rows["write_bw_mb_s"] * rows["interval_s"]).sum()
+        return float(written_mb) / 1e3
+
+
+#: What a judgement may read; the simulator's own truth is not among it.
+_COLUMNS = [
+    "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
+    "cpu_pct",
+]  # fmt: skip
+_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.")
+
+
+def judged_steps(recording: Recording) -> Iterator[StepView]:
+    """Yield the steps that are judged and have samples, in order."""
+    columns = _COLUMNS + [name for name in recording.meta.columns if name.startswith(_FAMILIES)]
+    samples = recording.samples(columns)
+    begins = {event.step: event.t_s for event in recording.events if event.kind == "step-begin"}
+    limits_c = {
+        name: limit
+        for sensor in recording.meta.sensors
+        for name, limit in sensor.thresholds.items()
+        if name.endswith("_c")
+    }
+    for step in recording.meta.protocol.workload_steps:
+        rows = samples.filter(pl.col("step") == step.name)
+        if isinstance(step, Precondition) or rows.is_empty():
+            continue
+        first = rows.row(0, named=True)
+        begin_s = begins.get(step.name, first["t_s"] - (first["interval_s"] or 0.0))
+        yield StepView(step, rows, begin_s, limits_c)

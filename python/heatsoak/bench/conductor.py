@@ -1,0 +1,240 @@
+"""Runs a protocol's steps on a target and records everything that is seen meanwhile."""
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+import psutil
+
+import heatsoak
+from heatsoak.bench.latest import Latest
+from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
+from heatsoak.protocol import Conditions, Pause, Purge, Step, WorkloadStep
+from heatsoak.protocol import Protocol as BenchProtocol
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
+from heatsoak.recording.columns import schema_of
+from heatsoak.sensor import Poller, Sensor
+from heatsoak.target import Batch, Note, Target
+
+#: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
+IDLE_POLL_INTERVAL_S = 10.0
+
+
+class Observer(Protocol):
+    """Whoever watches a run; called from the conductor's thread."""
+
+    def on_step(self, index: int, step: Step, t_s: float) -> None:
+        """A step begins."""
+
+    def on_progress(self, t_s: float, latest: Latest) -> None:
+        """Time has passed; `latest` holds the newest value of each column."""
+
+    def on_note(self, level: str, text: str) -> None:
+        """Something worth a line was seen."""
+
+
+def conduct(
+    protocol: BenchProtocol,
+    target: Target,
+    conditions: Conditions,
+    directory: Path,
+    *,
+    sensors: list[Sensor],
+    observer: Observer,
+    notes: list[Note] | None = None,
+) -> Recording:
+    """Run `protocol` once on `target`, which is open, and record it into `directory`.
+
+    Whatever ends the run, the recording keeps all that was seen; its status says how it ended.
+    Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
+    """
+    conductor = _Conductor(protocol, target, conditions, directory, sensors, observer)
+    return conductor.run(notes or [])
+
+
+class _Conductor:
+    def __init__(
+        self,
+        protocol: BenchProtocol,
+        target: Target,
+        conditions: Conditions,
+        directory: Path,
+        sensors: list[Sensor],
+        observer: Observer,
+    ) -> None:
+        self.protocol = protocol
+        self.target = target
+        self.observer = observer
+        self.step_name: str | None = None
+        self.latest = Latest()
+        self.limits_c = _critical_limits(sensors)
+        columns = ["step", *target.columns()]
+        columns += [column for sensor in sensors for column in sensor.info.columns]
+        schema = schema_of(columns)
+        self.writer = RecordingWriter(
+            directory,
+            RecordingMeta(
+                protocol=protocol,
+                conditions=conditions,
+                drive=asdict(target.identity),
+                host=_host(),
+                tools={"heatsoak": heatsoak.__version__},
+                load=target.describe(),
+                sensors=[_sensor_meta(sensor) for sensor in sensors],
+                columns={name: str(dtype()) for name, dtype in schema.items()},
+                started_unix_s=time.time() - target.clock.now_s(),
+            ),
+        )
+        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._note)
+
+    def run(self, notes: list[Note]) -> Recording:
+        for note in notes:
+            self._note(note.level, note.text, **note.data)
+        self.poller.start()
+        try:
+            for index, step in enumerate(self.protocol.steps):
+                self._step(index, step)
+        except KeyboardInterrupt:
+            self._finish("interrupted", "stopped by the user")
+            raise RunInterrupted(f"stopped; the recording is in {self.writer.directory}") from None
+        except HeatsoakError as error:
+            self._finish("failed", str(error))
+            raise type(error)(
+                f"{error}; the recording so far is in {self.writer.directory}"
+            ) from error
+        except BaseException:
+            self._finish("failed", "a fault in heatsoak itself")
+            raise
+        self._finish("finished", None)
+        return Recording.open(self.writer.directory)
+
+    def _step(self, index: int, step: Step) -> None:
+        self.step_name = step.name if isinstance(step, WorkloadStep) else None
+        begin_s = self.target.clock.now_s()
+        self.observer.on_step(index, step, begin_s)
+        self._event("step-begin", step.name, kind=step.kind, temps_c=self.latest.temps_c())
+        match step:
+            case WorkloadStep():
+                self._consume(self.target.run(step))
+            case Pause():
+                self._pause(step)
+            case Purge():
+                self._consume(self.target.purge())
+        end_s = self.target.clock.now_s()
+        self._event("step-end", step.name, duration_s=end_s - begin_s)
+        self.step_name = None
+
+    def _pause(self, step: Pause) -> None:
+        wanted_c = step.until_temp_c
+
+        def is_cool() -> bool:
+            temp_c = self.latest.drive_temp_c()
+            return wanted_c is not None and temp_c is not None and temp_c <= wanted_c
+
+        self.poller.slow(IDLE_POLL_INTERVAL_S)
+        try:
+            self._consume(self.target.idle(step.duration_s), until=is_cool)
+        finally:
+            self.poller.normal()
+        if wanted_c is not None and not is_cool():
+            temp_c = self.latest.drive_temp_c()
+            seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
+            self._note(
+                "warning",
+                f"the pause was to reach {wanted_c:.0f} C and did not within "
+                f"{step.duration_s:.0f} s: {seen}",
+            )
+
+    def _consume(self, batches: Iterator[Batch], until: Callable[[], bool] | None = None) -> None:
+        try:
+            for batch in batches:
+                if isinstance(batch, Note):
+                    self._note(batch.level, batch.text, **batch.data)
+                elif not batch.is_empty():
+                    self._record(batch)
+                self._check_limits()
+                self.observer.on_progress(self.target.clock.now_s(), self.latest)
+                if until is not None and until():
+                    break
+        finally:
+            close = getattr(batches, "close", None)
+            if close is not None:
+                close()  # ends the load at once, not when the iterator is collected
+
+    def _record(self, samples: pl.DataFrame) -> None:
+        self.latest.update_from(samples)
+        step = pl.lit(self.step_name, dtype=pl.String).alias("step")
+        self.writer.append(samples.with_columns(step))
+
+    def _on_reading(self, row: dict[str, float]) -> None:
+        """Take a reading of the poller's thread."""
+        self.latest.update(row)
+        self.writer.append_row({**row, "step": self.step_name})
+
+    def _check_limits(self) -> None:
+        for column, limit_c in self.limits_c.items():
+            temp_c = self.latest.value(column)
+            if temp_c is not None and temp_c >= limit_c:
+                raise ToolError(
+                    f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
+                    f"critical limit is {limit_c:.0f} C: stopped"
+                )
+
+    def _finish(self, status: Any, reason: str | None) -> None:
+        self.poller.stop()
+        duration_s = self.target.clock.now_s()
+        if reason is not None:
+            self._event("fault" if status == "failed" else "info", None, text=reason)
+        # how the load was made is known in full only now
+        self.writer.update(load=self.target.describe())
+        self.writer.finish(status, duration_s, reason)
+
+    def _event(self, kind: str, step: str | None, *, text: str = "", **data: Any) -> None:
+        if kind in ("step-begin", "step-end") and "kind" in data:
+            data["step_kind"] = data.pop("kind")
+        t_s = self.target.clock.now_s()
+        self.writer.event(Event(t_s=t_s, kind=kind, step=step, text=text, data=data))
+
+    def _note(self, level: str, text: str, **data: Any) -> None:
+        self._event(level, self.step_name, text=text, **data)
+        self.observer.on_note(level, text)
+
+
+def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:
+    """The critical limit of each temperature whose sensor states one above freezing."""
+    limits = {}
+    for sensor in sensors:
+        limit_c = sensor.info.thresholds.get("critical_c")
+        if limit_c is not None and limit_c > 0:
+            limits |= dict.fromkeys(
+                (name for name in sensor.info.columns if name == "temp_c.composite"), limit_c
+            )
+    return limits
+
+
+def _sensor_meta(sensor: Sensor) -> SensorMeta:
+    info = sensor.info
+    return SensorMeta(
+        name=info.name,
+        source=info.source,
+        columns=list(info.columns),
+        interval_s=info.interval_s,
+        idle_interval_s=IDLE_POLL_INTERVAL_S,
+        thresholds=info.thresholds,
+        details=info.details,
+    )
+
+
+def _host() -> dict[str, Any]:
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpus": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+    }

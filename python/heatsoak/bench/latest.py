@@ -1,0 +1,53 @@
+"""The newest value of each column, for pauses, limits and whoever watches."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+
+class Latest:
+    """Newest values by column; readable and writable from several threads."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, float] = {}
+
+    def update(self, row: Mapping[str, float]) -> None:
+        """Take over the numbers of one sample."""
+        # one C-level call: no reader sees half of it
+        self._values.update(row)
+
+    def update_from(self, samples: pl.DataFrame) -> None:
+        """Take over each column's last value that is not null."""
+        row = {}
+        for name in samples.columns:
+            column = samples[name].drop_nulls()
+            if len(column) and column.dtype.is_numeric():
+                row[name] = float(column[-1])
+        self.update(row)
+
+    def value(self, column: str) -> float | None:
+        """Return the newest value of `column`, if there ever was one."""
+        return self._values.get(column)
+
+    def temps_c(self) -> dict[str, float]:
+        """Return the newest temperatures by sensor."""
+        values = dict(self._values)
+        return {
+            name.removeprefix("temp_c."): value
+            for name, value in values.items()
+            if name.startswith("temp_c.")
+        }
+
+    def drive_temp_c(self) -> float | None:
+        """Return the drive's own temperature: its composite, or its hottest other sensor."""
+        temps = self.temps_c()
+        if "composite" in temps:
+            return temps["composite"]
+        own = [value for name, value in temps.items() if not name.startswith(("cpu", "gpu"))]
+        return max(own, default=None)
+
+    def throughput_mb_s(self) -> float | None:
+        """Return reads and writes together."""
+        parts = [self.value("read_bw_mb_s"), self.value("write_bw_mb_s")]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known else None

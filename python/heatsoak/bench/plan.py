@@ -1,0 +1,94 @@
+"""What a run would take and write, before it is begun."""
+
+from dataclasses import dataclass
+
+from heatsoak.protocol import Pause, Protocol, Purge, Step, Workload, WorkloadStep
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """How fast a drive is taken to be when nothing slows it down.
+
+    `source` says where the figures come from, for the reader of a plan.
+    """
+
+    read_mb_s: float
+    write_mb_s: float
+    read_iops: float
+    write_iops: float
+    source: str
+
+    def throughput_mb_s(self, workload: Workload) -> float:
+        """Return reads and writes together, for all jobs, at this block size."""
+        share = workload.read_share
+        block_mb = workload.bs / MB
+        read = min(self.read_mb_s, self.read_iops * block_mb)
+        write = min(self.write_mb_s, self.write_iops * block_mb)
+        # each direction takes its share of the time: shares of bytes combine harmonically
+        mixed = 1 / (share / read + (1 - share) / write)
+        if workload.rate is not None:
+            mixed = min(mixed, workload.rate / MB)
+        if workload.rate_iops is not None:
+            mixed = min(mixed, workload.rate_iops * block_mb)
+        return mixed
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """One step's length and writing; `is_bound` where the runtime ends it, whatever the speed."""
+
+    step: Step
+    duration_s: float
+    written_bytes: float
+    is_bound: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All steps of one recording."""
+
+    steps: tuple[StepPlan, ...]
+    speeds: Speeds
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from begin to end."""
+        return sum(step.duration_s for step in self.steps)
+
+    @property
+    def written_bytes(self) -> float:
+        """Bytes that the drive is asked to write."""
+        return sum(step.written_bytes for step in self.steps)
+
+
+def plan(protocol: Protocol, target_bytes: int, speeds: Speeds) -> Plan:
+    """Return what each step takes on a target of `target_bytes` at `speeds`."""
+    return Plan(tuple(_step(step, target_bytes, speeds) for step in protocol.steps), speeds)
+
+
+def _step(step: Step, target_bytes: int, speeds: Speeds) -> StepPlan:
+    match step:
+        case WorkloadStep():
+            parts = [_workload(workload, target_bytes, speeds) for workload in step.workloads]
+            return StepPlan(
+                step,
+                max(part[0] for part in parts),
+                sum(part[1] for part in parts),
+                all(workload.runtime_s is not None for workload in step.workloads),
+            )
+        case Pause():
+            return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
+        case Purge():
+            return StepPlan(step, 0, 0, False)
+
+
+def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float]:
+    """Seconds and bytes written."""
+    mb_s = speeds.throughput_mb_s(workload)
+    transfer = workload.transfer_bytes(target_bytes)
+    duration_s = float("inf") if transfer is None else transfer / MB / mb_s
+    if workload.runtime_s is not None:
+        duration_s = min(duration_s, workload.runtime_s)
+    return duration_s, duration_s * mb_s * MB * (1 - workload.read_share)

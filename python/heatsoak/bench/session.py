@@ -1,0 +1,208 @@
+"""One command's worth of runs: which cells, on what, into which directories."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsoak import catalog
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.live import View, make_view
+from heatsoak.bench.plan import Plan, Speeds, plan
+from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.protocol import Conditions, Matrix, Protocol
+from heatsoak.recording import Recording
+from heatsoak.sensor import Roots, Sensor, device_behind, discover
+from heatsoak.target import Note, Place
+
+#: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
+UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
+#: Common for consumer drives: bytes that may be written for each byte of capacity.
+TYPICAL_ENDURANCE_FULL_WRITES = 600
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording to be made."""
+
+    conditions: Conditions
+    place: Place
+    name: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What ``--dry-run`` tells of one run.
+
+    `endurance_bytes` is what the drive is rated for, or typical of its size where
+    `endurance_is_rated` is false.
+    """
+
+    run: Run
+    plan: Plan
+    size_bytes: int
+    endurance_bytes: float
+    endurance_is_rated: bool
+
+
+class Session:
+    """Runs of one protocol on one place, each in its own conditions.
+
+    Opening the first target is the first thing that happens: a refusal for safety comes before
+    any other complaint.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        load_protocol: Callable[[], Protocol],
+        *,
+        erase_id: str | None = None,
+        roots: Roots | None = None,
+    ) -> None:
+        self.place = place
+        self.erase_id = erase_id
+        self.roots = roots or Roots()
+        try:
+            self.protocol = load_protocol()
+        except HeatsoakError:
+            # what it would have done is not known: take it for writing, in doubt refuse
+            place.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
+            raise
+        place.refuse_unsafe(
+            writes=self.protocol.writes, erase_id=erase_id, roots=self.roots
+        )
+        self.runs = _runs(self.protocol, place)
+
+    def preview(self) -> list[Preview]:
+        """Return what each run would take and write; nothing is touched."""
+        return [self._preview(run) for run in self.runs]
+
+    def record(self, directory: Path) -> list[Recording]:
+        """Make all recordings, in `directory` itself or one directory each below it.
+
+        Raises UsageError where the directory holds something already, and what
+        :func:`heatsoak.bench.conduct` raises.
+        """
+        _require_empty(directory)
+        plans = [preview.plan for preview in self.preview()]
+        recordings = []
+        with make_view(plans, self.protocol.title or self.protocol.name) as view:
+            for index, run in enumerate(self.runs):
+                many = len(self.runs) > 1
+                view.begin_run(index, run.name if many else "")
+                recordings.append(self._record(run, directory / run.name if many else directory, view))
+        return recordings
+
+    def _record(self, run: Run, directory: Path, view: View) -> Recording:
+        target = run.place.target(self.protocol, self.erase_id, self.roots)
+        sensors: list[Sensor] = []
+        try:
+            notes = target.open(self.protocol.writes)
+            if not target.identity.simulated:
+                behind = run.place.device(self.roots)
+                sensors = discover(behind, self.roots)
+                notes += _same_drive(directory, behind, self.roots)
+            return conduct(
+                self.protocol,
+                target,
+                run.conditions,
+                directory,
+                sensors=sensors,
+                observer=view,
+                notes=notes,
+            )
+        finally:
+            target.close()
+            for sensor in sensors:
+                sensor.close()
+
+    def _preview(self, run: Run) -> Preview:
+        size_bytes = run.place.size_bytes(self.protocol, self.roots)
+        drive = run.place.rated
+        endurance_bytes = (
+            size_bytes * TYPICAL_ENDURANCE_FULL_WRITES if drive is None else drive.endurance_bytes
+        )
+        speeds = UNKNOWN_DRIVE if drive is None else _rated_speeds(drive)
+        return Preview(
+            run,
+            plan(self.protocol, size_bytes, speeds),
+            size_bytes,
+            endurance_bytes,
+            drive is not None,
+        )
+
+
+def _runs(protocol: Protocol, place: Place) -> list[Run]:
+    cells = protocol.cells()
+    matrix = protocol.matrix
+    if place.is_simulated:
+        if matrix is None or matrix.enclosure is None or place.enclosure is not None:
+            fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
+            here = place.in_enclosure(place.enclosure)
+            assert here.enclosure is not None
+            conditions = {**fixed, "enclosure": here.enclosure}
+            return [Run(conditions, here, here.enclosure)]
+        return [
+            Run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
+            for cell in cells
+        ]
+    if matrix is not None:
+        by_hand = {tuple(cell[name] for name in matrix.by_hand) for cell in cells}
+        if len(by_hand) > 1:
+            example = " ".join(f"--set {name}={cells[0][name]}" for name in matrix.axes)
+            raise UsageError(
+                f"{protocol.name} walks through {len(by_hand)} places that only hands can change "
+                f"on a real machine: name the one that the drive is in, such as {example}"
+            )
+    for cell in cells:
+        for heat in protocol.heat:
+            if heat.source != "person" and heat.is_on(cell) and cell.get("heat") != "by-hand":
+                raise UsageError(
+                    f"{protocol.name} wants {heat.source} heat at {heat.load_pct:g} % here, which "
+                    "heatsoak cannot command yet: make it yourself and say --set heat=by-hand"
+                )
+    return [Run(cell, place, _name(cell, matrix)) for cell in cells]
+
+
+def _name(cell: Conditions, matrix: Matrix | None) -> str:
+    """A directory's name that tells a cell from the others."""
+    axes = list(cell) if matrix is None else list(matrix.axes)
+    words = [f"{axis}-{cell[axis]}" for axis in axes]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
+
+
+def _rated_speeds(drive: catalog.Drive) -> Speeds:
+    return Speeds(
+        drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
+    )
+
+
+def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]:
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if behind is None or device_behind(existing, roots) != behind:
+        return []
+    return [
+        Note(
+            "warning",
+            f"the recording lies on {behind}, the drive under test: "
+            "its own writing is measured too; -o on another drive avoids that",
+        )
+    ]
+
+
+def _require_empty(directory: Path) -> None:
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory}: is there already: name a new directory with -o")
+
+
+def default_directory(name: str, parent: Path = Path("recordings")) -> Path:
+    """Return a directory below `parent` that is not there yet, named after protocol and time."""
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = parent / stem
+    count = 2
+    while path.exists():
+        path = parent / f"{stem}-{count}"
+        count += 1
+    return path

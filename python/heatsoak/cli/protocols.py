@@ -1,0 +1,38 @@
+"""``heatsoak protocols``: what can be run."""
+
+import typer
+
+from heatsoak.bench.session import typical_plan
+from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.protocol import bundled, load
+from heatsoak.report import print_protocols
+
+
+def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
+    """List the bundled protocols with how long they take."""
+    rows = []
+    for name in bundled():
+        protocol = load(name)
+        plan = typical_plan(protocol)
+        rows.append(
+            {
+                "name": name,
+                "title": protocol.title,
+                "description": protocol.description,
+                "duration_s": plan.duration_s,
+                "written_bytes": plan.written_bytes,
+                "writes": protocol.writes,
+                "recordings": len(protocol.cells()),
+                "steps": [step.name for step in protocol.steps],
+                "sources": protocol.sources,
+            }
+        )
+    if output_format is Format.JSON:
+        print_json(rows)
+    else:
+        print_protocols(rows, console())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("protocols")(protocols_command)

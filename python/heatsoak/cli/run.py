@@ -1,0 +1,104 @@
+"""``heatsoak run``: run a protocol on a target and judge what it recorded."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heatsoak.analysis import analyze
+from heatsoak.bench.session import Preview, Session, default_directory
+from heatsoak.cli.common import (
+    FailBelowOption,
+    FailOnOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    console,
+    exit_code,
+    print_json,
+)
+from heatsoak.protocol import WorkloadStep, apply_settings, load
+from heatsoak.report import print_findings, print_preview
+from heatsoak.target import parse_place
+
+
+def run_command(
+    protocol: Annotated[
+        str, typer.Argument(help="A bundled protocol's name, a TOML file, or a fio job file.")
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="TARGET",
+            help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or an nbd+unix:// URI.",
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Choose a cell, change a step, or label."),
+    ] = None,
+    output: OutputOption = None,
+    erase: Annotated[
+        str | None,
+        typer.Option("--erase", metavar="ID", help="The drive whose data may be destroyed."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+    fail_on: FailOnOption = None,
+    fail_below: FailBelowOption = None,
+) -> int:
+    """Run a protocol on a drive, and judge what was recorded."""
+    session = Session(
+        parse_place(on),
+        lambda: apply_settings(load(protocol), settings or []),
+        erase_id=erase,
+    )
+    if dry_run:
+        rows = [_row(session, preview) for preview in session.preview()]
+        if output_format is Format.JSON:
+            print_json(rows)
+        else:
+            print_preview(rows, console())
+        return 0
+    recordings = session.record(output or default_directory(session.protocol.name))
+    findings = analyze(recordings)
+    if output_format is Format.JSON:
+        print_json(findings.model_dump(mode="json"))
+    else:
+        print_findings(findings, console())
+    return exit_code(findings, fail_on, fail_below)
+
+
+def _row(session: Session, preview: Preview) -> dict[str, Any]:
+    plan = preview.plan
+    return {
+        "protocol": session.protocol.name,
+        "target": session.place.text,
+        "conditions": preview.run.conditions,
+        "size_bytes": preview.size_bytes,
+        "duration_s": plan.duration_s,
+        "written_bytes": plan.written_bytes,
+        "endurance_bytes": preview.endurance_bytes,
+        "endurance_is_rated": preview.endurance_is_rated,
+        "endurance_pct": 100 * plan.written_bytes / preview.endurance_bytes,
+        "speeds_source": plan.speeds.source,
+        "steps": [
+            {
+                "step": step.step.name,
+                "kind": step.step.kind,
+                "workload": step.step.describe() if isinstance(step.step, WorkloadStep) else None,
+                "duration_s": step.duration_s,
+                "written_bytes": step.written_bytes,
+                "is_bound": step.is_bound,
+            }
+            for step in plan.steps
+        ],
+    }
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run_command)

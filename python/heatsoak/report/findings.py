@@ -1,0 +1,79 @@
+"""Findings as tables and sentences in a terminal."""
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.units import format_duration
+
+_STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
+
+
+def print_findings(findings: Findings, console: Console, *, evidence: bool = True) -> None:
+    """Print each recording's verdicts; with `evidence` also what they rest on."""
+    for index, recording in enumerate(findings.recordings):
+        if index:
+            console.print()
+        _print_recording(recording, console, evidence)
+
+
+def sentence(step: StepFindings) -> str:
+    """Return what a step shows in a sentence, as the bench's users say it."""
+    if not step.episodes:
+        return "" if step.verdict == "steady" else "too short to judge"
+    parts = []
+    for episode in step.episodes:
+        fell = "fell" if episode.cause != "thermal" else "throttled"
+        text = f"{fell} by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s"
+        if episode.oscillates and episode.period_s is not None:
+            text += f", swinging every {episode.period_s:.0f} s"
+        if episode.recovered:
+            text += f", back after {format_duration(episode.end_s - episode.onset_s)}"
+        parts.append(text)
+    more = f"; and {len(parts) - 2} times more" if len(parts) > 3 else ""
+    return "; ".join(parts[:2] if more else parts) + more
+
+
+def _print_recording(recording: RecordingFindings, console: Console, evidence: bool) -> None:
+    drive = recording.drive
+    name = drive.get("model") or drive.get("path") or "a drive"
+    labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
+    title = Text(f"{name}{' (simulated)' if drive.get('simulated') else ''}", style="bold")
+    console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+    console.print(Text(recording.path, style="dim"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Step", "Workload", "Time", "MB/s", "Start", "Verdict", ""):
+        right = heading in ("Time", "MB/s", "Start")
+        table.add_column(heading, justify="right" if right else "left")
+    for step in recording.steps:
+        table.add_row(
+            Text(step.step),
+            Text(step.workload),
+            format_duration(step.duration_s),
+            "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
+            "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
+            Text(step.verdict, style=_STYLES.get(step.verdict, "")),
+            Text(sentence(step)),
+        )
+    console.print(table)
+    if evidence:
+        for step in recording.steps:
+            for episode in step.episodes:
+                _print_evidence(step, episode.onset_s, episode.evidence, console)
+    for sensor in recording.sensors:
+        if sensor.trust == "poor":
+            console.print(Text(f"{sensor.name}: not to be trusted: {sensor.why}", style="yellow"))
+    for note in recording.notes:
+        console.print(Text(f"note: {note}", style="yellow"))
+
+
+def _print_evidence(
+    step: StepFindings, onset_s: float, evidence: list[str], console: Console
+) -> None:
+    if not evidence:
+        return
+    console.print(Text(f"{step.step}, the drop at {onset_s:.0f} s:"))
+    for line in evidence:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))

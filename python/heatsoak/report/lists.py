@@ -1,0 +1,81 @@
+"""Lists of drives, protocols and plans."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heatsoak.units import format_bytes, format_duration
+
+
+def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak drives``."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Drive", "Model", "Size", "Sensors", "Writing"):
+        table.add_column(heading, overflow="fold")
+    for drive in drives:
+        if drive["simulated"]:
+            writing = Text("simulated", style="cyan")
+        elif drive["writable"]:
+            writing = Text(f"safe with --erase {drive['id']}", style="green")
+        else:
+            writing = Text(f"refused: {drive['why']}", style="yellow")
+        table.add_row(
+            Text(drive["path"] or drive["id"]),
+            Text(drive["model"] or ""),
+            format_bytes(drive["size_bytes"]),
+            Text(", ".join(drive["sensors"])),
+            writing,
+        )
+    console.print(table)
+
+
+def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak protocols``."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Protocol", "Takes", "Writes", "What it does"):
+        table.add_column(heading, overflow="fold")
+    for protocol in protocols:
+        takes = format_duration(protocol["duration_s"])
+        if protocol["recordings"] > 1:
+            takes += f" x {protocol['recordings']} places"
+        table.add_row(
+            Text(protocol["name"], style="bold"),
+            takes,
+            "yes" if protocol["writes"] else "no",
+            Text(protocol["description"]),
+        )
+    console.print(table)
+
+
+def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print what ``--dry-run`` found for each run."""
+    for run in runs:
+        labels = ", ".join(f"{key} {value}" for key, value in run["conditions"].items())
+        title = Text(f"{run['protocol']} on {run['target']}", style="bold")
+        console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("Step")
+        table.add_column("")
+        table.add_column("Takes", justify="right")
+        table.add_column("Writes", justify="right")
+        for step in run["steps"]:
+            about = "" if step["is_bound"] else "about "
+            table.add_row(
+                Text(step["step"]),
+                Text(step["workload"] or step["kind"]),
+                f"{about}{format_duration(step['duration_s'])}",
+                f"at most {format_bytes(step['written_bytes'])}" if step["written_bytes"] else "",
+            )
+        console.print(table)
+        rated = "its rated endurance" if run["endurance_is_rated"] else (
+            "what drives of this size usually endure"
+        )
+        console.print(
+            f"In all {format_duration(run['duration_s'])}, at most "
+            f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
+            f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
+        )
+        console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))

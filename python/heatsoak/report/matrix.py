@@ -1,0 +1,125 @@
+"""The table of a matrix: one row a cell, published figures beside the measured ones."""
+
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heatsoak import catalog
+from heatsoak.analysis import Findings, RecordingFindings
+
+#: The steps that the published table summarises.
+_SUMMARISED = ("sequential-read", "sequential-write")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row: onset of the earlier and depth of the deeper of the two sequential steps.
+
+    Both are None where neither step has an episode; the published ones where none is known.
+    """
+
+    slot: str
+    gpus: int
+    gpu_load: str
+    onset_s: float | None
+    depth_pct: float | None
+    published: catalog.PugetCell | None
+
+    @property
+    def onset_holds(self) -> bool | None:
+        """Whether the onset is within the published range and its tolerance."""
+        if self.published is None:
+            return None
+        return self.onset_s is not None and self.published.onset_holds(self.onset_s)
+
+    @property
+    def depth_holds(self) -> bool | None:
+        """Whether the depth is within the published range and its tolerance."""
+        if self.published is None:
+            return None
+        return self.depth_pct is not None and self.published.depth_holds(self.depth_pct)
+
+
+def matrix_cells(findings: Findings) -> list[Cell]:
+    """Return a row for each recording that has the conditions of the Puget matrix."""
+    return [
+        _cell(recording)
+        for recording in findings.recordings
+        if {"slot", "gpus", "gpu_load"} <= recording.conditions.keys()
+    ]
+
+
+def print_matrix(findings: Findings, console: Console) -> None:
+    """Print the matrix, and how many of its figures hold."""
+    cells = matrix_cells(findings)
+    table = Table(title="Throttled by about X % after about Y s", title_justify="left")
+    for heading, justify in (
+        ("Slot", "left"),
+        ("GPUs", "right"),
+        ("Load", "left"),
+        ("Onset, s", "right"),
+        ("published", "right"),
+        ("", "left"),
+        ("Depth, %", "right"),
+        ("published", "right"),
+        ("", "left"),
+    ):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    previous = None
+    for cell in cells:
+        if previous is not None and cell.slot != previous:
+            table.add_section()
+        previous = cell.slot
+        published = cell.published
+        table.add_row(
+            cell.slot,
+            str(cell.gpus),
+            cell.gpu_load,
+            "steady" if cell.onset_s is None else f"{cell.onset_s:.0f}",
+            "" if published is None else _range(published.onset_s),
+            _mark(cell.onset_holds),
+            "" if cell.depth_pct is None else f"{cell.depth_pct:.0f}",
+            "" if published is None else _range(published.depth_pct),
+            _mark(cell.depth_holds),
+        )
+    console.print(table)
+    known = [cell for cell in cells if cell.published is not None]
+    if known:
+        onsets = sum(bool(cell.onset_holds) for cell in known)
+        depths = sum(bool(cell.depth_holds) for cell in known)
+        console.print(
+            f"{onsets} of {len(known)} onsets and {depths} of {len(known)} depths are within the "
+            "published ranges and their tolerance."
+        )
+
+
+def _cell(recording: RecordingFindings) -> Cell:
+    conditions = recording.conditions
+    episodes = [
+        episode
+        for step in recording.steps
+        if step.step in _SUMMARISED
+        for episode in step.episodes
+    ]
+    slot, gpus, load = str(conditions["slot"]), conditions["gpus"], str(conditions["gpu_load"])
+    return Cell(
+        slot=slot,
+        gpus=gpus,
+        gpu_load=load,
+        onset_s=min((episode.onset_s for episode in episodes), default=None),
+        depth_pct=max((episode.depth_pct for episode in episodes), default=None),
+        published=catalog.puget_cell(slot, gpus, load),
+    )
+
+
+def _range(bounds: tuple[float, float]) -> str:
+    low, high = bounds
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def _mark(holds: bool | None) -> Text:
+    if holds is None:
+        return Text("")
+    return Text("ok", style="green") if holds else Text("off", style="red")
