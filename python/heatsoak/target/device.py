@@ -1,0 +1,280 @@
+"""Which drive a block device is: model, serial, size and link, as sysfs and udev tell.
+
+Nothing here opens a device; everything works without root.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heatsoak.errors import UsageError
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import Roots
+
+SECTOR = 512  # the unit of sysfs sizes, whatever the drive's own block size
+
+#: GT/s of a lane -> generation and MB/s of it after line coding (8b/10b, then 128b/130b, and
+#: PCI Express 6.0's flits with 236 of 256 bytes for payload and headers).
+_PCIE = {
+    2.5: (1, 250.0),
+    5.0: (2, 500.0),
+    8.0: (3, 984.6),
+    16.0: (4, 1969.2),
+    32.0: (5, 3938.5),
+    64.0: (6, 7375.0),
+}
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
+_UNNUMBERED = {"", "none", "n/a", "na", "unknown", "default string", "0123456789abcdef"}
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One whole disk.
+
+    Attributes:
+        name: the kernel's name, such as ``nvme0n1``.
+        path: its node.
+        number: ``MAJ:MIN``.
+        by_ids: the names below ``/dev/disk/by-id`` that lead to it.
+        wwid: the world-wide name of drive or namespace, where no other disk here has it too.
+        sequence: the kernel's count of attached disks; never the same for two in one boot.
+        serial_shared_with: other disks of this machine that report the same serial.
+        transport: ``nvme``, ``sata``, ``usb``, ``sas``, ``scsi``, ``virtio``, ``mmc``, or the
+            kind of a virtual one, such as ``loop``.
+        link: what is known of the path to the drive, JSON values: ``kind``, ``generation``,
+            ``width`` and their ``max_*``, ``ceiling_mb_s`` after line coding and before
+            protocol overhead.
+    """
+
+    name: str
+    path: Path
+    number: str
+    size_bytes: int
+    logical_block_bytes: int
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    wwid: str | None
+    by_ids: tuple[str, ...]
+    sequence: int | None
+    rotational: bool
+    read_only: bool
+    removable: bool
+    transport: str
+    serial_shared_with: tuple[str, ...] = ()
+    link: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def erase_ids(self) -> tuple[str, ...]:
+        """What ``--erase`` takes for this drive, best first; empty where nothing tells it apart.
+
+        The serial or a by-id name. Two drives with one serial (cheap USB bridges) also fight for
+        one by-id name, so only a world-wide name is left for them. What has none of all this is
+        named by path and size.
+        """
+        if self.serial_shared_with:
+            return () if self.wwid is None else (self.wwid,)
+        known = [name for name in (self.serial, *self.by_ids, self.wwid) if name]
+        return tuple(known) or (f"{self.path}:{self.size_bytes}",)
+
+    @property
+    def erase_id(self) -> str | None:
+        """The name to give to ``--erase``, None where nothing tells this drive from another."""
+        return next(iter(self.erase_ids), None)
+
+    def details(self) -> dict[str, Any]:
+        """Return what belongs in a recording, as JSON values."""
+        return {
+            "device": self.name,
+            "serial": self.serial,
+            "firmware": self.firmware,
+            "wwid": self.wwid,
+            "transport": self.transport,
+            "rotational": self.rotational,
+            "logical_block_bytes": self.logical_block_bytes,
+            "link": self.link,
+        }
+
+
+def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:
+    """Return all whole disks, in the kernel's order; without those that have no size."""
+    roots = roots or Roots()
+    found = []
+    links = _by_ids(roots)
+    for name in sorted(sysfs.names(roots.sys / "block"), key=_natural):
+        directory = sysfs.directory_of_name(name, roots)
+        if directory is not None and (info := _describe(directory, roots, links)) is not None:
+            found.append(info)
+    return [info for info in found if info.size_bytes > 0]
+
+
+def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:
+    """Return the whole disk that a node, a link to a node, or a kernel name stands for.
+
+    A partition stands for its disk. Raises UsageError for anything else.
+    """
+    roots = roots or Roots()
+    number = sysfs.block_number(str(Path(path).absolute()))
+    directory = None if number is None else sysfs.directory_of_number(number, roots)
+    if number is None and "/" not in str(path):
+        directory = sysfs.directory_of_name(str(path), roots)
+    info = None
+    if directory is not None:
+        info = _describe(sysfs.whole_disk(directory), roots, _by_ids(roots))
+    if info is None:
+        raise UsageError(f"{path}: not a block device (`heatsoak drives` shows those that are)")
+    return info
+
+
+def describe_number(number: str, roots: Roots) -> DeviceInfo | None:
+    """Return the disk ``MAJ:MIN`` as it is now; None for partitions and what is not there."""
+    directory = sysfs.directory_of_number(number, roots)
+    if directory is None or (directory / "partition").exists():
+        return None
+    return _describe(directory, roots, _by_ids(roots))
+
+
+def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> DeviceInfo | None:
+    number = sysfs.read_text(directory / "dev")
+    sectors = sysfs.read_int(directory / "size")
+    if number is None or sectors is None:
+        return None  # hidden paths of a multipath namespace have no number
+    name = directory.name
+    serial = _serial(directory)
+    wwid = _wwid(directory)
+    if _sharing(directory, wwid, roots, _wwid):
+        wwid = None  # not world-wide, then
+    controllers = sysfs.nvme_controllers(directory)
+    return DeviceInfo(
+        name=name,
+        path=roots.dev / name.replace("!", "/"),
+        number=number,
+        size_bytes=sectors * SECTOR,
+        logical_block_bytes=sysfs.read_int(directory / "queue" / "logical_block_size") or SECTOR,
+        model=_model(directory),
+        serial=serial,
+        firmware=_first(directory, "device/firmware_rev", "device/rev", "device/fwrev"),
+        wwid=wwid,
+        by_ids=tuple(links.get(number, ())),
+        sequence=sysfs.read_int(directory / "diskseq"),
+        rotational=sysfs.read_int(directory / "queue" / "rotational") == 1,
+        read_only=sysfs.read_int(directory / "ro") != 0,
+        removable=sysfs.read_int(directory / "removable") == 1,
+        transport=_transport(directory),
+        serial_shared_with=_sharing(directory, serial, roots, _serial),
+        link=_pcie_link(controllers[0] / "device") if controllers else _sata_link(directory),
+    )
+
+
+def _first(directory: Path, *places: str) -> str | None:
+    return next((text for place in places if (text := sysfs.read_text(directory / place))), None)
+
+
+def _serial(directory: Path) -> str | None:
+    """Return the serial, None where it is missing or plainly not one."""
+    found = [_first(directory, "device/serial", "serial")]
+    found += [sysfs.read_text(one / "serial") for one in sysfs.nvme_controllers(directory)]
+    page = sysfs.read_bytes(directory / "device" / "vpd_pg80")
+    if page is not None and len(page) > 4:  # SPC-4, Unit Serial Number page
+        length = int.from_bytes(page[2:4], "big")
+        found.append(page[4 : 4 + length].decode("ascii", "replace"))
+    serial = next((text for text in found if text), "").strip("\0 \t\r\n")
+    nonsense = serial.lower() in _UNNUMBERED or len(set(serial) - set(" -_.")) < 2
+    return None if nonsense or not serial.isprintable() else serial
+
+
+def _model(directory: Path) -> str | None:
+    page = sysfs.read_bytes(directory / "device" / "vpd_pg89")
+    if page is not None and len(page) >= 572:  # SAT, ATA Information page: IDENTIFY at byte 60
+        words = page[60 + 54 : 60 + 94]
+        swapped = bytes(words[at ^ 1] for at in range(len(words)))
+        if text := swapped.decode("ascii", "replace").strip("\0 "):
+            return text
+    found = [_first(directory, "device/model", "device/name")]
+    found += [sysfs.read_text(one / "model") for one in sysfs.nvme_controllers(directory)]
+    return next((model for model in found if model), None)
+
+
+def _wwid(directory: Path) -> str | None:
+    wwid = _first(directory, "wwid", "device/wwid")
+    return " ".join(wwid.split()) if wwid else None
+
+
+def _sharing(
+    directory: Path, value: str | None, roots: Roots, read: Callable[[Path], str | None]
+) -> tuple[str, ...]:
+    """Return the other disks for which `read` gives the same `value`."""
+    if value is None:
+        return ()
+    own = sysfs.read_text(directory / "dev")
+    others = []
+    for name in sysfs.names(roots.sys / "block"):
+        other = (roots.sys / "block" / name).resolve()
+        number = sysfs.read_text(other / "dev")
+        if other != directory and number not in (None, own) and read(other) == value:
+            others.append(name)
+    return tuple(others)
+
+
+def _by_ids(roots: Roots) -> dict[str, list[str]]:
+    base = roots.dev / "disk" / "by-id"
+    found: dict[str, list[str]] = {}
+    for name in sorted(sysfs.names(base), key=lambda name: (name.startswith("wwn-"), name)):
+        if (number := sysfs.block_number(str(base / name))) is not None:
+            found.setdefault(number, []).append(name)
+    return found
+
+
+def _transport(directory: Path) -> str:
+    parts = directory.parts
+    if "virtual" in parts and "nvme-subsystem" not in parts:
+        return directory.name.rstrip("0123456789").rstrip("-")
+    for word, kind in (("usb", "usb"), ("nvme", "nvme"), ("ata", "sata"), ("virtio", "virtio")):
+        if any(re.fullmatch(rf"{word}[0-9]+", part) for part in parts):
+            return kind
+    if any(part.startswith("end_device-") for part in parts):
+        return "sas"
+    if any(part.startswith("mmc") for part in parts):
+        return "mmc"
+    return "scsi" if any(part.startswith("target") for part in parts) else "unknown"
+
+
+def _pcie_link(function: Path) -> dict[str, Any]:
+    """Return generation and width of a PCI function's link; nothing where it is not PCI."""
+    link: dict[str, Any] = {}
+    for prefix, place in (("", "current"), ("max_", "max")):
+        speed = _NUMBER.match(sysfs.read_text(function / f"{place}_link_speed") or "")
+        width = sysfs.read_int(function / f"{place}_link_width")
+        if speed is None or not width or float(speed.group(1)) not in _PCIE:
+            continue
+        generation, lane_mb_s = _PCIE[float(speed.group(1))]
+        link |= {
+            "kind": "pcie",
+            f"{prefix}generation": generation,
+            f"{prefix}width": width,
+            f"{prefix}ceiling_mb_s": round(lane_mb_s * width),
+        }
+    return link
+
+
+def _sata_link(directory: Path) -> dict[str, Any]:
+    """Return the SATA or USB speed on the way to the drive; 8b/10b leaves 80 % for SATA."""
+    for place in directory.parents:
+        if re.fullmatch(r"ata[0-9]+", place.name):
+            for name in sysfs.names(place):
+                text = sysfs.read_text(place / name / "ata_link" / name / "sata_spd") or ""
+                if name.startswith("link") and (speed := _NUMBER.match(text)):
+                    gbps = float(speed.group(1))
+                    return {"kind": "sata", "gbps": gbps, "ceiling_mb_s": round(gbps * 100)}
+        if (place / "busnum").exists() and (speed := _NUMBER.match(_first(place, "speed") or "")):
+            return {"kind": "usb", "gbps": float(speed.group(1)) / 1000}
+    return {}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [
+        (int(part or -1), "") if part.isdigit() else (-1, part)
+        for part in re.split(r"([0-9]+)", name)
+    ]
