@@ -1,0 +1,10 @@
+"""Real places that fio loads: files, block devices, NBD exports.
+
+``command`` says what fio is asked, ``process`` and ``watch`` run it, ``stream`` understands what
+it says; ``file``, ``block`` and ``nbd`` know the places.
+"""
+
+from heatsoak.target.fio.file import DirectoryTarget, ExistingFileTarget
+from heatsoak.target.fio.target import FioTarget, Settings
+
+__all__ = ["DirectoryTarget", "ExistingFileTarget", "FioTarget", "Settings"]

@@ -1,0 +1,191 @@
+"""What all places that fio loads have in common: running a step, waiting, letting go."""
+
+import shlex
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.clock import MonotonicClock
+from heatsoak.target.fio import tool
+from heatsoak.target.fio.command import Place, command, region_of
+from heatsoak.target.fio.watch import BEAT_S, COLUMNS, HEARTBEAT, Watch
+from heatsoak.units import format_bytes
+
+#: Shorter ones work, but what fio spends on them becomes visible.
+_SHORTEST_INTERVAL_S = 0.1
+
+
+@dataclass
+class Settings:
+    """How fio is run, whatever the place.
+
+    Attributes:
+        status_interval_s: how often fio says how far it is, 0.1 to 60 s.
+        raw_dir: where the last document and the standard error of each step are kept
+            (``<step>.json``, ``<step>.stderr``); None keeps them nowhere. May be set later.
+        seed: the same seed gives the same offsets in every run.
+    """
+
+    status_interval_s: float = 0.25
+    raw_dir: Path | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the interval."""
+        if not _SHORTEST_INTERVAL_S <= self.status_interval_s <= 60:
+            raise UsageError(
+                f"a status interval of {self.status_interval_s} s: "
+                f"{_SHORTEST_INTERVAL_S} to 60 s are possible"
+            )
+
+
+class FioTarget(ABC):
+    """A place that fio loads; subclasses say which, and how it is held and purged."""
+
+    identity: Identity
+
+    def __init__(self, settings: Settings | None = None, clock: Clock | None = None) -> None:
+        """Touch nothing yet; time counts from here unless a `clock` is given."""
+        self.settings = settings or Settings()
+        self.clock: Clock = clock or MonotonicClock()
+        self._fio: tool.Fio | None = None
+        self._writes = False
+        self._opened = False
+
+    @abstractmethod
+    def _claim(self, writes: bool) -> Iterator[Note]:
+        """Check that the place may be used, and hold it; the first thing that is done."""
+
+    @abstractmethod
+    def _place(self) -> Place:
+        """Return where fio loads; called once the place is held and fio is found."""
+
+    @abstractmethod
+    def purge(self) -> Iterator[Batch]:
+        """Forget all data; a warning note says so where that could not be done."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of the place; may be called twice."""
+
+    def _keep_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
+        return []
+
+    def _before(self, step: WorkloadStep) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
+        """Make the place ready for a step."""
+        yield from ()
+
+    def columns(self) -> list[str]:
+        """Return the sample columns that it fills."""
+        return list(COLUMNS)
+
+    def describe(self) -> dict[str, Any]:
+        """Return how the load is made; the command line of each step comes as a note."""
+        made: dict[str, Any] = {
+            "tool": "fio",
+            "status_interval_s": self.settings.status_interval_s,
+            "seed": self.settings.seed,
+        }
+        if self._opened:
+            place = self._place()
+            made |= {
+                "version": self.fio.version,
+                "path": self.fio.path,
+                "engine": place.engine,
+                "direct": place.direct,
+                "arguments": list(place.arguments),
+            }
+        return made
+
+    def command_line(self, step: WorkloadStep, writes: bool | None = None) -> list[str]:
+        """Return the command line of fio for a step; the target is open.
+
+        Unless it `writes`, by default as the target was opened, fio is told to write nothing.
+        """
+        return command(
+            self.fio.path,
+            step,
+            self._place(),
+            self.settings.status_interval_s,
+            self.settings.seed,
+            readonly=not (self._writes if writes is None else writes),
+        )
+
+    @property
+    def fio(self) -> tool.Fio:
+        """The fio that loads; known once the target is open."""
+        if self._fio is None:
+            raise ToolError("the target is not open")
+        return self._fio
+
+    def open(self, writes: bool) -> list[Note]:
+        """Claim the place, then look for fio: a refusal comes before any other complaint."""
+        self._writes = writes
+        try:
+            notes = list(self._claim(writes))
+            self._fio = tool.find()
+            tool.setpriv()
+            place = self._place()
+        except BaseException:
+            self.close()
+            raise
+        self._opened = True
+        if place.engine == "psync":
+            notes.append(
+                Note(
+                    "warning",
+                    "neither io_uring nor libaio works here: each job has one I/O in flight, "
+                    "whatever its iodepth",
+                )
+            )
+        return notes
+
+    def run(self, step: WorkloadStep) -> Iterator[Batch]:
+        """Run one workload to its end; batches of no rows are signs of life.
+
+        Closing the iterator ends fio within seconds and keeps its last document.
+        """
+        if not self._opened:
+            raise ToolError("the target is not open")
+        if not self._writes and any(load.writes for load in step.workloads):
+            raise RefusedError(f"step '{step.name}' writes, and the target is open for reading")
+        for load in step.workloads:
+            region = region_of(load, self._place().size_bytes)
+            if region.capped:
+                yield Note(
+                    "warning",
+                    f"step '{step.name}': the target holds only {format_bytes(region.span)} of "
+                    f"the span of {format_bytes(load.span.bytes or 0)}",
+                )
+        line = self.command_line(step)
+        yield from self._before(step)
+        yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
+        yield from self._watch(step).batches(line, self._keep_fds())
+
+    def _watch(self, step: WorkloadStep) -> Watch:
+        return Watch(
+            step,
+            self._place(),
+            self.clock,
+            self.settings.status_interval_s,
+            self.settings.raw_dir,
+        )
+
+    def idle(self, duration_s: float) -> Iterator[Batch]:
+        """Let time pass without load, yielding batches of no rows."""
+        until = time.monotonic() + duration_s
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, BEAT_S))
+            yield HEARTBEAT
+
+    def close(self) -> None:
+        """Release the place and remove whatever was made; may be called twice."""
+        self._opened = False
+        self._release()

@@ -1,0 +1,101 @@
+"""The fio of this machine: whether it is there, what it can do, and which engine to load with."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+
+from heatsoak.errors import ToolError
+
+#: The oldest fio that heatsoak takes: its documents have latency bins of their own
+#: (``lat_percentiles`` with ``json+``), and it knows the nbd engine.
+OLDEST = (3, 20)
+
+_ENGINES = ("io_uring", "libaio", "psync")
+_IO_URING_SETUP = 425  # the same number on every architecture
+
+
+@dataclass(frozen=True)
+class Fio:
+    """An installed fio.
+
+    Attributes:
+        path: the program.
+        version: as it names itself, ``fio-3.33``.
+        engines: the I/O engines it was built with.
+    """
+
+    path: str
+    version: str
+    engines: frozenset[str]
+
+    def engine(self) -> str:
+        """Return the best engine for files and devices that works here."""
+        for engine in _ENGINES:
+            if engine in self.engines and (engine != "io_uring" or io_uring_works()):
+                return engine
+        raise ToolError(f"{self.version} has none of the engines {', '.join(_ENGINES)}")
+
+
+def find() -> Fio:
+    """Return the fio on the PATH; raises ToolError where it is missing or too old."""
+    path = shutil.which("fio")
+    if path is None:
+        raise ToolError("fio is not installed: apt-get install fio")
+    return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from which()
+
+
+def setpriv() -> str:
+    """Return the program that ties fio's life to ours; raises ToolError where it is missing."""
+    path = shutil.which("setpriv")
+    if path is None:
+        raise ToolError("setpriv is not installed: apt-get install util-linux")
+    return path
+
+
+@lru_cache(maxsize=8)
+def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- a new fio is asked anew
+    version = _output(path, "--version").strip()
+    number = re.match(r"fio-(\d+)\.(\d+)", version)
+    if number is None:
+        raise ToolError(f"{path} does not say that it is fio, but '{version[:60]}'")
+    if (int(number[1]), int(number[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ToolError(f"{version} is too old: fio {oldest} or newer is needed")
+    engines = _output(path, "--enghelp").split("\n")
+    return Fio(path, version, frozenset(line.strip() for line in engines[1:] if line.strip()))
+
+
+def _output(path: str, option: str) -> str:
+    try:
+        asked = subprocess.run(
+            [path, option],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=False,
+        )
+    except OSError as error:
+        raise ToolError(f"{path} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{path} {option} has not answered for 30 s") from error
+    if asked.returncode != 0:
+        complaint = (asked.stderr.strip() or "no reason given").splitlines()[-1]
+        raise ToolError(f"{path} {option} ended with exit code {asked.returncode}: {complaint}")
+    return asked.stdout
+
+
+@lru_cache(maxsize=1)
+def io_uring_works() -> bool:
+    """Whether the kernel lets us make a ring; containers and sysctl often forbid it."""
+    parameters = ctypes.create_string_buffer(120)
+    ring = ctypes.CDLL(None).syscall(_IO_URING_SETUP, 1, parameters)
+    if ring < 0:
+        return False
+    os.close(ring)
+    return True
