@@ -1,0 +1,91 @@
+"""What there is to test: the drives of this machine, and the simulated ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from heatsoak.sensor import drive_sensors
+from heatsoak.sensor.base import Roots
+from heatsoak.target.device import DeviceInfo, list_devices
+from heatsoak.target.guard import why_not
+
+#: Disks that exist in memory only: nothing to learn about a drive there.
+_IN_MEMORY = ("zram", "ram")
+
+
+@dataclass(frozen=True)
+class DriveRow:
+    """One row of ``heatsoak drives``.
+
+    Attributes:
+        id: what ``--erase`` takes for a real drive, what ``--on`` takes for a simulated one.
+        path: the node; None for a simulated drive.
+        sensors: the columns that its own sensors would fill.
+        why: why it would not be written, or what it takes to have it written.
+    """
+
+    id: str
+    path: str | None
+    model: str | None
+    serial: str | None
+    size_bytes: int
+    simulated: bool
+    sensors: list[str]
+    writable: bool
+    why: str
+
+
+def inventory(roots: Roots | None = None) -> list[DriveRow]:
+    """Return the drives of this machine, then the simulated ones."""
+    roots = roots or Roots()
+    real = [info for info in list_devices(roots) if not info.name.startswith(_IN_MEMORY)]
+    return [*(_row(info, roots) for info in real), *_simulated()]
+
+
+def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
+    reasons = why_not(info.path, roots)
+    name = info.erase_id or str(info.path)
+    return DriveRow(
+        id=name,
+        path=str(info.path),
+        model=info.model,
+        serial=info.serial,
+        size_bytes=info.size_bytes,
+        simulated=False,
+        sensors=_columns(info, roots),
+        writable=not reasons,
+        why="; ".join(reasons) or "it is empty and nobody uses it; writing takes --erase ID",
+    )
+
+
+def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
+    sensors = drive_sensors(info.name, roots)
+    try:
+        return list(dict.fromkeys(column for one in sensors for column in one.info.columns))
+    finally:
+        for sensor in sensors:
+            sensor.close()
+
+
+def _simulated() -> Iterator[DriveRow]:
+    catalog: Any = import_module("heatsoak.catalog")
+    for drive_id in catalog.drive_ids() if hasattr(catalog, "drive_ids") else ():
+        drive = catalog.load_drive(drive_id)
+        yield DriveRow(
+            id=f"sim:{drive_id}",
+            path=None,
+            model=next(
+                (text for key in ("model", "name") if (text := getattr(drive, key, None))), drive_id
+            ),
+            serial=None,
+            size_bytes=next(
+                int(size)
+                for key in ("size_bytes", "user_bytes")
+                if (size := getattr(drive, key, None))
+            ),
+            simulated=True,
+            sensors=["temp_c.composite"],
+            writable=True,
+            why="simulated: there is nothing to lose",
+        )
