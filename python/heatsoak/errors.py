@@ -45,7 +45,10 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- an end, not an error
     exit_code = 130
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest known word, or an empty string."""
-    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+def suggestion(word: str, known: Iterable[str], likeness: float = 0.5) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the nearest known word, or an empty string.
+
+    `likeness` is difflib's ratio that a word must at least have, 0 to 1.
+    """
+    near = get_close_matches(word, sorted(known), n=1, cutoff=likeness)
     return f" (did you mean '{near[0]}'?)" if near else ""

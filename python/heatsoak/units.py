@@ -33,7 +33,8 @@ def parse_size(text: str | int | float) -> int:
         )
     number, prefix, unit = match.groups()
     decimal = unit is not None and unit.lower() == "b" and prefix != ""
-    return round(float(number) * (1000 if decimal else 1024) ** _POWERS[prefix.lower()])
+    scale: int = (1000 if decimal else 1024) ** _POWERS[prefix.lower()]
+    return round(float(number) * scale)
 
 
 def parse_seconds(text: str | int | float) -> float:

@@ -162,8 +162,8 @@ def _begin_s(series: Series, index: int) -> float:
 def _fit_onset(series: Series, normal_from: int, earliest: int, fall: int, end: int) -> float:
     """Return where a constant level ends, by least squares.
 
-    Two shapes are tried for what follows, a step onto a line and a line that leaves the level
-    without a step; the Bayesian information criterion chooses.
+    Two shapes are tried for what follows: a step onto a line, and a bend that leaves the level
+    without a step, as throughput does under a governor while the drive still warms.
     """
     per_s = 1 / series.sampling_s
     first = max(normal_from, min(earliest, fall) - round(_FIT_BEFORE_S * per_s))
@@ -184,16 +184,9 @@ def _fit_onset(series: Series, normal_from: int, earliest: int, fall: int, end: 
         error = float(np.sum((before - level) ** 2))
         edge_s = float(t_s[split - 1])
         from_edge = middle_s[split:] - edge_s
-        stepped = error + _line_error(from_edge, after)
-        for onset_s, squared, parameters in (
-            (edge_s, stepped, 4),
-            (edge_s, error + _hinge_error(from_edge, level - after), 3),
-        ):
-            score = len(values) * np.log(squared + 1e-12 * level**2) + parameters * np.log(
-                len(values)
-            )
-            if best is None or score < best[0]:
-                best = (score, onset_s)
+        squared = error + min(_line_error(from_edge, after), _bend_error(from_edge, level - after))
+        if best is None or squared < best[0]:
+            best = (squared, edge_s)
     assert best is not None
     return best[1]
 
@@ -207,10 +200,11 @@ def _line_error(x: Array, y: Array) -> float:
     return float(np.sum((y - slope * x) ** 2))
 
 
-def _hinge_error(x: Array, lost: Array) -> float:
-    """The squared error of the best line through the origin."""
-    slope = float(x @ lost) / float(x @ x)
-    return float(np.sum((lost - slope * x) ** 2))
+def _bend_error(x: Array, lost: Array) -> float:
+    """The squared error of the best cubic through the origin."""
+    basis = np.stack([x, x**2, x**3], axis=1)
+    curve, *_ = np.linalg.lstsq(basis, lost, rcond=None)
+    return float(np.sum((lost - basis @ curve) ** 2))
 
 
 def _merge_cycles(series: Series, drops: list[Drop]) -> list[Drop]:

@@ -116,7 +116,7 @@ class _Conductor:
         self.step_name = step.name if isinstance(step, WorkloadStep) else None
         begin_s = self.target.clock.now_s()
         self.observer.on_step(index, step, begin_s)
-        self._event("step-begin", step.name, kind=step.kind, temps_c=self.latest.temps_c())
+        self._event("step-begin", step.name, step_kind=step.kind, temps_c=self.latest.temps_c())
         match step:
             case WorkloadStep():
                 self._consume(self.target.run(step))
@@ -194,8 +194,6 @@ class _Conductor:
         self.writer.finish(status, duration_s, reason)
 
     def _event(self, kind: str, step: str | None, *, text: str = "", **data: Any) -> None:
-        if kind in ("step-begin", "step-end") and "kind" in data:
-            data["step_kind"] = data.pop("kind")
         t_s = self.target.clock.now_s()
         self.writer.event(Event(t_s=t_s, kind=kind, step=step, text=text, data=data))
 
@@ -206,7 +204,7 @@ class _Conductor:
 
 def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:
     """The critical limit of each temperature whose sensor states one above freezing."""
-    limits = {}
+    limits: dict[str, float] = {}
     for sensor in sensors:
         limit_c = sensor.info.thresholds.get("critical_c")
         if limit_c is not None and limit_c > 0:

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
+from typing_extensions import override
 
 from heatsoak.bench.conductor import Observer
 from heatsoak.bench.latest import Latest
@@ -43,12 +44,15 @@ class View(Observer):
     def end(self) -> None:
         """All runs are over."""
 
+    @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self.step_index, self.step, self.step_begin_s = index, step, t_s
 
+    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self.t_s, self.latest = t_s, latest
 
+    @override
     def on_note(self, level: str, text: str) -> None:
         """Show nothing; subclasses may."""
 
@@ -119,18 +123,22 @@ class LiveView(View):
             get_renderable=self._render, console=console, refresh_per_second=4, transient=True
         )
 
+    @override
     def __enter__(self) -> Self:
         self.live.start()
         return self
 
+    @override
     def begin_run(self, index: int, label: str) -> None:
         super().begin_run(index, label)
         self.history.clear()
         self._history_t_s = 0.0
 
+    @override
     def end(self) -> None:
         self.live.stop()
 
+    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         super().on_progress(t_s, latest)
         throughput = latest.throughput_mb_s()
@@ -138,6 +146,7 @@ class LiveView(View):
             self.history.append(throughput)
             self._history_t_s = t_s
 
+    @override
     def on_note(self, level: str, text: str) -> None:
         if level != "info":
             self.console.print(Text(f"{level}: {text}", style="yellow"))
@@ -163,16 +172,19 @@ class PlainView(View):
         super().__init__(plans, title)
         self._said_at = 0.0
 
+    @override
     def begin_run(self, index: int, label: str) -> None:
         super().begin_run(index, label)
         if label:
             self._say(f"[{index + 1}/{len(self.plans)}] {label}")
 
+    @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         super().on_step(index, step, t_s)
         if len(self.plans) == 1:
             self._say(f"{self.describe_step()}; {format_duration(self.remaining_s())} to go")
 
+    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         super().on_progress(t_s, latest)
         if time.monotonic() - self._said_at >= _LINE_INTERVAL_S:
@@ -181,6 +193,7 @@ class PlainView(View):
                 f"{format_duration(self.remaining_s())} to go"
             )
 
+    @override
     def on_note(self, level: str, text: str) -> None:
         if level != "info":
             self._say(f"{level}: {text}")

@@ -18,6 +18,8 @@ from heatsoak.target import Note, Place
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
+#: What the length of a bundled protocol is told for.
+TYPICAL_DRIVE = "samsung-950-pro-512"
 #: Common for consumer drives: bytes that may be written for each byte of capacity.
 TYPICAL_ENDURANCE_FULL_WRITES = 600
 
@@ -70,9 +72,7 @@ class Session:
             # what it would have done is not known: take it for writing, in doubt refuse
             place.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
             raise
-        place.refuse_unsafe(
-            writes=self.protocol.writes, erase_id=erase_id, roots=self.roots
-        )
+        place.refuse_unsafe(writes=self.protocol.writes, erase_id=erase_id, roots=self.roots)
         self.runs = _runs(self.protocol, place)
 
     def preview(self) -> list[Preview]:
@@ -92,11 +92,15 @@ class Session:
             for index, run in enumerate(self.runs):
                 many = len(self.runs) > 1
                 view.begin_run(index, run.name if many else "")
-                recordings.append(self._record(run, directory / run.name if many else directory, view))
+                recordings.append(
+                    self._record(run, directory / run.name if many else directory, view)
+                )
         return recordings
 
     def _record(self, run: Run, directory: Path, view: View) -> Recording:
-        target = run.place.target(self.protocol, self.erase_id, self.roots)
+        target = run.place.target(
+            self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
+        )
         sensors: list[Sensor] = []
         try:
             notes = target.open(self.protocol.writes)
@@ -195,6 +199,13 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
 def _require_empty(directory: Path) -> None:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: is there already: name a new directory with -o")
+
+
+def typical_plan(protocol: Protocol) -> Plan:
+    """Return how long one recording takes and writes on a drive of the published kind."""
+    drive = catalog.load_drive(TYPICAL_DRIVE)
+    size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
+    return plan(protocol, size_bytes, _rated_speeds(drive))
 
 
 def default_directory(name: str, parent: Path = Path("recordings")) -> Path:

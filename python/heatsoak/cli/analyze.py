@@ -21,7 +21,8 @@ from heatsoak.report import print_findings
 
 def analyze_command(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, or directories of them.")
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="Recordings, or directories of them."),
     ],
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,

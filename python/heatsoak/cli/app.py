@@ -29,7 +29,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[  # noqa: ARG001 -- its callback does the work
+    version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
@@ -49,7 +49,7 @@ def main() -> None:
         code = error.exit_code
     except typer.exceptions.TyperException as error:
         # the parser's own complaints: which word of the command line, and what it should be
-        _say(getattr(error, "format_message", lambda: str(error))())
+        _say(getattr(error, "format_message", error.__str__)())
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")

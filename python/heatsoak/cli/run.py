@@ -1,6 +1,5 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer

@@ -21,7 +21,8 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
 
     A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
     (``runtime``, ``bs``...) changes every judged step, ``STEP.KEY`` one step, ``file_size`` the
-    test file. Any other KEY labels the conditions.
+    test file. Any other KEY labels the conditions, as
+    ``conditions.KEY`` always does.
     Raises UsageError for what cannot be applied.
     """
     for setting in settings:
@@ -43,6 +44,8 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
         return _rebuilt(protocol, {key: value})
     if key in _WORKLOAD_KEYS:
         return _with_workload(protocol, None, key, value)
+    if key.startswith("conditions."):
+        return _labelled(protocol, key.removeprefix("conditions."), value)
     step, dot, field = key.rpartition(".")
     if dot:
         names = [step.name for step in protocol.workload_steps]
@@ -57,9 +60,17 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
             )
         return _with_workload(protocol, step, field, value)
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
-    near = suggestion(key, (*_WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes))
+    # a label may resemble a key, and a misspelt key should not become one
+    near = suggestion(key, (*_WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8)
     if near:
-        raise UsageError(f"--set {key}={value}: unknown key '{key}'{near}")
+        raise UsageError(
+            f"--set {key}={value}: unknown key '{key}'{near}; "
+            f"a label of that name is conditions.{key}={value}"
+        )
+    return _labelled(protocol, key, value)
+
+
+def _labelled(protocol: Protocol, key: str, value: str) -> Protocol:
     return _rebuilt(protocol, {"conditions": {**protocol.conditions, key: _label(value)}})
 
 

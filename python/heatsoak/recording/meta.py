@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from heatsoak.protocol import Conditions, Protocol
 
-
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 

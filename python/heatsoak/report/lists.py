@@ -70,8 +70,10 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
                 f"at most {format_bytes(step['written_bytes'])}" if step["written_bytes"] else "",
             )
         console.print(table)
-        rated = "its rated endurance" if run["endurance_is_rated"] else (
-            "what drives of this size usually endure"
+        rated = (
+            "its rated endurance"
+            if run["endurance_is_rated"]
+            else ("what drives of this size usually endure")
         )
         console.print(
             f"In all {format_duration(run['duration_s'])}, at most "

@@ -98,10 +98,7 @@ def print_matrix(findings: Findings, console: Console) -> None:
 def _cell(recording: RecordingFindings) -> Cell:
     conditions = recording.conditions
     episodes = [
-        episode
-        for step in recording.steps
-        if step.step in _SUMMARISED
-        for episode in step.episodes
+        episode for step in recording.steps if step.step in _SUMMARISED for episode in step.episodes
     ]
     slot, gpus, load = str(conditions["slot"]), conditions["gpus"], str(conditions["gpu_load"])
     return Cell(

@@ -1,0 +1,134 @@
+"""What ``--on`` names, before anything of it is touched."""
+
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from heatsoak import catalog
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Protocol
+from heatsoak.sensor import Roots, device_behind
+from heatsoak.target.base import Target
+from heatsoak.units import Size
+
+Kind = Literal["simulated", "directory", "file", "block", "nbd"]
+
+_FORMS = "sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or nbd+unix:///?socket=PATH"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A target by its name.
+
+    Attributes:
+        text: what the user wrote.
+        drive: a simulated drive's id, or the path of its TOML file.
+        enclosure: the place of a simulated drive, where the user named one.
+    """
+
+    text: str
+    kind: Kind
+    drive: str = ""
+    enclosure: str | None = None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it is a simulated drive."""
+        return self.kind == "simulated"
+
+    @property
+    def rated(self) -> catalog.Drive | None:
+        """The figures of a simulated drive."""
+        return catalog.load_drive(self.drive) if self.is_simulated else None
+
+    def in_enclosure(self, enclosure: str | None) -> "Place":
+        """Return the same simulated drive in `enclosure`, or in the drive's usual one."""
+        return replace(self, enclosure=enclosure or catalog.load_drive(self.drive).enclosure)
+
+    def target(
+        self,
+        protocol: Protocol | None,
+        *,
+        erase_id: str | None = None,
+        roots: Roots | None = None,
+        raw_dir: Path | None = None,
+    ) -> Target:
+        """Return the target, not yet open, as large as `protocol` wants it.
+
+        `raw_dir` is where a tool's own output is kept.
+        """
+        if self.kind == "simulated":
+            from heatsoak.target.simulated import SimulatedTarget
+
+            assert self.enclosure is not None
+            return SimulatedTarget(self.drive, self.enclosure)
+        # fio and block devices are Linux's; importing and judging work elsewhere too
+        from heatsoak.target.fio import (
+            BlockTarget,
+            DirectoryTarget,
+            FileTarget,
+            NbdTarget,
+            Settings,
+        )
+
+        settings = Settings(raw_dir=raw_dir)
+        file_size = Size(percent=100.0) if protocol is None else protocol.file_size
+        if self.kind == "nbd":
+            return NbdTarget(self.text, erase_id=erase_id, settings=settings)
+        path = Path(self.text)
+        if self.kind == "block":
+            return BlockTarget(path, erase_id=erase_id, roots=roots, settings=settings)
+        if self.kind == "file":
+            return FileTarget(path, file_size, settings=settings)
+        return DirectoryTarget(path, file_size, settings=settings)
+
+    def refuse_unsafe(self, *, writes: bool, erase_id: str | None, roots: Roots) -> None:
+        """Raise RefusedError where loading it could destroy something; changes nothing."""
+        if self.is_simulated or not writes:
+            return
+        target = self.target(None, erase_id=erase_id, roots=roots)
+        try:
+            if self.kind != "directory":  # a file of our own making harms nothing
+                target.open(writes)
+        finally:
+            target.close()
+
+    def size_bytes(self, protocol: Protocol, roots: Roots) -> int:
+        """Return how much `protocol` would have to work on."""
+        rated = self.rated
+        if rated is not None:
+            return rated.user_bytes
+        return self.target(protocol, roots=roots).identity.size_bytes
+
+    def device(self, roots: Roots) -> str | None:
+        """Return the kernel's name of the drive underneath, if there is one to be known."""
+        if self.kind in ("simulated", "nbd"):
+            return None
+        return device_behind(Path(self.text), roots)
+
+
+def parse_place(text: str) -> Place:
+    """Return what `text` names; raises UsageError where it names nothing."""
+    if text.startswith("sim:"):
+        drive, _, enclosure = text.removeprefix("sim:").partition("@")
+        catalog.load_drive(drive)
+        if enclosure:
+            catalog.load_enclosure(enclosure)
+        return Place(text, "simulated", drive, enclosure or None)
+    if text.startswith(("nbd:", "nbd+unix:", "nbds:", "nbds+unix:")):
+        return Place(text, "nbd")
+    path = Path(text)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise UsageError(f"{text}: there is no such target: {_FORMS}") from None
+    except OSError as error:
+        raise UsageError(f"{text}: cannot be looked at: {error.strerror}") from error
+    if stat.S_ISDIR(mode):
+        return Place(text, "directory")
+    if stat.S_ISBLK(mode):
+        return Place(text, "block")
+    if stat.S_ISREG(mode):
+        return Place(text, "file")
+    raise UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")

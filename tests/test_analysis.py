@@ -1,0 +1,311 @@
+"""The judge on series whose truth is known, through recordings as it reads them."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis import RecordingFindings, StepFindings, analyze
+from heatsoak.analysis.episodes import find_drops
+from heatsoak.analysis.series import Series, hampel
+from heatsoak.protocol import Protocol
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+T_S: Array = np.arange(1, 3001) / 10
+FULL = 2500.0
+
+
+def series(values: Array, sampling_s: float = 0.1) -> Series:
+    t_s: Array = np.arange(1, len(values) + 1, dtype=np.float64) * sampling_s
+    return Series(t_s, np.full(len(values), sampling_s), values, "mb_s")
+
+
+def noise(count: int, correlation: float, sigma: float, seed: int = 1) -> Array:
+    """Autocorrelated noise around 1, as throughput of a drive has it."""
+    draws = np.random.default_rng(seed).normal(0, sigma * np.sqrt(1 - correlation**2), count)
+    wander = np.zeros(count)
+    for index in range(1, count):
+        wander[index] = correlation * wander[index - 1] + draws[index]
+    return 1 + wander
+
+
+def governed(onset_s: float, depth: float, time_constant_s: float = 60.0) -> Array:
+    """Throughput under a governor: full until the limit, then falling as the board warms."""
+    fall = depth * (1 - np.exp(-(T_S - onset_s) / time_constant_s))
+    return FULL * np.where(onset_s > T_S, 1.0, 1.0 - fall)
+
+
+def recording(
+    tmp_path: Path,
+    steps: dict[str, tuple[str, Array]],
+    *,
+    temps: dict[str, Array] | None = None,
+    counters: dict[str, Array] | None = None,
+    thresholds: dict[str, float] | None = None,
+    quantity: str = "bw_mb_s",
+) -> Recording:
+    """Write steps of `T_S` at 10 Hz with sensors at 1 Hz."""
+    protocol = Protocol.model_validate(
+        {
+            "name": "x",
+            "steps": [{"name": n, "rw": rw, "bs": "128k"} for n, (rw, _) in steps.items()],
+        }
+    )
+    extra = {f"temp_c.{sensor}": "Float64" for sensor in ["composite"] if temps}
+    extra |= {"throttle_count.tmt1": "Float64"} if counters else {}
+    meta = RecordingMeta(
+        protocol=protocol,
+        conditions={},
+        drive={"model": "a drive"},
+        columns=dict.fromkeys(
+            ["t_s", "step", "interval_s", f"read_{quantity}", f"write_{quantity}", *extra], "x"
+        ),
+        sensors=[
+            SensorMeta(
+                name="nvme", source="x", columns=[*extra], interval_s=1, thresholds=thresholds or {}
+            )
+        ],
+        started_unix_s=time.time(),
+    )
+    writer = RecordingWriter(tmp_path / "r", meta)
+    for index, (name, (rw, values)) in enumerate(steps.items()):
+        begin_s = 1000.0 * index
+        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
+        t_s = begin_s + T_S[: len(values)]
+        direction = "write" if "write" in rw else "read"
+        rates = {
+            "t_s": t_s,
+            "interval_s": np.full(len(t_s), 0.1),
+            f"{direction}_{quantity}": values,
+        }
+        writer.append(pl.DataFrame(rates).with_columns(step=pl.lit(name)))
+        for column, tracks in (("temp_c.composite", temps), ("throttle_count.tmt1", counters)):
+            if tracks:
+                each = {"t_s": t_s[::10], column: tracks[name][: len(t_s) : 10]}
+                writer.append(pl.DataFrame(each).with_columns(step=pl.lit(name)))
+    writer.finish("finished", 1000.0 * len(steps))
+    return Recording.open(tmp_path / "r")
+
+
+def judged(tmp_path: Path, **kwargs: Any) -> RecordingFindings:
+    return analyze([recording(tmp_path, **kwargs)]).recordings[0]
+
+
+def only(findings: RecordingFindings) -> StepFindings:
+    (step,) = findings.steps
+    return step
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize(
+    ("onset_s", "depth"), [(7.0, 0.76), (15.0, 0.68), (30.0, 0.6), (55.0, 0.4), (65.0, 0.42)]
+)
+def test_onset_and_depth_of_a_governed_drive_are_found(
+    onset_s: float, depth: float, sigma: float
+) -> None:
+    values = governed(onset_s, depth, 30.0) * noise(len(T_S), 0.8, sigma)
+    drops = find_drops(series(values))
+    assert drops is not None
+    (drop,) = drops
+    # with noise a slide of 1 % a second hides its first seconds
+    assert drop.onset_s == pytest.approx(onset_s, abs=0.6 if sigma == 0 else 5)
+    assert drop.depth == pytest.approx(depth, abs=0.02)
+    assert not drop.recovered
+
+
+@pytest.mark.parametrize("sampling_s", [0.01, 0.1, 0.25, 1.0])
+def test_a_step_is_found_at_any_sampling_rate(sampling_s: float) -> None:
+    t_s = np.arange(0, 300, sampling_s) + sampling_s
+    values = np.where(t_s <= 100, 500.0, 300.0) * noise(len(t_s), 0.5, 0.02)
+    (drop,) = find_drops(series(values, sampling_s)) or []
+    assert drop.onset_s == pytest.approx(100, abs=max(0.6, sampling_s))
+    assert drop.depth == pytest.approx(0.4, abs=0.01)
+
+
+def test_recovery_ends_an_episode() -> None:
+    values = np.where((T_S <= 100) | (T_S > 200), 500.0, 300.0) * noise(len(T_S), 0.6, 0.02)
+    (drop,) = find_drops(series(values)) or []
+    assert drop.recovered
+    assert drop.end_s == pytest.approx(200, abs=1)
+
+
+def test_regular_falls_and_recoveries_are_one_oscillating_episode() -> None:
+    low = (T_S > 60) & ((T_S - 60) % 30 < 15)
+    values = np.where(low, 1750.0, 2500.0) * noise(len(T_S), 0.6, 0.02)
+    (drop,) = find_drops(series(values)) or []
+    assert drop.oscillates
+    assert drop.period_s == pytest.approx(30, abs=1)
+    assert drop.onset_s == pytest.approx(60, abs=1)
+
+
+@pytest.mark.slow
+def test_noise_alone_makes_no_episodes() -> None:
+    chance = np.random.default_rng(7)
+    for seed in range(100):
+        correlation, sigma = chance.uniform(0.6, 0.95), chance.uniform(0.01, 0.08)
+        assert find_drops(series(FULL * noise(3000, correlation, sigma, seed))) == []
+
+
+def test_dips_while_garbage_is_collected_make_no_episode() -> None:
+    values = FULL * noise(len(T_S), 0.6, 0.02)
+    values[::100] *= 0.3
+    assert find_drops(series(values)) == []
+
+
+@given(
+    st.lists(st.floats(min_value=0, max_value=1e5), max_size=200),
+    st.sampled_from([0.01, 0.1, 1.0, 10.0]),
+)
+@settings(deadline=None)
+def test_any_series_has_an_answer(values: list[float], sampling_s: float) -> None:
+    drops = find_drops(series(np.array(values), sampling_s))
+    for drop in drops or []:
+        assert 0 <= drop.onset_s < drop.end_s <= len(values) * sampling_s + 1e-9
+        assert 0 < drop.depth <= 1
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.integers(0, 10))
+def test_the_filter_invents_no_values(values: list[float], half_width: int) -> None:
+    filtered = hampel(np.array(values), half_width)
+    assert len(filtered) == len(values)
+    if values:
+        assert min(values) <= filtered.min()
+        assert filtered.max() <= max(values)
+
+
+WARMING = np.minimum(70.0, 40 + T_S * 30 / 60)
+STEADY = np.full(len(T_S), FULL)
+
+
+def test_a_read_and_a_write_that_fall_at_one_temperature_are_thermal(tmp_path: Path) -> None:
+    fall = governed(60, 0.5)
+    findings = judged(
+        tmp_path,
+        steps={"r": ("read", fall), "w": ("write", fall)},
+        temps={"r": WARMING, "w": WARMING},
+    )
+    assert [step.verdict for step in findings.steps] == ["thermal", "thermal"]
+    episode = findings.steps[1].episodes[0]
+    assert episode.temp_c_at_onset == pytest.approx(70, abs=1)
+    assert episode.written_gb_at_onset == pytest.approx(2.5 * 60, rel=0.02)
+    assert 0.9 <= episode.confidence <= 1
+    assert any("same temperature" in line for line in episode.evidence)
+
+
+def test_the_drives_own_counter_decides(tmp_path: Path) -> None:
+    count = np.where(T_S > 60, 1.0, 0.0)
+    step = only(
+        judged(
+            tmp_path,
+            steps={"w": ("write", governed(60, 0.5))},
+            temps={"w": WARMING},
+            counters={"w": count},
+        )
+    )
+    assert step.verdict == "thermal"
+    assert "counters rose: tmt1 by 1" in step.episodes[0].evidence[0]
+
+
+def test_a_write_that_cools_while_it_is_slow_is_not_thermal(tmp_path: Path) -> None:
+    cliff = np.where(T_S < 84, 450.0, 25.0)
+    cooling = np.where(T_S < 84, 40 + T_S * 25 / 84, 45.0)
+    fall = governed(60, 0.5)
+    findings = judged(
+        tmp_path,
+        steps={"r": ("read", fall), "w": ("randwrite", cliff)},
+        temps={"r": WARMING, "w": cooling},
+    )
+    assert findings.steps[1].verdict == "unknown"
+    assert any("cooled while it stayed slow" in e for e in findings.steps[1].episodes[0].evidence)
+
+
+def test_without_a_temperature_the_cause_is_unknown(tmp_path: Path) -> None:
+    fall = governed(60, 0.5)
+    findings = judged(tmp_path, steps={"r": ("read", fall), "w": ("write", fall)})
+    for step in findings.steps:
+        assert step.verdict == "unknown"
+        assert step.episodes[0].cause == "unknown"
+        assert step.episodes[0].confidence == 0
+        assert any("no temperature" in line for line in step.episodes[0].evidence)
+
+
+def test_a_level_series_is_steady_however_warm_it_gets(tmp_path: Path) -> None:
+    step = only(judged(tmp_path, steps={"r": ("read", STEADY)}, temps={"r": WARMING}))
+    assert step.verdict == "steady"
+    assert step.episodes == []
+    assert step.mean_mb_s == pytest.approx(FULL)
+
+
+def test_the_limits_that_a_drive_states_are_evidence(tmp_path: Path) -> None:
+    step = only(
+        judged(
+            tmp_path,
+            steps={"r": ("read", governed(60, 0.5))},
+            temps={"r": WARMING},
+            thresholds={"warning_c": 71.0},
+        )
+    )
+    assert step.verdict == "thermal"
+    assert any("drive's warning (71 C)" in line for line in step.episodes[0].evidence)
+
+
+def test_a_sensor_that_never_moves_is_not_trusted(tmp_path: Path) -> None:
+    findings = judged(
+        tmp_path, steps={"r": ("read", STEADY)}, temps={"r": np.full(len(T_S), 39.85)}
+    )
+    (sensor,) = findings.sensors
+    assert (sensor.name, sensor.trust) == ("composite", "poor")
+    assert "313 K" in sensor.why
+
+
+def test_where_only_iops_were_logged_they_stand_in(tmp_path: Path) -> None:
+    step = only(judged(tmp_path, steps={"r": ("randread", governed(60, 0.5))}, quantity="iops"))
+    (episode,) = step.episodes
+    assert episode.before_mb_s is None
+    assert episode.before_iops == pytest.approx(FULL, rel=0.01)
+    assert step.mean_mb_s is None
+
+
+def test_consistency_is_that_of_the_last_400_seconds_each_second(tmp_path: Path) -> None:
+    values = np.repeat(np.tile([90.0, 110.0], 150), 10)
+    step = only(judged(tmp_path, steps={"w": ("randwrite", values)}, quantity="iops"))
+    assert step.consistency is not None
+    assert step.consistency.window_s == 300
+    assert step.consistency.mean_iops == pytest.approx(100)
+    assert step.consistency.stdev_iops == pytest.approx(10, rel=0.01)
+    assert step.consistency.ratio == pytest.approx(10, rel=0.01)
+
+
+def test_a_consistency_without_deviation_has_no_ratio(tmp_path: Path) -> None:
+    step = only(judged(tmp_path, steps={"w": ("randwrite", STEADY)}, quantity="iops"))
+    assert step.consistency is not None
+    assert step.consistency.ratio is None
+
+
+def test_a_step_of_a_few_samples_is_unknown_and_says_why(tmp_path: Path) -> None:
+    findings = judged(tmp_path, steps={"r": ("read", STEADY[:5])})
+    assert only(findings).verdict == "unknown"
+    assert any("too short to judge" in note for note in findings.notes)
+
+
+@pytest.mark.parametrize("rate", [float("nan"), 0.0])
+def test_rates_of_nothing_are_no_crash(tmp_path: Path, rate: float) -> None:
+    step = only(judged(tmp_path, steps={"r": ("read", np.full(len(T_S), rate))}))
+    assert step.verdict in ("steady", "unknown")
+    assert step.episodes == []
+
+
+def test_a_warm_start_is_said(tmp_path: Path) -> None:
+    warm = np.full(len(T_S), 55.0) + np.arange(len(T_S)) * 1e-4
+    findings = judged(
+        tmp_path,
+        steps={"a": ("read", STEADY), "b": ("read", STEADY)},
+        temps={"a": WARMING, "b": warm},
+    )
+    assert any("'b' began at 55 C, 15 K warmer" in note for note in findings.notes)

@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import pytest
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Pause, Protocol, WorkloadStep, apply_settings, bundled, load
+
+STEP = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_every_bundled_protocol_is_valid_and_survives_a_round_trip(name: str) -> None:
+    protocol = load(name)
+    assert protocol.name == name
+    assert protocol.description
+    assert Protocol.model_validate_json(protocol.model_dump_json()) == protocol
+
+
+def test_puget_is_the_published_matrix() -> None:
+    cells = load("puget").cells()
+    assert len(cells) == 14
+    assert {"slot": "underside", "gpus": 2, "gpu_load": "idle"} not in cells
+    judged = [s for s in load("puget").workload_steps if s.kind == "workload"]
+    assert [step.rw for step in judged] == ["read", "write", "randread", "randwrite"]
+    assert all(step.runtime_s == 300 for step in judged)
+    pauses = [step for step in load("puget").steps if isinstance(step, Pause)]
+    assert [pause.duration_s for pause in pauses] == [300] * 4
+
+
+def test_quick_takes_two_minutes_and_reads_before_it_writes_again() -> None:
+    steps = load("quick").steps
+    bound_s = sum(s.duration_s for s in steps if isinstance(s, Pause))
+    bound_s += sum(s.runtime_s or 0 for s in steps if isinstance(s, WorkloadStep))
+    assert bound_s <= 120
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STEP + 'runtme = "3s"\n', r"unknown key 'runtme' in steps\[1\] \(did you mean 'runtime'"),
+        (STEP + "runtime = -3\n", r"steps\[1\].runtime: '-3' is not a time"),
+        (STEP + "runtime = 0\n", r"steps\[1\].runtime.*greater than 0"),
+        (STEP + "bs = 0\n", r"steps\[1\].bs.*greater than or equal to 512 \(is 0\)"),
+        (STEP + 'bs = "4x"\n', r"steps\[1\].bs: '4x' is not a size"),
+        (STEP + "rwmixread = 50\n", r"steps\[1\]: rwmixread needs rw=rw or rw=randrw"),
+        (STEP + 'rw = "read"\n', "not valid TOML"),
+        (STEP.replace('"read"', '"red"'), r"steps\[1\].rw"),
+        (STEP + "size = 0\n", r"steps\[1\]: span is 0"),
+        (STEP + 'size = "120%"\n', "more than the whole"),
+        (STEP + '[[steps]]\nname = "a"\nrw = "write"\n', "two steps are named 'a'"),
+        ('name = "x"\nsteps = []\n', "steps"),
+        ('nme = "x"\n' + STEP, r"unknown key 'nme' \(did you mean 'name'"),
+        ("schema = 2\n" + STEP, "schema"),
+        (STEP + '[[steps]]\nkind = "paus"\n', r"steps\[2\].*'paus'"),
+        (
+            STEP + '[matrix]\nby_hand = ["slt"]\n[matrix.axes]\nslot = ["a"]\n',
+            "by_hand names 'slt'",
+        ),
+        (STEP + '[[heat]]\nsource = "command"\n', r"heat\[1\]: command belongs to"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line_with_the_key(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        load(written(tmp_path, text))
+    assert str(caught.value).startswith(str(tmp_path / "mine.toml"))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_protocol_gets_a_suggestion() -> None:
+    with pytest.raises(UsageError, match=r"no protocol 'pugget' \(did you mean 'puget'\?\)"):
+        load("pugget")
+    with pytest.raises(UsageError, match="no such file"):
+        load("nowhere/mine.toml")
+
+
+def test_a_setting_chooses_cells_of_the_matrix() -> None:
+    chosen = apply_settings(load("puget"), ["slot=top", "gpus=2"])
+    assert chosen.cells() == [
+        {"slot": "top", "gpus": 2, "gpu_load": load} for load in ("idle", "loaded")
+    ]
+
+
+def test_a_setting_changes_judged_steps_or_one_step() -> None:
+    protocol = apply_settings(load("puget"), ["runtime=60s", "sequential-read.bs=1m"])
+    by_name = {step.name: step for step in protocol.workload_steps}
+    assert by_name["create-file"].runtime_s is None
+    assert by_name["random-read"].runtime_s == 60
+    assert by_name["sequential-read"].bs == 1 << 20
+    assert by_name["sequential-write"].bs == 131072
+
+
+def test_any_other_setting_is_a_label() -> None:
+    protocol = apply_settings(
+        load("quick"), ["heatsink=none", "ambient=22.5", "conditions.size=big"]
+    )
+    assert protocol.cells() == [{"heatsink": "none", "ambient": 22.5, "size": "big"}]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("runtime", "write KEY=VALUE"),
+        ("slot=botom", r"one of bottom, top.*did you mean 'bottom'"),
+        ("runtme=3", "did you mean 'runtime'"),
+        ("runtime=-3", "is not a time"),
+        ("nowhere.bs=4k", "no step 'nowhere'"),
+        ("random-read.bz=4k", "no key 'bz'.*did you mean 'bs'"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(setting: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        apply_settings(load("puget"), [setting])
+
+
+def test_heat_is_on_where_its_conditions_ask_for_it() -> None:
+    (heat,) = load("puget").heat
+    assert heat.is_on({"slot": "top", "gpu_load": "loaded"})
+    assert not heat.is_on({"slot": "top", "gpu_load": "idle"})
+
+
+def test_a_step_says_what_it_does_in_a_few_words() -> None:
+    step = WorkloadStep(name="m", rw="randrw", rwmixread=70, bs=4096, iodepth=3, numjobs=2)
+    assert step.describe() == "random mix, 70% reads, 4k, QD3 x 2 jobs"

@@ -1,0 +1,216 @@
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.protocol import Protocol
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, find_recordings
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+COLUMNS = {"t_s": "Float64", "step": "String", "read_bw_mb_s": "Float64", "temp_c.nand": "Float64"}
+
+
+def meta() -> RecordingMeta:
+    protocol = Protocol.model_validate({"name": "x", "steps": [{"name": "a", "rw": "read"}]})
+    return RecordingMeta(
+        protocol=protocol,
+        conditions={"slot": "top"},
+        drive={"model": "a drive"},
+        columns=COLUMNS,
+        started_unix_s=time.time(),
+    )
+
+
+def frame(first: int, count: int) -> pl.DataFrame:
+    times = [0.1 * index for index in range(first, first + count)]
+    return pl.DataFrame({"t_s": times, "step": ["a"] * count, "read_bw_mb_s": times})
+
+
+def test_a_finished_recording_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path / "r", meta()) as writer:
+        writer.append(frame(0, 3))
+        writer.append_row({"t_s": 0.15, "step": "a", "temp_c.nand": 40.5})
+        writer.event(Event(t_s=0, kind="step-begin", step="a"))
+        writer.finish("finished", 0.3)
+    recording = Recording.open(tmp_path / "r")
+    assert recording.meta.status == "finished"
+    assert recording.samples().rows() == [
+        (0.0, "a", 0.0, None),
+        (0.1, "a", 0.1, None),
+        (0.15, "a", None, 40.5),
+        (0.2, "a", 0.2, None),
+    ]
+    assert [event.kind for event in recording.events] == ["step-begin"]
+    assert not (tmp_path / "r" / JOURNAL).exists()
+
+
+def test_a_running_recording_reads_the_same_as_a_finished_one(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path / "r", meta()) as writer:
+        writer.append(frame(0, 50))
+        running = Recording.open(tmp_path / "r")
+        assert running.was_cut
+        before = running.samples()
+        writer.finish("finished", 5)
+    assert Recording.open(tmp_path / "r").samples().equals(before)
+
+
+@given(cut=st.integers(min_value=0, max_value=20_000))
+@settings(max_examples=50, deadline=None)
+def test_a_journal_cut_anywhere_reads_up_to_its_last_whole_line(
+    cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("cut") / "r"
+    writer = RecordingWriter(directory, meta())
+    writer.append(frame(0, 200))
+    writer.close()
+    journal = directory / JOURNAL
+    data = journal.read_bytes()[:cut]
+    journal.write_bytes(data)
+    samples = Recording.open(directory).samples()
+    assert len(samples) == data.count(b"\n")
+    assert samples.schema == pl.Schema(
+        {
+            "t_s": pl.Float64,
+            "step": pl.String,
+            "read_bw_mb_s": pl.Float64,
+            "temp_c.nand": pl.Float64,
+        }
+    )
+
+
+def test_lines_that_power_loss_left_damaged_are_skipped(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", meta())
+    writer.append(frame(0, 2))
+    writer.close()
+    with (tmp_path / "r" / JOURNAL).open("ab") as file:
+        file.write(b"\0" * 40 + b'\n{"t_s": 0.7, "step": "a"}\n[1]\n{"t_s": "x"}\n{"t_s": 0.8,')
+    assert Recording.open(tmp_path / "r").samples()["t_s"].to_list() == [0.0, 0.1, 0.7]
+
+
+def test_only_the_columns_asked_for_are_read_and_unknown_ones_are_null(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path / "r", meta()) as writer:
+        writer.append(frame(0, 2))
+        writer.finish("finished", 1)
+    samples = Recording.open(tmp_path / "r").samples(["t_s", "power_w"])
+    assert samples.rows() == [(0.0, None), (0.1, None)]
+
+
+def test_nothing_is_written_over_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("x")
+    with pytest.raises(UsageError, match="not empty"):
+        RecordingWriter(tmp_path, meta())
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_column_that_was_not_announced_is_a_defect_of_ours(tmp_path: Path) -> None:
+    with (
+        RecordingWriter(tmp_path / "r", meta()) as writer,
+        pytest.raises(KeyError, match="power_w"),
+    ):
+        writer.append(pl.DataFrame({"t_s": [0.0], "power_w": [1.0]}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda d: (d / META).write_text("{"), "Invalid JSON"),
+        (lambda d: (d / META).write_bytes(b"\xff\0"), "JSON"),
+        (lambda d: (d / META).write_text(json.dumps({"schema_version": 9})), "schema_version"),
+        (lambda d: (d / PARQUET).unlink(), "has no samples"),
+        (lambda d: (d / PARQUET).write_bytes(b"PAR1 no more"), "is damaged"),
+    ],
+)
+def test_a_broken_recording_is_one_line_that_names_the_file(
+    tmp_path: Path, damage: object, said: str
+) -> None:
+    with RecordingWriter(tmp_path / "r", meta()) as writer:
+        writer.append(frame(0, 2))
+        writer.finish("finished", 1)
+    damage(tmp_path / "r")  # type: ignore[operator]
+    with pytest.raises(UsageError, match=said) as caught:
+        find_recordings(tmp_path)[0].samples()
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_place_without_recordings_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no recording"):
+        find_recordings(tmp_path)
+    with pytest.raises(UsageError, match="no such file"):
+        find_recordings(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="is not a recording"):
+        find_recordings(tmp_path / "file")
+
+
+WRITE_FOREVER = """
+import sys, time
+import polars as pl
+sys.path.insert(0, {tests!r})
+from test_recording import meta
+from heatsoak.recording import RecordingWriter
+from pathlib import Path
+writer = RecordingWriter(Path({directory!r}), meta())
+print("ready", flush=True)
+begin = time.monotonic()
+while True:
+    now = time.monotonic() - begin
+    writer.append(pl.DataFrame({{"t_s": [now], "step": ["a"], "read_bw_mb_s": [now]}}))
+    writer.append_row({{"t_s": now, "step": "a", "temp_c.nand": 40.0}})
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.slow
+def test_a_writer_killed_at_any_time_loses_less_than_a_second(tmp_path: Path) -> None:
+    chance = random.Random(20)
+    for turn in range(20):
+        directory = tmp_path / str(turn)
+        script = WRITE_FOREVER.format(tests=str(Path(__file__).parent), directory=str(directory))
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            begin = time.monotonic()
+            time.sleep(chance.uniform(0.05, 1.0))
+            process.send_signal(signal.SIGKILL)
+            lived_s = time.monotonic() - begin
+        recording = Recording.open(directory)
+        assert recording.was_cut
+        samples = recording.samples()
+        assert len(samples) > 0
+        assert lived_s - samples["t_s"].max() < 1.0  # type: ignore[operator]
+
+
+def test_a_full_disk_is_a_clear_error_and_keeps_what_was_written(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(mount)],
+        check=False,
+        capture_output=True,
+    )
+    if made.returncode != 0:
+        pytest.skip("needs root, to mount a small tmpfs")
+    try:
+        writer = RecordingWriter(mount / "r", meta())
+
+        def fill() -> None:
+            for turn in range(1000):
+                writer.append(frame(100 * turn, 100))
+
+        with pytest.raises(ToolError, match="No space left"):
+            fill()
+        writer.close()
+        samples = Recording.open(mount / "r").samples()
+        assert len(samples) >= 100
+        assert (mount / "r" / EVENTS).exists()
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)
