@@ -1,0 +1,707 @@
+"""The write guard against real loop devices; every refusal leaves every byte as it was."""
+
+import hashlib
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from heatsoak.errors import RefusedError
+from heatsoak.sensor import Roots, device_behind
+from heatsoak.target import guard
+from heatsoak.target.guard import claim, why_not
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SIZE = 32 << 20
+SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def tool(name: str) -> str:
+    """Return where a tool is; skip the test where it is not installed."""
+    found = shutil.which(name, path=SBIN)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(name: str, *arguments: object, text: str | None = None) -> str:
+    done = subprocess.run(
+        [tool(name), *map(str, arguments)],
+        input=text,
+        stdin=subprocess.DEVNULL if text is None else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def loop_devices_work() -> bool:
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        return False
+    losetup = shutil.which("losetup", path=SBIN)
+    if losetup is None:
+        return False
+    return subprocess.run([losetup, "-f"], capture_output=True, timeout=30).returncode == 0
+
+
+needs_loop = pytest.mark.skipif(
+    not loop_devices_work(), reason="needs root and loop devices to make drives of"
+)
+
+
+class Drive:
+    """A loop device and the image behind it."""
+
+    def __init__(self, image: Path, node: Path) -> None:
+        self.image = image
+        self.node = node
+        self.size_bytes = image.stat().st_size
+
+    @property
+    def id(self) -> str:
+        return f"{self.node}:{self.size_bytes}"
+
+    @property
+    def number(self) -> str:
+        rdev = self.node.stat().st_rdev
+        return f"{os.major(rdev)}:{os.minor(rdev)}"
+
+    def sum(self) -> str:
+        """Return the digest of what a reader of the device sees, past any cache of ours."""
+        run("blockdev", "--flushbufs", self.node)
+        return hashlib.sha256(self.image.read_bytes()).hexdigest()
+
+    def writes(self) -> list[str]:
+        """Return the kernel's counts of writes and discards."""
+        fields = Path(f"/sys/block/{self.node.name}/stat").read_text().split()
+        return fields[4:7] + fields[11:14]
+
+
+MakeDrive = Callable[..., Drive]
+
+
+@pytest.fixture
+def make_drive(tmp_path: Path) -> Iterator[MakeDrive]:
+    """Return a function that attaches empty drives; options are losetup's."""
+    with ExitStack() as stack:
+
+        def make(*options: str, image: Path | None = None, name: str = "drive") -> Drive:
+            if image is None:
+                image = tmp_path / f"{name}.img"
+                with image.open("wb") as file:
+                    file.truncate(SIZE)
+            for attempt in range(5):  # two tests can be given the same free device
+                try:
+                    node = Path(run("losetup", "-f", "--show", *options, image))
+                    break
+                except AssertionError:
+                    if attempt == 4:
+                        raise
+            stack.callback(run, "losetup", "-d", node)
+            return Drive(image, node)
+
+        yield make
+
+
+@pytest.fixture
+def drive(make_drive: MakeDrive) -> Drive:
+    """Return an empty drive."""
+    return make_drive()
+
+
+@contextmanager
+def another_process(program: str, *arguments: object) -> Iterator[None]:
+    """Run Python code elsewhere until the block ends; it has done its part when it prints."""
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import os, sys\n{program}\nprint(flush=True)\nsys.stdin.read()"]
+        + [str(argument) for argument in arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"\n", "the other process did not do its part"
+            yield
+        finally:
+            process.stdin.close()
+            process.wait(timeout=30)
+
+
+def refusal(device: Path, erase_id: str | None, roots: Roots | None = None) -> str:
+    """Return the message of a refusal, which has to come."""
+    with pytest.raises(RefusedError) as caught:
+        claim(device, erase_id, roots).close()
+    assert caught.value.exit_code == 4
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{device}: ")
+    return message
+
+
+# -- what is on it
+
+
+def ext4(drive: Drive) -> None:
+    run("mkfs.ext4", "-q", drive.node)
+
+
+def swap(drive: Drive) -> None:
+    run("mkswap", drive.node)
+
+
+def gpt(drive: Drive) -> None:
+    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: gpt\n,,\n")
+
+
+def mbr(drive: Drive) -> None:
+    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: dos\n,,\n")
+
+
+def empty_gpt(drive: Drive) -> None:
+    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: gpt\n")
+
+
+def gpt_of_which_only_the_backup_is_left(drive: Drive) -> None:
+    gpt(drive)
+    put(drive, 0, bytes(34 * 512))
+
+
+def two_that_contradict(drive: Drive) -> None:
+    ext4(drive)
+    luks(drive)
+
+
+def put(drive: Drive, offset: int, data: bytes) -> None:
+    with drive.node.open("r+b") as device:
+        device.seek(offset)
+        device.write(data)
+
+
+def luks(drive: Drive) -> None:
+    put(drive, 0, b"LUKS\xba\xbe" + struct.pack(">H", 1))
+
+
+def raid_member(drive: Drive) -> None:
+    """Linux RAID, superblock version 1.2: 4 KiB in, its own place in it, and a sum of its words."""
+    block = bytearray(256)
+    struct.pack_into("<II", block, 0, 0xA92B4EFC, 1)
+    struct.pack_into("<Q", block, 144, 8)
+    total = sum(struct.unpack("<64I", block))
+    struct.pack_into("<I", block, 216, (total & 0xFFFFFFFF) + (total >> 32) & 0xFFFFFFFF)
+    put(drive, 4096, bytes(block))
+
+
+def raid_member_told_by_its_end(drive: Drive) -> None:
+    """Linux RAID, superblock version 0.90, in the last whole 64 KiB but one."""
+    put(drive, drive.size_bytes // 65536 * 65536 - 65536, struct.pack("<III", 0xA92B4EFC, 0, 90))
+
+
+def lvm(drive: Drive) -> None:
+    """A label of an LVM physical volume; its checksum is a CRC-32 seeded by LVM itself."""
+    label = bytearray(512)
+    label[0:8] = b"LABELONE"
+    struct.pack_into("<Q", label, 8, 1)
+    struct.pack_into("<I", label, 20, 32)
+    label[24:32] = b"LVM2 001"
+    label[32:64] = b"a" * 32
+    crc = 0xF597A6CF
+    for byte in label[20:]:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
+    struct.pack_into("<I", label, 16, crc)
+    put(drive, 512, bytes(label))
+
+
+CONTENTS = [
+    (ext4, "ext4"),
+    (swap, "swap"),
+    (gpt, "gpt"),
+    (mbr, "dos"),
+    (empty_gpt, "gpt"),
+    (gpt_of_which_only_the_backup_is_left, "gpt"),
+    (luks, "LUKS"),
+    (lvm, "LVM2"),
+    (raid_member, "raid"),
+    (raid_member_told_by_its_end, "raid"),
+    (two_that_contradict, ""),
+]
+
+
+@needs_loop
+@pytest.mark.parametrize(("fill", "word"), CONTENTS, ids=[fill.__name__ for fill, _ in CONTENTS])
+def test_a_drive_with_something_on_it_is_refused_and_stays_as_it_was(
+    drive: Drive, fill: Callable[[Drive], None], word: str
+) -> None:
+    fill(drive)
+    before, writes = drive.sum(), drive.writes()
+    message = refusal(drive.node, drive.id)
+    assert "holds" in message
+    assert word.lower() in message.lower()
+    assert "--erase" not in message
+    assert drive.writes() == writes
+    assert drive.sum() == before
+    assert why_not(drive.node)
+
+
+@needs_loop
+@pytest.mark.parametrize("silent", ["blkid", "wipefs"])
+def test_one_witness_is_enough_to_refuse(
+    drive: Drive, silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ext4(drive)
+    answer = {"blkid": 2, "wipefs": 0}[silent]
+    fake_tool(tmp_path / "bin", silent, f"exit {answer}", monkeypatch)
+    assert "ext4" in refusal(drive.node, drive.id)
+
+
+def fake_tool(directory: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(f"#!/bin/sh\n{script}\n")
+    (directory / name).chmod(0o755)
+    monkeypatch.setattr(guard, "TOOL_PATH", f"{directory}:{guard.TOOL_PATH}")
+
+
+@needs_loop
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("blkid", "exit 4"),
+        ("blkid", "exit 0"),
+        ("blkid", "echo broken >&2; exit 2"),
+        ("blkid", "kill -9 $$"),
+        ("wipefs", "exit 1"),
+        ("wipefs", "echo something strange"),
+        ("wipefs", "echo broken >&2"),
+    ],
+)
+def test_a_witness_that_does_not_answer_plainly_means_refusal(
+    drive: Drive, name: str, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_tool(tmp_path / "bin", name, script, monkeypatch)
+    assert name in refusal(drive.node, drive.id)
+
+
+@needs_loop
+def test_a_witness_that_hangs_means_refusal(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_tool(tmp_path / "bin", "blkid", "exec sleep 60", monkeypatch)
+    monkeypatch.setattr(guard, "_TOOL_TIMEOUT_S", 0.2)
+    assert "blkid did not end" in refusal(drive.node, drive.id)
+
+
+@needs_loop
+def test_missing_witnesses_mean_refusal(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "TOOL_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    message = refusal(drive.node, drive.id)
+    assert "blkid is missing" in message
+    assert "wipefs is missing" in message
+
+
+# -- who uses it
+
+
+@needs_loop
+def test_a_mounted_drive_is_refused(drive: Drive, tmp_path: Path) -> None:
+    ext4(drive)
+    place = tmp_path / "a place"
+    place.mkdir()
+    run("mount", drive.node, place)
+    try:
+        assert f"mounted on {place}" in refusal(drive.node, drive.id)
+    finally:
+        run("umount", place)
+
+
+@needs_loop
+def test_a_drive_mounted_in_another_namespace_is_refused(drive: Drive, tmp_path: Path) -> None:
+    ext4(drive)
+    before = drive.sum()
+    script = 'mount --make-rprivate / && mount -o ro,noload "$0" "$1" && echo && read end'
+    with subprocess.Popen(
+        [tool("unshare"), "--mount", "sh", "-c", script, drive.node, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != b"\n":
+                pytest.skip("mount namespaces cannot be made here")
+            assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+            assert f"mounted on {tmp_path}" in refusal(drive.node, drive.id)
+        finally:
+            process.stdin.close()
+    assert drive.sum() == before
+
+
+@needs_loop
+def test_a_drive_held_by_another_process_is_refused(drive: Drive) -> None:
+    with another_process("fd = os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", drive.node):
+        assert "holds it exclusively" in refusal(drive.node, drive.id)
+        assert "holds it exclusively" in "; ".join(why_not(drive.node))
+
+
+@needs_loop
+def test_a_drive_that_another_process_writes_to_is_refused(drive: Drive) -> None:
+    with another_process("fd = os.open(sys.argv[1], os.O_RDWR)", drive.node):
+        assert "open for writing" in refusal(drive.node, drive.id)
+
+
+@needs_loop
+def test_a_drive_that_is_only_read_elsewhere_is_accepted(drive: Drive) -> None:
+    with (
+        another_process("fd = os.open(sys.argv[1], os.O_RDONLY)", drive.node),
+        claim(drive.node, drive.id) as held,
+    ):
+        assert held.id == drive.id
+
+
+@needs_loop
+def test_a_drive_that_is_claimed_already_is_refused(drive: Drive) -> None:
+    with claim(drive.node, drive.id):
+        assert "open for writing" in refusal(drive.node, drive.id)
+    claim(drive.node, drive.id).close()
+
+
+@needs_loop
+def test_of_many_claims_at_once_one_at_most_holds(drive: Drive) -> None:
+    held, refused = [], []
+
+    def attempt() -> None:
+        try:
+            held.append(claim(drive.node, drive.id))
+        except RefusedError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=attempt) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(held) <= 1
+    assert len(held) + len(refused) == len(threads)
+    for one in held:
+        one.close()
+
+
+@needs_loop
+def test_a_partition_and_a_disk_with_partitions_are_refused(make_drive: MakeDrive) -> None:
+    drive = make_drive("--partscan")
+    run("addpart", drive.node, 1, 2048, 4096)
+    try:
+        part = Path(f"{drive.node}p1")
+        if not part.exists():
+            pytest.skip("nodes of partitions are not made here")
+        assert f"partition of {drive.node.name}" in refusal(part, f"{part}:{4096 * 512}")
+        assert f"has partitions ({part.name})" in refusal(drive.node, drive.id)
+    finally:
+        run("delpart", drive.node, 1)
+
+
+@needs_loop
+def test_a_window_onto_another_drive_and_what_is_behind_it_are_refused(
+    make_drive: MakeDrive,
+) -> None:
+    below = make_drive()
+    above = make_drive("--offset", str(1 << 20), image=below.node)
+    above.size_bytes = SIZE - (1 << 20)
+    assert f"window onto {below.node}" in refusal(above.node, above.id)
+    assert f"{above.node.name} lies on it" in refusal(below.node, below.id)
+
+
+@needs_loop
+def test_a_drive_whose_image_is_attached_twice_is_refused(make_drive: MakeDrive) -> None:
+    first = make_drive()
+    second = make_drive(image=first.image)
+    assert f"{first.node.name} is a second way" in refusal(second.node, second.id)
+
+
+def test_the_disk_of_the_root_directory_is_refused() -> None:
+    name = device_behind(Path("/"))
+    if name is None or not Path(f"/dev/{name}").exists():
+        pytest.skip("the root directory lies on no disk that can be seen here")
+    node = Path(f"/dev/{name}")
+    assert "mounted on" in refusal(node, None)
+    assert why_not(node)
+
+
+@needs_loop
+def test_a_read_only_drive_is_refused(make_drive: MakeDrive) -> None:
+    drive = make_drive("--read-only")
+    assert "read-only" in refusal(drive.node, drive.id)
+
+
+@needs_loop
+def test_a_drive_without_a_medium_is_refused() -> None:
+    for node in sorted(Path("/dev").glob("loop[0-9]*")):
+        size = Path(f"/sys/block/{node.name}/size")
+        with suppress(OSError):
+            if size.read_text().strip() == "0":
+                refusal(node, f"{node}:0")
+                return
+    pytest.skip("every loop device is in use")
+
+
+@needs_loop
+def test_a_user_without_permission_is_refused(drive: Drive) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        message = "was not refused"
+        try:
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            claim(drive.node, drive.id)
+        except RefusedError as error:
+            message = str(error)
+        finally:
+            os.write(writing, message.encode())
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        message = answer.read()
+    os.waitpid(child, 0)
+    assert "will not be written" in message
+    assert "root" in message
+
+
+# -- what is no drive at all
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda _: None, "does not exist"),
+        (lambda path: path.write_text("data"), "regular file"),
+        (lambda path: path.mkdir(), "directory"),
+        (os.mkfifo, "pipe"),
+        (lambda path: path.symlink_to("/nowhere"), "does not exist"),
+        (lambda path: path.symlink_to(path), "cannot be looked at"),
+        (lambda path: path.symlink_to("/dev/null"), "character device"),
+    ],
+    ids=["absent", "file", "directory", "pipe", "dangling", "circle", "link"],
+)
+def test_what_is_no_block_device_is_refused(
+    make: Callable[[Path], object], word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "thing"
+    make(path)
+    assert word in refusal(path, f"{path}:4096")
+    assert word in "; ".join(why_not(path))
+
+
+# -- its name
+
+
+@needs_loop
+def test_a_missing_id_is_told_when_all_else_is_well(drive: Drive) -> None:
+    assert f"add --erase {drive.id}" in refusal(drive.node, None)
+    assert why_not(drive.node) == []
+
+
+@needs_loop
+def test_a_wrong_id_is_told_with_the_right_one(drive: Drive) -> None:
+    message = refusal(drive.node, "S2R9NX0H")
+    assert "'S2R9NX0H'" in message
+    assert f"'{drive.id}'" in message
+
+
+@needs_loop
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(erase_id=st.one_of(st.text(), st.sampled_from(["", " ", "/dev/loop0", str(SIZE), "yes"])))
+def test_nothing_but_the_right_id_is_taken(drive: Drive, erase_id: str) -> None:
+    for wrong in (erase_id, drive.id + erase_id if erase_id else drive.id + " ", str(drive.node)):
+        refusal(drive.node, wrong)
+
+
+@needs_loop
+def test_a_link_is_followed_to_the_drive_that_has_to_be_named(drive: Drive, tmp_path: Path) -> None:
+    link = tmp_path / "my drive"
+    link.symlink_to(drive.node)
+    refusal(link, f"{link}:{SIZE}")
+    with claim(link, drive.id) as held:
+        assert held.rdev == drive.node.stat().st_rdev
+    ext4(drive)
+    assert "ext4" in refusal(link, drive.id)
+
+
+class Machine:
+    """A sysfs of our own around a real loop device, which thereby has a serial."""
+
+    def __init__(self, base: Path, drive: Drive) -> None:
+        self.base = base
+        self.drive = drive
+        self.roots = Roots(sys=base)
+        self.disk = self.add("sdx", drive.number, drive.size_bytes)
+
+    def add(self, name: str, number: str, size_bytes: int, serial: str | None = None) -> Path:
+        disk = self.base / "devices" / name
+        for part in ("holders", "slaves", "queue", "device"):
+            (disk / part).mkdir(parents=True)
+        (disk / "dev").write_text(number)
+        (disk / "size").write_text(str(size_bytes // 512))
+        (disk / "ro").write_text("0")
+        for link in (self.base / "block" / name, self.base / "dev" / "block" / number):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(disk)
+        if serial is not None:
+            (disk / "device" / "serial").write_text(serial)
+        return disk
+
+
+@pytest.fixture
+def machine(drive: Drive, tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "sys", drive)
+
+
+@needs_loop
+def test_a_drive_with_a_serial_takes_it_and_no_path(machine: Machine) -> None:
+    (machine.disk / "device" / "serial").write_text("S2R9NX0H \n")
+    node = machine.drive.node
+    assert "'S2R9NX0H'" in refusal(node, f"/dev/sdx:{SIZE}", machine.roots)
+    claim(node, "S2R9NX0H", machine.roots).close()
+
+
+@needs_loop
+def test_two_drives_with_one_serial_are_refused(machine: Machine) -> None:
+    (machine.disk / "device" / "serial").write_text("S2R9NX0H")
+    machine.add("sdy", "8:16", SIZE, serial="S2R9NX0H")
+    assert "cannot be told apart" in refusal(machine.drive.node, "S2R9NX0H", machine.roots)
+
+
+@needs_loop
+def test_a_drive_of_another_size_than_examined_is_refused(machine: Machine) -> None:
+    (machine.disk / "size").write_text(str(SIZE // 512 + 8))
+    assert "changed" in refusal(machine.drive.node, f"/dev/sdx:{SIZE + 4096}", machine.roots)
+
+
+@needs_loop
+@pytest.mark.parametrize("relation", ["holders", "slaves"])
+def test_a_drive_that_is_part_of_something_or_made_of_something_is_refused(
+    machine: Machine, relation: str
+) -> None:
+    (machine.disk / relation / "dm-0").mkdir()
+    assert "dm-0" in refusal(machine.drive.node, f"/dev/sdx:{SIZE}", machine.roots)
+
+
+@needs_loop
+@pytest.mark.parametrize("lost", ["holders", "slaves", "size", "ro", "dev"])
+def test_what_the_kernel_does_not_tell_means_refusal(machine: Machine, lost: str) -> None:
+    path = machine.disk / lost
+    path.rmdir() if path.is_dir() else path.unlink()
+    refusal(machine.drive.node, f"/dev/sdx:{SIZE}", machine.roots)
+
+
+@needs_loop
+def test_a_drive_under_a_mounted_volume_is_refused(machine: Machine, tmp_path: Path) -> None:
+    volume = machine.add("dm-0", "253:0", SIZE)
+    (volume / "slaves" / "sdx").symlink_to(machine.disk)
+    roots = Roots(sys=machine.base, proc=fake_proc(tmp_path / "proc", "253:0 / /srv/data"))
+    assert "mounted on /srv/data" in refusal(machine.drive.node, f"/dev/sdx:{SIZE}", roots)
+
+
+def fake_proc(base: Path, mount: str = "0:1 / /", swaps: str = "") -> Path:
+    (base / "1" / "fd").mkdir(parents=True)
+    (base / "1" / "mountinfo").write_text(f"22 1 {mount} rw - ext4 /dev/somewhere rw\n")
+    (base / "swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
+    return base
+
+
+@needs_loop
+def test_a_drive_in_use_as_swap_is_refused(drive: Drive, tmp_path: Path) -> None:
+    swaps = f"{drive.node} partition 32764 0 -2\n"
+    roots = Roots(proc=fake_proc(tmp_path / "proc", swaps=swaps))
+    assert "swap" in refusal(drive.node, drive.id, roots)
+
+
+@needs_loop
+def test_a_swap_area_that_cannot_be_found_means_refusal(drive: Drive, tmp_path: Path) -> None:
+    roots = Roots(proc=fake_proc(tmp_path / "proc", swaps="/gone partition 32764 0 -2\n"))
+    assert "/gone" in refusal(drive.node, drive.id, roots)
+
+
+@needs_loop
+def test_mounts_that_cannot_be_read_mean_refusal(drive: Drive, tmp_path: Path) -> None:
+    proc = fake_proc(tmp_path / "proc")
+    (proc / "2" / "fd").mkdir(parents=True)
+    (proc / "2" / "mountinfo").mkdir()
+    assert "cannot be read" in refusal(drive.node, drive.id, Roots(proc=proc))
+
+
+@needs_loop
+def test_a_proc_without_processes_means_refusal(drive: Drive, tmp_path: Path) -> None:
+    assert "no processes" in refusal(drive.node, drive.id, Roots(proc=tmp_path))
+
+
+# -- what is given out
+
+
+@needs_loop
+def test_an_empty_drive_is_given_out_and_not_touched_by_that(drive: Drive) -> None:
+    before, writes = drive.sum(), drive.writes()
+    with claim(drive.node, drive.id) as held:
+        assert held.size_bytes == SIZE
+        assert held.path == drive.node
+        assert os.fstat(held.fd).st_rdev == held.rdev == drive.node.stat().st_rdev
+        assert held.fd_path == f"/proc/self/fd/{held.fd}"
+        assert not os.get_inheritable(held.fd)
+        held.recheck()
+    assert held.fd == -1
+    held.close()
+    assert drive.writes() == writes
+    assert drive.sum() == before
+
+
+@needs_loop
+def test_fio_can_write_through_the_claim(drive: Drive) -> None:
+    fio = tool("fio")
+    with claim(drive.node, drive.id) as held:
+        subprocess.run(
+            [
+                *(fio, "--name=w", f"--filename={held.fd_path}", "--rw=write", "--bs=128k"),
+                *("--size=1m", "--direct=1", "--thread", "--ioengine=psync"),
+            ],
+            pass_fds=[held.fd],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        held.recheck()
+    assert any(drive.image.read_bytes()[: 1 << 20])
+    assert not any(drive.image.read_bytes()[1 << 20 :])
+
+
+@needs_loop
+def test_a_drive_that_was_written_by_a_test_is_accepted_again(drive: Drive) -> None:
+    put(drive, 0, bytes(range(1, 256)) * 4096)
+    claim(drive.node, drive.id).close()
+
+
+@needs_loop
+def test_a_drive_that_changes_while_it_is_held_is_noticed(drive: Drive) -> None:
+    with claim(drive.node, drive.id) as held:
+        os.truncate(drive.image, SIZE // 2)
+        run("losetup", "--set-capacity", drive.node)
+        with pytest.raises(RefusedError, match="changed"):
+            held.recheck()
