@@ -1,8 +1,442 @@
+"""Native fio job files as protocols.
+
+Sections become workloads; those without ``stonewall`` run beside the one before them, those with
+it begin a new step. What a section says of the place (``filename``, ``ioengine``, ``direct``...)
+is left out, since heatsoak chooses the target itself. What it cannot do, or should not, is an
+error that names file, section and option.
+
+Observed with fio 3.33: a bare ``k``, ``kb`` or ``ki`` is 1024 bytes and ``kib`` is 1000 (fio's
+``kb_base``); ``;`` and ``#`` begin a comment anywhere in a line; only ``[global]`` in lower case
+is global, and a later one adds to the former; engines other than the asynchronous ones keep one
+I/O in flight, whatever ``iodepth`` says, and the default engine is such a one; ``io_size`` makes
+``loops`` void.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
-from heatsoak.protocol.model import Protocol
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol.model import Protocol, Workload, WorkloadStep
+from heatsoak.units import Size, parse_seconds
 
 
-def parse_job_file(path: Path) -> Protocol: ...
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-PASSED_ON: frozenset[str] = frozenset({"thinktime"})
+#: Options that fio gets as they are. They shape the load and cannot lead it off its place.
+PASSED_ON = _names(
+    """
+    ba blockalign bs_unaligned bs bsrange bssplit allrandrepeat randrepeat randseed norandommap
+    iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
+    iodepth_batch_complete_max iodepth_low serialize_overlap io_submit_mode number_ios
+    random_generator random_distribution percentage_random rw_sequencer
+    fsync fdatasync sync write_barrier end_fsync fsync_on_close startdelay
+    thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime
+    rate_process rate_ignore_thinktime rate_cycle latency_target latency_window
+    latency_percentile max_latency
+    nice prio prioclass cpus_allowed cpus_allowed_policy cpumask write_hint invalidate
+    zero_buffers refill_buffers scramble_buffers buffer_compress_chunk buffer_pattern
+    dedupe_percentage dedupe_mode dedupe_working_set_percentage clocksource
+    flow flow_id flow_sleep
+    """
+)
+
+#: Options that say where, or what to log, which is heatsoak's own part.
+_LEFT_OUT = _names(
+    """
+    filename directory filename_format unique_filename filesize nrfiles openfiles
+    file_service_type fallocate allow_file_create create_serialize create_fsync create_on_open
+    overwrite unlink unlink_each_loop fadvise_hint allow_mounted_write
+    direct buffered atomic thread group_reporting new_group stats per_job_logs exitall
+    exitall_on_error write_bw_log write_lat_log write_iops_log write_hist_log bwavgtime
+    iopsavgtime log_avg_msec log_entries log_hist_msec log_hist_coarseness log_max_value log_offset
+    log_prio log_unix_epoch log_alternate_epoch log_compression log_store_compressed
+    clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures
+    disk_util gtod_reduce gtod_cpu disable_lat disable_clat disable_slat disable_bw_measurement
+    disable_bw unified_rw_reporting error_dump unit_base mem iomem lockmem hugepage-size
+    hipri fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored force_async
+    userspace_reap uri numa_cpu_nodes numa_mem_policy
+    """
+)
+
+_ASYNCHRONOUS = frozenset({"libaio", "io_uring", "io_uring_cmd", "posixaio", "nbd", "windowsaio"})
+_SYNCHRONOUS = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "sg"})
+
+#: fio's own synonyms of what is understood here.
+_SYNONYMS = {
+    "readwrite": "rw",
+    "blocksize": "bs",
+    "io_limit": "io_size",
+    "timeout": "runtime",
+    "wait_for_previous": "stonewall",
+    "blocksize_range": "bsrange",
+    "blocksize_unaligned": "bs_unaligned",
+    "iodepth_batch_submit": "iodepth_batch",
+}
+
+#: Options that become part of a workload, or of the order of steps.
+_UNDERSTOOD = _names(
+    """
+    rw bs size io_size offset runtime time_based ramp_time loops numjobs iodepth rate rate_iops
+    rwmixread rwmixwrite buffer_compress_percentage stonewall ioengine name description kb_base
+    """
+)
+
+_SIZE = re.compile(r"^(0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?:([kmgtp])(i?b|i)?|b)?$")
+_POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_W = TypeVar("_W", bound=Workload)
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+@dataclass
+class JobFile:
+    """A job file as a protocol, and what was left out or read otherwise than fio would."""
+
+    protocol: Protocol
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Section:
+    name: str
+    options: dict[str, str]
+    starts_step: bool
+    line: int
+
+
+def parse_job_file(path: Path) -> Protocol:
+    """Return the protocol in a fio job file; its description says what was left out.
+
+    Raises UsageError, naming file, section and option, for anything that is wrong.
+    """
+    return read_job_file(path).protocol
+
+
+def read_job_file(path: Path) -> JobFile:
+    """Return the protocol in a fio job file, with notes."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not a text file in UTF-8") from error
+    return _Reader(path).read(text)
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left_out: dict[str, None] = {}
+        self._notes: dict[str, None] = {}
+        self._described: dict[str, None] = {}
+
+    def read(self, text: str) -> JobFile:
+        sections = self._sections(text)
+        if not sections:
+            raise UsageError(f"{self._path}: holds no job: a job is a section such as [read]")
+        steps: list[list[_Section]] = []
+        for section in sections:
+            if section.starts_step or not steps:
+                steps.append([])
+            steps[-1].append(section)
+        names: set[str] = set()
+        made = [self._step(group, names) for group in steps]
+        if self._left_out:
+            self._note(
+                "left out, since heatsoak chooses where it loads and what it logs: "
+                + ", ".join(sorted(self._left_out))
+            )
+        notes = list(self._notes)
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self._path.stem).strip("-._") or "job"
+        described = [*self._described, f"From the fio job file {self._path.name}.", *notes]
+        protocol = Protocol(
+            name=stem[:100],
+            title=f"fio job file {self._path.name}",
+            description="\n".join(described),
+            file_size=_needed(made),
+            steps=made,
+        )
+        return JobFile(protocol, notes)
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = None
+
+    # lines to sections
+
+    def _sections(self, text: str) -> list[_Section]:
+        shared: dict[str, str] = {}
+        found: list[_Section] = []
+        current: dict[str, str] | None = None
+        for number, raw in enumerate(text.splitlines(), start=1):
+            line = re.split(r"[;#]", raw, maxsplit=1)[0].strip()
+            if not line:
+                continue
+            if line.startswith("["):
+                if not line.endswith("]") or not line[1:-1].strip():
+                    raise UsageError(f"{self._path}, line {number}: '{line}' is no section")
+                name = line[1:-1].strip()
+                if name == "global":
+                    current = shared
+                else:
+                    found.append(_Section(name, dict(shared), False, number))
+                    current = found[-1].options
+                continue
+            if re.match(r"include\s", line):
+                raise UsageError(
+                    f"{self._path}, line {number}: include is not supported: put the included "
+                    "file's lines here"
+                )
+            if current is None:
+                raise UsageError(
+                    f"{self._path}, line {number}: '{line}' stands before any section: begin "
+                    "with [global] or a job's name in brackets"
+                )
+            place = "global" if current is shared else found[-1].name
+            option, value = self._option(line, place)
+            current[option] = value
+        for section in found:
+            section.starts_step = self._flag(section, "stonewall")
+        return found
+
+    def _option(self, line: str, section: str) -> tuple[str, str]:
+        option, equals, value = (part.strip() for part in line.partition("="))
+        option = _SYNONYMS.get(option, option)
+        if option not in PASSED_ON | _LEFT_OUT | _UNDERSTOOD:
+            known = PASSED_ON | _LEFT_OUT | _UNDERSTOOD | _SYNONYMS.keys()
+            raise self._wrong(section, option, "is not supported" + suggestion(option, known))
+        if len(value) > 1 and value[0] == value[-1] == '"':
+            value = value[1:-1]
+
+        def expand(match: re.Match[str]) -> str:
+            found = os.environ.get(match[1])
+            if found is None:
+                raise self._wrong(section, option, f"needs the environment variable {match[1]}")
+            return found
+
+        return option, _VARIABLE.sub(expand, value) if equals else "1"
+
+    def _wrong(self, section: str, option: str, what: str) -> UsageError:
+        return UsageError(f"{self._path}: [{section}] option '{option}' {what}")
+
+    # sections to steps
+
+    def _step(self, group: list[_Section], names: set[str]) -> WorkloadStep:
+        first, *others = group
+        name = base = first.options.get("name", first.name)[:190]
+        number = 2
+        while name in names:
+            name = f"{base}-{number}"
+            number += 1
+        names.add(name)
+        beside = tuple(self._build(Workload, other, {}) for other in others)
+        return self._build(WorkloadStep, first, {"name": name, "beside": beside})
+
+    def _build(self, kind: type[_W], section: _Section, more: dict[str, Any]) -> _W:
+        values = {**self._workload(section), **more}
+        try:
+            return kind.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = str(first["loc"][0]) if first["loc"] else ""
+            message = str(first["msg"]).removeprefix("Value error, ")
+            option = {"span": "size", "runtime_s": "runtime", "compress_pct": ""}.get(key, key)
+            if not option:
+                raise UsageError(f"{self._path}: [{section.name}] {message}") from error
+            given = section.options.get(option, "")
+            raise self._wrong(
+                section.name, option, f"is '{given}': {message[0].lower()}{message[1:]}"
+            ) from error
+
+    def _workload(self, section: _Section) -> dict[str, Any]:
+        options = section.options
+        self._left_out.update(dict.fromkeys(options.keys() & _LEFT_OUT))
+        if "description" in options:
+            self._described[options["description"]] = None
+        if options.get("kb_base", "1024") != "1024":
+            raise self._wrong(section.name, "kb_base", "is not supported: leave it at 1024")
+        if options.get("direct") == "0" or self._flag(section, "buffered"):
+            self._note("buffered I/O was asked for; heatsoak passes the page cache by")
+        jobs = self._whole(section, "numjobs", 1)
+        rw = options.get("rw", "read")
+        values: dict[str, Any] = {
+            "rw": self._pattern(section, rw),
+            "numjobs": jobs,
+            "iodepth": self._depth(section),
+            "span": self._size(section, "size") or Size(percent=100.0),
+            "offset": self._size(section, "offset") or Size(bytes=0),
+            "fio": {
+                key: value
+                for key, value in options.items()
+                if key in PASSED_ON and key not in _UNDERSTOOD
+            },
+        }
+        if "bs" in options:
+            parts = [part for part in options["bs"].split(",") if part]
+            values["bs"] = self._bytes(section, "bs", parts[0] if parts else "")
+            if "," in options["bs"]:
+                values["fio"]["bs"] = options["bs"]
+        if "buffer_compress_percentage" in options:
+            values["compress_pct"] = self._whole(section, "buffer_compress_percentage", 0)
+        if "rate" in options:
+            values["rate"] = self._bytes(section, "rate", self._one(section, "rate"))
+        if "rate_iops" in options:
+            self._one(section, "rate_iops")
+            values["rate_iops"] = self._whole(section, "rate_iops", 0)
+        self._mix(section, values)
+        self._extent(section, values, jobs)
+        return values
+
+    def _pattern(self, section: _Section, rw: str) -> str:
+        if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
+            raise self._wrong(section.name, "rw", f"is '{rw}': trim is not measured")
+        if ":" in rw:
+            raise self._wrong(section.name, "rw", f"is '{rw}': strides are not supported")
+        return rw
+
+    def _depth(self, section: _Section) -> int:
+        depth = self._whole(section, "iodepth", 1)
+        engine = section.options.get("ioengine", "psync")
+        if engine in _ASYNCHRONOUS:
+            self._left_out["ioengine"] = None
+            return depth
+        if engine not in _SYNCHRONOUS:
+            known = _ASYNCHRONOUS | _SYNCHRONOUS
+            raise self._wrong(
+                section.name,
+                "ioengine",
+                f"is '{engine}', which is none that loads a drive{suggestion(engine, known)}",
+            )
+        if "ioengine" in section.options:
+            self._left_out["ioengine"] = None
+        if depth > 1:
+            self._note(
+                f"[{section.name}]: iodepth={depth} became 1, as it is with fio's {engine}; an "
+                "engine such as ioengine=io_uring keeps it"
+            )
+        return 1
+
+    def _mix(self, section: _Section, values: dict[str, Any]) -> None:
+        if values["rw"] not in ("rw", "randrw", "readwrite"):
+            return
+        if "rwmixread" in section.options:
+            values["rwmixread"] = self._whole(section, "rwmixread", 50)
+        elif "rwmixwrite" in section.options:
+            values["rwmixread"] = 100 - self._whole(section, "rwmixwrite", 50)
+
+    def _extent(self, section: _Section, values: dict[str, Any], jobs: int) -> None:
+        """Say when the workload ends, as fio would have it: by time, by bytes, or by the first."""
+        runtime_s = self._seconds(section, "runtime")
+        if self._flag(section, "time_based") and not runtime_s:
+            raise self._wrong(section.name, "time_based", "needs a runtime")
+        if runtime_s:
+            ramp_s = self._seconds(section, "ramp_time")
+            if ramp_s:
+                self._note(
+                    f"[{section.name}]: ramp_time is recorded too: the step takes "
+                    f"{runtime_s + ramp_s:g} s"
+                )
+            values["runtime_s"] = runtime_s + ramp_s
+            if self._flag(section, "time_based"):
+                return
+        wanted = self._size(section, "io_size")
+        times = jobs if wanted else jobs * self._whole(section, "loops", 1)
+        amount: Size = wanted or values["span"]
+        if amount.bytes is not None:
+            values["io_size"] = Size(bytes=amount.bytes * times)
+        elif (share := (amount.percent or 0.0) * times) <= 100:
+            values["io_size"] = Size(percent=share)
+        elif runtime_s:
+            self._note(
+                f"[{section.name}]: ends after its runtime, even if it could have transferred "
+                f"{amount} of the target {times} times before"
+            )
+        else:
+            raise self._wrong(
+                section.name,
+                "size",
+                f"is {amount}, which {times} jobs or loops make more than the whole target: "
+                "give bytes, or a runtime",
+            )
+
+    # values
+
+    def _flag(self, section: _Section, option: str) -> bool:
+        value = section.options.get(option, "0")
+        if value not in ("0", "1"):
+            raise self._wrong(section.name, option, f"is '{value}': 1 or 0 is right")
+        return value == "1"
+
+    def _whole(self, section: _Section, option: str, default: int) -> int:
+        value = section.options.get(option, str(default))
+        match = _SIZE.match(value.lower())
+        if match is None or "." in value:
+            raise self._wrong(section.name, option, f"is '{value}': a whole number is right")
+        return _bytes_of(match)
+
+    def _one(self, section: _Section, option: str) -> str:
+        value = section.options[option]
+        if "," in value:
+            raise self._wrong(
+                section.name, option, f"is '{value}': one limit for reads and writes is supported"
+            )
+        return value
+
+    def _bytes(self, section: _Section, option: str, value: str) -> int:
+        match = _SIZE.match(value.strip().lower())
+        if match is None:
+            raise self._wrong(
+                section.name,
+                option,
+                f"is '{value}': a size is a number with an optional suffix, such as 128k",
+            )
+        return _bytes_of(match)
+
+    def _size(self, section: _Section, option: str) -> Size | None:
+        value = section.options.get(option)
+        if value is None:
+            return None
+        if value.endswith("%"):
+            try:
+                return Size.parse(value)
+            except ValueError as error:
+                raise self._wrong(section.name, option, f"is wrong: {error}") from error
+        size = Size(bytes=self._bytes(section, option, value))
+        return size if size.is_positive or option == "offset" else None
+
+    def _seconds(self, section: _Section, option: str) -> float:
+        value = section.options.get(option, "0")
+        clock = re.fullmatch(r"(?:(\d+):)?(?:(\d+):)?(\d+):(\d+)", value)
+        if clock is not None:
+            parts = [int(part) for part in value.split(":")]
+            units = (1, 60, 3600, 86400)
+            return float(
+                sum(part * unit for part, unit in zip(reversed(parts), units, strict=False))
+            )
+        try:
+            return parse_seconds(value)
+        except ValueError as error:
+            raise self._wrong(section.name, option, f"is wrong: {error}") from error
+
+
+def _needed(steps: list[WorkloadStep]) -> Size:
+    """Return how large a test file the steps need."""
+    ends = []
+    for step in steps:
+        for load in step.workloads:
+            if load.span.bytes is None or load.offset.bytes is None:
+                return Size(percent=100.0)
+            ends.append(load.offset.bytes + load.span.bytes)
+    return Size(bytes=max(ends))
+
+
+def _bytes_of(match: re.Match[str]) -> int:
+    number, power, unit = match.groups()
+    value = float(int(number, 16)) if number.startswith("0x") else float(number)
+    base = 1000 if unit == "ib" else 1024
+    return round(value * float(base) ** _POWER.get(power or "", 0))
