@@ -5,14 +5,14 @@ it says; ``file``, ``block`` and ``nbd`` know the places.
 """
 
 from heatsoak.target.fio.block import BlockTarget
-from heatsoak.target.fio.file import DirectoryTarget, ExistingFileTarget
+from heatsoak.target.fio.file import DirectoryTarget, FileTarget
 from heatsoak.target.fio.nbd import NbdTarget
 from heatsoak.target.fio.target import FioTarget, Settings
 
 __all__ = [
     "BlockTarget",
     "DirectoryTarget",
-    "ExistingFileTarget",
+    "FileTarget",
     "FioTarget",
     "NbdTarget",
     "Settings",

@@ -13,7 +13,9 @@ from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
+from heatsoak.sensor.sysfs import device_behind
 from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place, layout_step, region_of
 from heatsoak.target.fio.target import FioTarget, Settings
 from heatsoak.target.fio.watch import HEARTBEAT
@@ -73,18 +75,14 @@ class DirectoryTarget(FioTarget):
         if size <= 0:
             raise UsageError(f"file_size is {file_size}: a test file needs 4096 bytes at least")
         self._wanted = wanted if wanted > room.usable else None
-        self.identity = Identity(
-            kind="file",
-            path=str(path),
-            model=None,
-            serial=None,
-            size_bytes=size,
-            simulated=False,
-            details={
+        self.identity = _identity(
+            path,
+            directory,
+            size,
+            {
                 "directory": str(directory.resolve()),
                 "free_bytes": room.free,
                 "kept_free_bytes": room.kept,
-                **_mount_of(directory),
             },
         )
 
@@ -258,71 +256,65 @@ class DirectoryTarget(FioTarget):
             self._name = None
 
 
-class ExistingFileTarget(FioTarget):
-    """A file of the user's: read, never written."""
+class FileTarget(DirectoryTarget):
+    """A file by its path: only read where it is there, else one of our own making.
+
+    What is made has no name either, so the path stays as free as it was.
+    """
 
     def __init__(
-        self, path: Path, *, settings: Settings | None = None, clock: Clock | None = None
+        self,
+        path: Path,
+        file_size: Size = _WHOLE,
+        *,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """Look at the file; raises UsageError where it is none, or is empty."""
-        super().__init__(settings, clock)
-        self._path = path
-        self._fd: int | None = None
-        self._direct = False
+        """Look at the path; raises UsageError where it is something else than a file."""
+        self._existing = path if path.exists() else None
+        if self._existing is None:
+            super().__init__(path.parent, file_size, named=path, settings=settings, clock=clock)
+            return
         if not path.is_file():
             raise UsageError(f"{path}: is not a file")
-        self.identity = Identity(
-            kind="file",
-            path=str(path),
-            model=None,
-            serial=None,
-            size_bytes=path.stat().st_size,
-            simulated=False,
-            details={"existing": True, **_mount_of(path)},
-        )
+        FioTarget.__init__(self, settings, clock)
+        self._fd = None
+        self._name = None
+        self._direct = False
+        self.identity = _identity(path, path, path.stat().st_size, {"existing": True})
 
     def _claim(self, writes: bool) -> Iterator[Note]:
+        path = self._existing
+        if path is None:
+            yield from super()._claim(writes)
+            return
         if writes:
             raise RefusedError(
-                f"{self._path}: is there already and would be overwritten; name a directory, or "
-                "a file that does not exist yet"
+                f"{path}: is there already and would be overwritten; name a directory, or a file "
+                "that does not exist yet"
             )
         if self.identity.size_bytes < 4096:
-            raise UsageError(f"{self._path}: is too small to load, {self.identity.size_bytes} B")
+            raise UsageError(f"{path}: is too small to load, {self.identity.size_bytes} B")
         try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             hole = os.lseek(self._fd, 0, os.SEEK_HOLE)
         except OSError as error:
-            raise UsageError(f"{self._path}: cannot be read: {error.strerror}") from error
-        self._direct = takes_direct(f"/proc/self/fd/{self._fd}")
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        self._direct = takes_direct(self._fio_path())
         if not self._direct:
-            yield _page_cache_note(self._path)
+            yield _page_cache_note(path)
         if hole < self.identity.size_bytes:
-            yield Note(
-                "warning",
-                f"{self._path}: has holes, which are read without touching the drive",
-            )
+            yield Note("warning", f"{path}: has holes, which are read without touching the drive")
 
-    def _keep_fds(self) -> list[int]:
-        return [] if self._fd is None else [self._fd]
-
-    def _place(self) -> Place:
-        return Place(
-            (f"--filename=/proc/self/fd/{self._fd}", "--allow_file_create=0"),
-            self.identity.size_bytes,
-            self.fio.engine(),
-            self._direct,
-        )
+    def _before(self, step: WorkloadStep) -> Iterator[Batch]:
+        if self._existing is None:
+            yield from super()._before(step)
 
     def purge(self) -> Iterator[Batch]:
-        """Never: the file is not ours."""
-        raise RefusedError(f"{self._path}: is not ours to purge")
-        yield  # makes this an iterator, as the interface has it
-
-    def _release(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Purge a file of our own; raises RefusedError for any other."""
+        if self._existing is not None:
+            raise RefusedError(f"{self._existing}: is not ours to purge")
+        yield from super().purge()
 
 
 class _Room:
@@ -364,6 +356,24 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
+def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Identity:
+    """Return what a file at `place` lies on: the drive, where there is one to be known."""
+    info = None
+    with suppress(UsageError):
+        if (name := device_behind(place)) is not None:
+            info = describe_device(name)
+    drive = {} if info is None else info.details()
+    return Identity(
+        kind="file",
+        path=str(path),
+        model=info.model if info is not None else None,
+        serial=info.serial if info is not None else None,
+        size_bytes=size,
+        simulated=False,
+        details={**drive, **_mount_of(place), **details},
+    )
+
+
 def _mount_of(path: Path) -> dict[str, Any]:
     """Return file system and device of a path, as far as the kernel says."""
     number = path.stat().st_dev
@@ -373,6 +383,6 @@ def _mount_of(path: Path) -> dict[str, Any]:
             left, right = line.split(" - ", 1)
             if left.split()[2] == found["device_number"]:
                 kind, source, *_ = right.split()
-                found |= {"file_system": kind, "device": source}
+                found |= {"file_system": kind, "mounted": source}
                 break
     return found
