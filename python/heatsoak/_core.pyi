@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 class Drive:
     """A simulated drive in a place, with a clock of its own that starts at 0.
 
-    Specifications and workloads are JSON texts. ValueError names the key that is wrong.
+    Specifications and workloads are JSON texts. ValueError names the key that is wrong. The drive
+    begins purged, and as warm as its place makes it without load.
     """
 
     def __new__(cls, drive: str, enclosure: str, seed: int = 0) -> Drive: ...
@@ -18,7 +19,7 @@ class Drive:
         """Simulated time since the drive was made."""
     @property
     def done(self) -> bool:
-        """Whether there is no workload, or it has come to its end."""
+        """Whether there is nothing to do: no workload or purge, or it has come to its end."""
     def columns(self) -> list[str]:
         """Names of the columns that `advance` returns."""
     def begin(self, workload: str) -> None:
@@ -26,14 +27,19 @@ class Drive:
     def end(self) -> None:
         """Drop the workload, so that the drive idles."""
     def purge(self) -> None:
-        """Forget all data, taking the time that the drive needs for it."""
+        """Forget all data; done once the time that the drive needs for it has passed."""
     def advance(self, duration_s: float, sample_s: float) -> dict[str, NDArray[np.float64]]:
         """Let time pass, at most to the workload's end; one value per `sample_s` and column.
 
-        Values that were not measured in an interval are NaN.
+        Values that were not measured in an interval are NaN: rates of a direction that the
+        workload does not use, latencies without I/O, and temperatures but once a second.
         """
     def truth(self) -> dict[str, float]:
-        """State that no real drive tells: node temperatures, what the governor permits."""
+        """State that no real drive tells: node temperatures, what the governor permits.
+
+        `onset_s` is when the governor first held the last workload back, counted from its begin;
+        NaN where it never did.
+        """
 
 def fpop(
     values: NDArray[np.float64], penalty: float

@@ -1,1 +1,44 @@
-"""The simulated drives and places, and the published figures: data with a source each."""
+"""The simulated drives and places, and the published figures: data with a source each.
+
+Drives lie in ``drives/``, one TOML file each; places in ``enclosures/``, where one file can hold a
+whole family of them; what articles printed in ``published.toml``. A user's own files of the same
+form are taken wherever an id is.
+"""
+
+from heatsoak.catalog.figure import Figure
+from heatsoak.catalog.loader import (
+    drive_ids,
+    enclosure_ids,
+    load_drive,
+    load_enclosure,
+    parse_drive,
+    parse_enclosures,
+)
+from heatsoak.catalog.places import Enclosure
+from heatsoak.catalog.published import (
+    Article,
+    Published,
+    PublishedFigure,
+    PugetCell,
+    published,
+    puget_cell,
+)
+from heatsoak.catalog.specs import Drive
+
+__all__ = [
+    "Article",
+    "Drive",
+    "Enclosure",
+    "Figure",
+    "Published",
+    "PublishedFigure",
+    "PugetCell",
+    "drive_ids",
+    "enclosure_ids",
+    "load_drive",
+    "load_enclosure",
+    "parse_drive",
+    "parse_enclosures",
+    "published",
+    "puget_cell",
+]

@@ -1,0 +1,155 @@
+"""Reads the catalog's files, and a user's own of the same form."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from heatsoak.catalog.figure import Strict
+from heatsoak.catalog.places import Enclosure, Family
+from heatsoak.catalog.specs import Drive
+from heatsoak.errors import UsageError, suggestion
+
+_CATALOG = files("heatsoak.catalog")
+_Model = TypeVar("_Model", bound=Strict)
+
+
+def drive_ids() -> list[str]:
+    """Return the ids of the simulated drives."""
+    return list(_drives())
+
+
+def load_drive(name: str) -> Drive:
+    """Return the drive of the id or the TOML file `name`.
+
+    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    """
+    if name in _drives():
+        return _drives()[name]
+    text = _own_file(name, "drive", drive_ids())
+    return parse_drive(text, name).model_copy(update={"id": name})
+
+
+def enclosure_ids() -> list[str]:
+    """Return the ids of the simulated places."""
+    return list(_enclosures())
+
+
+def load_enclosure(name: str) -> Enclosure:
+    """Return the place of the id or the TOML file `name`.
+
+    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    """
+    if name in _enclosures():
+        return _enclosures()[name]
+    text = _own_file(name, "enclosure", enclosure_ids())
+    data = _toml(text, name)
+    if "places" in data:
+        raise UsageError(f"{name}: holds many places: a file that is named holds one, with air_c")
+    return _validated(Enclosure, data, name).model_copy(update={"id": name})
+
+
+def parse_drive(text: str, name: str) -> Drive:
+    """Return the drive of a TOML text; `name` stands before every complaint."""
+    return _validated(Drive, _toml(text, name), name)
+
+
+def parse_enclosures(text: str, name: str) -> dict[str, Enclosure]:
+    """Return the places of a TOML text, a family or a single one that is called `name`."""
+    data = _toml(text, name)
+    if "places" in data:
+        return _validated(Family, data, name).expand()
+    return {name: _validated(Enclosure, data, name).model_copy(update={"id": name})}
+
+
+def read_catalog(name: str) -> dict[str, Any]:
+    """Return the tables of one of the catalog's own files."""
+    return _toml((_CATALOG / name).read_text("utf-8"), name)
+
+
+@cache
+def _drives() -> dict[str, Drive]:
+    return {
+        stem: parse_drive(text, stem).model_copy(update={"id": stem})
+        for stem, text in _texts("drives")
+    }
+
+
+@cache
+def _enclosures() -> dict[str, Enclosure]:
+    places: dict[str, Enclosure] = {}
+    for stem, text in _texts("enclosures"):
+        places |= parse_enclosures(text, stem)
+    return places
+
+
+def _texts(folder: str) -> list[tuple[str, str]]:
+    entries = sorted((_CATALOG / folder).iterdir(), key=lambda entry: entry.name)
+    return [
+        (entry.name.removesuffix(".toml"), entry.read_text("utf-8"))
+        for entry in entries
+        if entry.name.endswith(".toml")
+    ]
+
+
+def _own_file(name: str, what: str, known: list[str]) -> str:
+    path = Path(name)
+    if not name.endswith(".toml") and not path.is_file():
+        raise UsageError(
+            f"there is no simulated {what} '{name}'{suggestion(name, known)}: there are "
+            f"{', '.join(known)}; the path of a TOML file works too"
+        )
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{name}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: is not a text file in UTF-8") from error
+
+
+def _toml(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: is not valid TOML: {error}") from error
+
+
+def _validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"{name}: {_explain(error, model)}") from error
+
+
+def _explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return the first thing that is wrong in one line: the key, and what would be right."""
+    first = error.errors()[0]
+    keys = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(model, keys[:-1])
+        where = f" in {'.'.join(keys[:-1])}" if keys[:-1] else ""
+        return f"unknown key '{keys[-1]}'{where}{suggestion(keys[-1], known)}"
+    if first["type"] == "missing":
+        return f"{'.'.join(keys)} is missing"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    value = first.get("input")
+    shown = f" (is {value!r})" if isinstance(value, str | float) else ""
+    return f"{'.'.join(keys)}: {message}{shown}" if keys else message
+
+
+def _keys_at(model: type[BaseModel], path: list[str]) -> set[str]:
+    """The keys of the table at `path`, looking through tables whose names are free."""
+    here: Any = model
+    for part in path:
+        field = getattr(here, "model_fields", {}).get(part)
+        if field is None:
+            continue
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        here = next((kind for kind in kinds if hasattr(kind, "model_fields")), here)
+    return set(getattr(here, "model_fields", {}))

@@ -1,0 +1,169 @@
+"""What articles printed, to be held against the simulated drives."""
+
+from functools import cache
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from heatsoak.catalog.figure import Strict
+from heatsoak.catalog.loader import read_catalog
+
+Range = tuple[float, float]
+
+
+class Article(Strict):
+    """Where figures were printed."""
+
+    title: str
+    publisher: str
+    date: str
+    author: str | None = None
+    url: str | None = None
+
+
+class Tolerance(Strict):
+    """What still counts as reproduced, added to each end of a published range.
+
+    Attributes:
+        onset_s: seconds.
+        onset_share: and never more than this share of the published onset.
+        depth_pct: percentage points.
+    """
+
+    onset_s: float = Field(gt=0)
+    onset_share: float = Field(gt=0, le=1)
+    depth_pct: float = Field(gt=0)
+
+
+class PugetCell(Strict):
+    """One cell of Puget Systems' summary tables: a slot, its graphics cards, and their load."""
+
+    article: str
+    slot: Literal["bottom", "top", "upright", "underside"]
+    gpus: int
+    gpu_load: Literal["idle", "loaded"]
+    onset_s: Range
+    depth_pct: Range
+    tolerance: Tolerance
+
+    @property
+    def id(self) -> str:
+        """The first part of the ids of its figures."""
+        return f"puget.{self.slot}.{self.gpus}gpu.{self.gpu_load}"
+
+    @property
+    def enclosure(self) -> str:
+        """The simulated place that stands for it."""
+        return f"puget-{self.slot}-{self.gpus}gpu-{self.gpu_load}"
+
+    @property
+    def onset_limits_s(self) -> Range:
+        """The published range widened by its tolerance."""
+        low, high = self.onset_s
+        allowed = (self._onset_tolerance(low), self._onset_tolerance(high))
+        return low - allowed[0], high + allowed[1]
+
+    @property
+    def depth_limits_pct(self) -> Range:
+        """The published range widened by its tolerance."""
+        low, high = self.depth_pct
+        return low - self.tolerance.depth_pct, high + self.tolerance.depth_pct
+
+    def onset_holds(self, onset_s: float) -> bool:
+        """Whether an onset counts as reproduced."""
+        low, high = self.onset_limits_s
+        return low <= onset_s <= high
+
+    def depth_holds(self, depth_pct: float) -> bool:
+        """Whether a depth counts as reproduced."""
+        low, high = self.depth_limits_pct
+        return low <= depth_pct <= high
+
+    def _onset_tolerance(self, figure_s: float) -> float:
+        return min(self.tolerance.onset_s, self.tolerance.onset_share * figure_s)
+
+
+class PublishedFigure(Strict):
+    """A single figure, a comparison, or a statement that holds or does not.
+
+    Attributes:
+        id: its name in what ``heatsoak reproduce`` prints.
+        article: the key of the article that printed it.
+        drives: the ids of the drives that it is about; empty for a constant of the method.
+        range: as printed, with both ends the same for a single number.
+        holds: for a statement, whether it is true.
+        tolerance: added to each end of the range.
+        baseline: for a comparison, the value with a heatsink.
+        compared: for a comparison, the value without; `range` is then the printed change in
+            percent, worse being negative.
+        conditions: what it was measured in.
+        counted: whether it counts among the reproduced figures.
+        why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
+        needs: what has to be there before it can be reproduced.
+        note: what the number means.
+    """
+
+    id: str
+    article: str
+    drives: tuple[str, ...] = ()
+    range: Range | None = None
+    holds: bool | None = None
+    tolerance: float = Field(0, ge=0)
+    baseline: float | None = None
+    compared: float | None = None
+    conditions: dict[str, str | int | list[str]] = Field(default_factory=dict)
+    counted: bool = True
+    why_not_counted: Literal["protocol", "assumed"] | None = None
+    needs: str | None = None
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.range is None) == (self.holds is None):
+            raise ValueError(f"{self.id}: give either range or holds")
+        if self.counted == (self.why_not_counted is not None):
+            raise ValueError(f"{self.id}: why_not_counted goes with counted = false")
+        return self
+
+
+class Published(Strict):
+    """All published figures."""
+
+    articles: dict[str, Article]
+    cells: tuple[PugetCell, ...]
+    figures: tuple[PublishedFigure, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        named = [(cell.id, cell.article) for cell in self.cells]
+        named += [(figure.id, figure.article) for figure in self.figures]
+        for entry, article in named:
+            if article not in self.articles:
+                raise ValueError(f"{entry}: there is no article '{article}'")
+        return self
+
+    def figure(self, figure_id: str) -> PublishedFigure:
+        """Return one of the single figures; raises KeyError where there is none of that id."""
+        for figure in self.figures:
+            if figure.id == figure_id:
+                return figure
+        raise KeyError(figure_id)
+
+
+@cache
+def published() -> Published:
+    """Return all published figures."""
+    data = read_catalog("published.toml")
+    tolerance = data.pop("puget_tolerance")
+    cells = [{**cell, "tolerance": tolerance} for cell in data.pop("puget")]
+    return Published.model_validate(
+        {"articles": data["article"], "cells": cells, "figures": data["figure"]}
+    )
+
+
+def puget_cell(slot: Any, gpus: Any, gpu_load: Any) -> PugetCell | None:
+    """Return the published figures of a cell of the Puget matrix, or None for any other."""
+    for cell in published().cells:
+        if (cell.slot, cell.gpus, cell.gpu_load) == (slot, gpus, gpu_load):
+            return cell
+    return None

@@ -1,0 +1,167 @@
+"""A simulated drive as a target: nothing real is loaded, and hours pass in seconds."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+import heatsoak
+from heatsoak._core import Drive as Core
+from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Workload, WorkloadStep
+from heatsoak.target.base import Batch, Clock, Identity, Note
+
+#: Throughput is sampled this often; the simulator reports temperatures once a second.
+SAMPLE_S = 0.1
+#: Simulated time in one frame under load, and in a pause, which a temperature may end sooner.
+RUN_CHUNK_S = 30.0
+IDLE_CHUNK_S = 10.0
+
+
+class SimulatedClock:
+    """The drive's own time."""
+
+    def __init__(self, core: Core) -> None:
+        """Follow `core`."""
+        self._core = core
+
+    def now_s(self) -> float:
+        """Return the simulated time now."""
+        return self._core.t_s
+
+
+class SimulatedTarget:
+    """A drive of the catalog, or a user's own, in a place.
+
+    The drive is freshly purged and as warm as its place makes it without load.
+    """
+
+    def __init__(
+        self, drive: str | Drive, enclosure: str | Enclosure | None = None, *, seed: int = 0
+    ) -> None:
+        """Make the drive in `enclosure`, or in its usual place.
+
+        Raises UsageError for unknown ids and for numbers that no drive can have.
+        """
+        self._drive = load_drive(drive) if isinstance(drive, str) else drive
+        place = self._drive.enclosure if enclosure is None else enclosure
+        self._enclosure = load_enclosure(place) if isinstance(place, str) else place
+        self._seed = seed
+        self._core = make_core(self._drive, self._enclosure, seed)
+        self.clock: Clock = SimulatedClock(self._core)
+        self.identity = Identity(
+            kind="simulated",
+            path=f"sim:{self._drive.id}@{self._enclosure.id}",
+            model=self._drive.model,
+            serial=None,
+            size_bytes=self._core.user_bytes,
+            simulated=True,
+            details={
+                "drive": self._drive.id,
+                "enclosure": self._enclosure.id,
+                "place": self._enclosure.description,
+            },
+        )
+
+    def columns(self) -> list[str]:
+        """Return the sample columns that it fills itself."""
+        return self._core.columns()
+
+    def describe(self) -> dict[str, Any]:
+        """Return every number that the drive and its place were made of."""
+        return {
+            "tool": "heatsoak's simulated drive",
+            "version": heatsoak.__version__,
+            "seed": self._seed,
+            "drive": json.loads(self._drive.core_json()),
+            "enclosure": json.loads(self._enclosure.core_json()),
+        }
+
+    def open(self, writes: bool) -> list[Note]:  # noqa: ARG002 -- there is nothing to lose
+        """Make ready; there is nothing to do."""
+        return []
+
+    def run(self, step: WorkloadStep) -> Iterator[Batch]:
+        """Run one workload to its end; raises UsageError for what cannot be simulated."""
+        if step.beside:
+            raise UsageError(
+                f"{step.name}: a simulated drive takes one workload at a time, and this step has "
+                f"{len(step.beside)} beside it"
+            )
+        if step.fio:
+            raise UsageError(
+                f"{step.name}: '{next(iter(step.fio))}' is fio's own option, which a simulated "
+                "drive does not know"
+            )
+        try:
+            self._core.begin(workload_json(step, self._core.user_bytes))
+        except ValueError as error:
+            raise UsageError(f"{step.name}: {error}") from error
+        return self._until_done()
+
+    def idle(self, duration_s: float) -> Iterator[Batch]:
+        """Let `duration_s` pass without load."""
+        end_s = self._core.t_s + duration_s
+        while end_s - self._core.t_s > 1e-6:
+            yield self._advance(min(IDLE_CHUNK_S, end_s - self._core.t_s))
+
+    def purge(self) -> Iterator[Batch]:
+        """Forget all data, in the time that the drive takes for it."""
+        self._core.purge()
+        return self._until_done()
+
+    def close(self) -> None:
+        """Drop what runs."""
+        self._core.end()
+
+    def truth(self) -> dict[str, float]:
+        """Return what no real drive tells: node temperatures, the governor's onset, energies."""
+        return self._core.truth()
+
+    def _until_done(self) -> Iterator[Batch]:
+        try:
+            while not self._core.done:
+                yield self._advance(RUN_CHUNK_S)
+        finally:
+            self._core.end()
+
+    def _advance(self, duration_s: float) -> pl.DataFrame:
+        return pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+
+
+def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
+    """Return the simulator of a drive in a place; raises UsageError naming the key that is off."""
+    try:
+        return Core(drive.core_json(), enclosure.core_json(), seed)
+    except ValueError as error:
+        raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
+
+
+def workload_json(workload: Workload, user_bytes: int) -> str:
+    """Return a workload as the simulator takes it, shares resolved against `user_bytes`."""
+    offset = workload.offset.of(user_bytes)
+    span = workload.span.of(user_bytes)
+    if workload.span.percent is not None:
+        span = min(span, user_bytes - offset)
+    io_bytes: int | None = None
+    if workload.io_size is not None:
+        io_bytes = workload.io_size.of(user_bytes)
+    elif workload.runtime_s is None:
+        io_bytes = span
+    return json.dumps(
+        {
+            "rw": workload.rw,
+            "rwmixread": workload.rwmixread,
+            "bs": workload.bs,
+            "iodepth": workload.iodepth,
+            "numjobs": workload.numjobs,
+            "span_bytes": span,
+            "offset_bytes": offset,
+            "io_bytes": io_bytes,
+            "runtime_s": workload.runtime_s,
+            "rate": workload.rate,
+            "rate_iops": workload.rate_iops,
+        }
+    )
