@@ -19,6 +19,9 @@ SLOW_READ_S = 1.0
 #: A sensor that fails is tried again after twice as long each time, up to this.
 LONGEST_RETRY_S = 60.0
 
+#: No sensor is read more often, whatever is asked for.
+SHORTEST_INTERVAL_S = 0.001
+
 #: How often a drive is read in a pause, where it should cool.
 PAUSE_INTERVAL_S = 10.0
 
@@ -118,6 +121,7 @@ class Poller:
     def _wait_s(self, beat: "_Beat") -> float:
         info = beat.sensor.info
         wait_s = info.interval_s if self._interval_s is None else self._interval_s
+        wait_s = max(wait_s, SHORTEST_INTERVAL_S)
         if self._pause_s is not None and info.details.get("wakes_drive", True):
             wait_s = max(wait_s, self._pause_s)
         if beat.failures:
@@ -125,15 +129,15 @@ class Poller:
         return wait_s
 
     def _poll(self, beat: "_Beat") -> None:
-        due = time.monotonic()
+        due, wait_s = time.monotonic(), self._wait_s(beat)
         while True:
             with self._changed:
-                while not self._stopping and (left := due - time.monotonic()) > 0:
-                    waited_for = self._wait_s(beat)
+                while not self._stopping:
+                    was_s, wait_s = wait_s, self._wait_s(beat)
+                    due += wait_s - was_s
+                    if (left := due - time.monotonic()) <= 0:
+                        break
                     self._changed.wait(left)
-                    changed_by = self._wait_s(beat) - waited_for
-                    if changed_by:
-                        due += changed_by
                 if self._stopping:
                     return
             if not self._read(beat):
@@ -141,8 +145,8 @@ class Poller:
             self._tell_of_hanging()
             # On its own grid, so that intervals do not stretch by the time a read takes.
             wait_s = self._wait_s(beat)
-            late = time.monotonic() - due
-            due += wait_s * (1 + max(0, int(late // wait_s)))
+            late_s = max(0.0, time.monotonic() - due)
+            due += wait_s * (1 + late_s // wait_s)
 
     def _read(self, beat: "_Beat") -> bool:
         began = time.monotonic()
@@ -156,9 +160,11 @@ class Poller:
         t_s = self._clock.now_s()  # the drive filled in its answer just before it arrived
         beat.reading_since = None
         took_s = time.monotonic() - began
+        if self._stopping:
+            return False
         if took_s > SLOW_READ_S:
             self._tell_slow(beat, f"a reading took {took_s:.1f} s")
-        if values and not self._stopping:
+        if values:
             with self._out:
                 try:
                     self._sink({"t_s": t_s, **values})
