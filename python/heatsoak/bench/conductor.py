@@ -93,7 +93,7 @@ class _Conductor:
 
     def run(self, notes: list[Note]) -> Recording:
         for note in notes:
-            self._note(note.level, note.text, **note.data)
+            self._note(note.level, note.text, note.data)
         self.poller.start()
         try:
             for index, step in enumerate(self.protocol.steps):
@@ -116,7 +116,11 @@ class _Conductor:
         self.step_name = step.name if isinstance(step, WorkloadStep) else None
         begin_s = self.target.clock.now_s()
         self.observer.on_step(index, step, begin_s)
-        self._event("step-begin", step.name, step_kind=step.kind, temps_c=self.latest.temps_c())
+        self._event(
+            "step-begin",
+            step.name,
+            data={"step_kind": step.kind, "temps_c": self.latest.temps_c()},
+        )
         match step:
             case WorkloadStep():
                 self._consume(self.target.run(step))
@@ -125,7 +129,7 @@ class _Conductor:
             case Purge():
                 self._consume(self.target.purge())
         end_s = self.target.clock.now_s()
-        self._event("step-end", step.name, duration_s=end_s - begin_s)
+        self._event("step-end", step.name, data={"duration_s": end_s - begin_s})
         self.step_name = None
 
     def _pause(self, step: Pause) -> None:
@@ -153,7 +157,7 @@ class _Conductor:
         try:
             for batch in batches:
                 if isinstance(batch, Note):
-                    self._note(batch.level, batch.text, **batch.data)
+                    self._note(batch.level, batch.text, batch.data)
                 elif not batch.is_empty():
                     self._record(batch)
                 self._check_limits()
@@ -188,17 +192,19 @@ class _Conductor:
         self.poller.stop()
         duration_s = self.target.clock.now_s()
         if reason is not None:
-            self._event("fault" if status == "failed" else "info", None, text=reason)
+            self._event("fault" if status == "failed" else "info", None, reason)
         # how the load was made is known in full only now
         self.writer.update(load=self.target.describe())
         self.writer.finish(status, duration_s, reason)
 
-    def _event(self, kind: str, step: str | None, *, text: str = "", **data: Any) -> None:
+    def _event(
+        self, kind: str, step: str | None, text: str = "", data: dict[str, Any] | None = None
+    ) -> None:
         t_s = self.target.clock.now_s()
-        self.writer.event(Event(t_s=t_s, kind=kind, step=step, text=text, data=data))
+        self.writer.event(Event(t_s=t_s, kind=kind, step=step, text=text, data=data or {}))
 
-    def _note(self, level: str, text: str, **data: Any) -> None:
-        self._event(level, self.step_name, text=text, **data)
+    def _note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
+        self._event(level, self.step_name, text, data)
         self.observer.on_note(level, text)
 
 

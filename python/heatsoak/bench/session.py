@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heatsoak import catalog
@@ -14,7 +14,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, Sensor, device_behind, discover
-from heatsoak.target import Note, Place
+from heatsoak.target import DeviceInfo, Note, Place
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
@@ -104,10 +104,11 @@ class Session:
         sensors: list[Sensor] = []
         try:
             notes = target.open(self.protocol.writes)
-            if not target.identity.simulated:
-                behind = run.place.device(self.roots)
-                sensors = discover(behind, self.roots)
-                notes += _same_drive(directory, behind, self.roots)
+            behind = run.place.device_info(self.roots)
+            if not run.place.is_simulated:
+                name = None if behind is None else behind.name
+                sensors = discover(name, self.roots)
+                notes += _same_drive(directory, name, self.roots)
             return conduct(
                 self.protocol,
                 target,
@@ -124,18 +125,16 @@ class Session:
 
     def _preview(self, run: Run) -> Preview:
         size_bytes = run.place.size_bytes(self.protocol, self.roots)
-        drive = run.place.rated
-        endurance_bytes = (
-            size_bytes * TYPICAL_ENDURANCE_FULL_WRITES if drive is None else drive.endurance_bytes
-        )
-        speeds = UNKNOWN_DRIVE if drive is None else _rated_speeds(drive)
-        return Preview(
-            run,
-            plan(self.protocol, size_bytes, speeds),
-            size_bytes,
-            endurance_bytes,
-            drive is not None,
-        )
+        rated = run.place.rated
+        if rated is not None:
+            speeds, endurance_bytes = _rated_speeds(rated), rated.endurance_bytes
+        else:
+            behind = run.place.device_info(self.roots)
+            whole_bytes = size_bytes if behind is None else behind.size_bytes
+            speeds = _greatest_speeds(behind)
+            endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
+        steps = plan(self.protocol, size_bytes, speeds)
+        return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
 
 
 def _runs(protocol: Protocol, place: Place) -> list[Run]:
@@ -180,6 +179,19 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 def _rated_speeds(drive: catalog.Drive) -> Speeds:
     return Speeds(
         drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
+    )
+
+
+def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
+    """What an unknown drive could do at most: a fast one, or what its link carries."""
+    ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
+    if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
+        return UNKNOWN_DRIVE
+    return replace(
+        UNKNOWN_DRIVE,
+        read_mb_s=float(ceiling_mb_s),
+        write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
+        source=f"at most what the drive's link carries, {ceiling_mb_s:,.0f} MB/s",
     )
 
 

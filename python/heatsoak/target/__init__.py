@@ -1,6 +1,7 @@
 """What a protocol runs on: simulated drives, files, block devices, NBD exports."""
 
 from heatsoak.target.base import Batch, Clock, Identity, Note, Target
+from heatsoak.target.device import DeviceInfo
 from heatsoak.target.place import Place, parse_place
 
-__all__ = ["Batch", "Clock", "Identity", "Note", "Place", "Target", "parse_place"]
+__all__ = ["Batch", "Clock", "DeviceInfo", "Identity", "Note", "Place", "Target", "parse_place"]

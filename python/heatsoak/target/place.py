@@ -10,6 +10,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.base import Target
+from heatsoak.target.device import DeviceInfo, describe_device
 from heatsoak.units import Size
 
 Kind = Literal["simulated", "directory", "file", "block", "nbd"]
@@ -101,11 +102,12 @@ class Place:
             return rated.user_bytes
         return self.target(protocol, roots=roots).identity.size_bytes
 
-    def device(self, roots: Roots) -> str | None:
-        """Return the kernel's name of the drive underneath, if there is one to be known."""
+    def device_info(self, roots: Roots) -> DeviceInfo | None:
+        """Return the drive underneath, if there is one to be known."""
         if self.kind in ("simulated", "nbd"):
             return None
-        return device_behind(Path(self.text), roots)
+        name = device_behind(Path(self.text), roots)
+        return None if name is None else describe_device(roots.dev / name, roots)
 
 
 def parse_place(text: str) -> Place:

@@ -1,0 +1,5 @@
+"""``python -m heatsoak``."""
+
+from heatsoak.cli import main
+
+main()
