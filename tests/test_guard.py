@@ -1,11 +1,13 @@
 """The write guard against real loop devices; every refusal leaves every byte as it was."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 SIZE = 32 << 20
+LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
 SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -100,13 +103,9 @@ def make_drive(tmp_path: Path) -> Iterator[MakeDrive]:
                 image = tmp_path / f"{name}.img"
                 with image.open("wb") as file:
                     file.truncate(SIZE)
-            for attempt in range(5):  # two tests can be given the same free device
-                try:
-                    node = Path(run("losetup", "-f", "--show", *options, image))
-                    break
-                except AssertionError:
-                    if attempt == 4:
-                        raise
+            with LOCK.open("a") as lock:  # two tests must not be given the same free device
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                node = Path(run("losetup", "-f", "--show", *options, image))
             stack.callback(run, "losetup", "-d", node)
             return Drive(image, node)
 

@@ -33,6 +33,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,7 @@ _BLKROGET = 0x125E
 _BLKGETDISKSEQ = 0x80081280
 _END_BYTES = 1 << 20
 _TOOL_TIMEOUT_S = 30.0
+_LOOKS_S = (0.0, 0.1, 0.3)
 _PSEUDO = ("socket:", "pipe:", "anon_inode:", "mnt:", "net:")
 _TABLES = {  # so that blkid and wipefs name them alike
     "gpt": "a gpt partition table",
@@ -434,13 +436,33 @@ def _loops(info: DeviceInfo, roots: Roots) -> list[str]:
 def _writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     """Look for processes that have the drive open for writing without holding it exclusively.
 
-    Virtual machines and databases on bare disks do; readers come and go and are harmless.
+    Virtual machines and databases on bare disks do; readers come and go and are harmless, and so
+    are tools that open every disk for a moment, which a second look no longer finds.
     Processes that hide their descriptors even from root (hardened, or of another container) are
     passed over: root can learn no more, and the exclusive open stands on its own.
     """
+    for wait_s in _LOOKS_S:
+        time.sleep(wait_s)
+        writers, unseen = _openers(info, roots, own_fd)
+        if not writers:
+            break
+    reasons = []
+    if writers:
+        command = _printable(sysfs.read_text(roots.proc / writers[0] / "comm") or "unknown")
+        reasons.append(f"process {writers[0]} ({command}) has it open for writing (end that first)")
+    if unseen and os.geteuid() != 0:
+        reasons.append(
+            f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
+            "(run as root)"
+        )
+    return reasons
+
+
+def _openers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str]]:
+    """Return the processes that have the drive open for writing, and those not seen into."""
+    writers: list[str] = []
     unseen: list[str] = []
-    writers: dict[str, None] = {}
-    own_pid = _own_pid(roots)
+    own = (_own_pid(roots), str(own_fd))
     for process in _processes(roots):
         try:
             descriptors = [entry.name for entry in (process / "fd").iterdir()]
@@ -449,26 +471,14 @@ def _writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
                 unseen.append(process.name)
             continue
         for name in descriptors:
-            if process.name == own_pid and name == str(own_fd):
-                continue
             try:
-                if _writes_to(process, name, info.number, roots):
-                    writers[process.name] = None
-            except OSError as error:
-                if not _gone(error):
-                    unseen.append(process.name)
+                if (process.name, name) != own and _writes_to(process, name, info.number, roots):
+                    writers.append(process.name)
                     break
-    reasons = []
-    if writers:
-        pid = next(iter(writers))
-        command = _printable(sysfs.read_text(roots.proc / pid / "comm") or "unknown")
-        reasons.append(f"process {pid} ({command}) has it open for writing (end that first)")
-    if unseen and os.geteuid() != 0:
-        reasons.append(
-            f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
-            "(run as root)"
-        )
-    return reasons
+            except OSError as error:
+                if not _gone(error) and process.name not in unseen:
+                    unseen.append(process.name)
+    return writers, unseen
 
 
 def _own_pid(roots: Roots) -> str:
