@@ -198,6 +198,18 @@ def test_a_read_and_a_write_that_fall_at_one_temperature_are_thermal(tmp_path: P
     assert any("same temperature" in line for line in episode.evidence)
 
 
+def test_a_write_that_falls_far_deeper_than_any_read_is_not_thermal(tmp_path: Path) -> None:
+    fall = governed(84, 0.3)
+    cliff = np.where(T_S < 84, 450.0, 25.0)
+    findings = judged(
+        tmp_path,
+        steps={"r": ("read", fall), "w": ("randwrite", cliff)},
+        temps={"r": WARMING, "w": WARMING},
+    )
+    assert [step.verdict for step in findings.steps] == ["thermal", "unknown"]
+    assert any("hits writes alone" in line for line in findings.steps[1].episodes[0].evidence)
+
+
 def test_the_drives_own_counter_decides(tmp_path: Path) -> None:
     count = np.where(T_S > 60, 1.0, 0.0)
     step = only(

@@ -21,6 +21,13 @@ ENOUGH = 2.5
 LEAST_RISE_K = 5.0
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
+#: Heat takes from writes about what it takes from reads; this much more is something else.
+FAR_DEEPER = 0.25
+
+_ONLY_WRITES = (
+    "nothing was read in this run: an exhausted cache or spare area would look the same, "
+    "and a read step would tell"
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def rose_and_held(case: Case) -> Evidence | None:
     if late_c < onset_c - HELD_WITHIN_K and not drop.oscillates:
         return Evidence(-4.0, f"the drive cooled while it stayed slow: {path}")
     if onset_c - start_c >= LEAST_RISE_K:
-        return Evidence(1.0, f"temperature rose and then held: {path}")
+        return Evidence(1.0, f"temperature rose and stayed up: {path}")
     return Evidence(0.0, f"the reported temperature hardly moved before the onset: {path}")
 
 
@@ -152,12 +159,35 @@ def host_is_busy(case: Case) -> Evidence | None:
     return None
 
 
+def deeper_than_reads(case: Case) -> Evidence | None:
+    """A write that loses far more than heat takes from reads has another cause, or one more."""
+    if not case.view.step.writes:
+        return None
+    reads = [
+        (max((drop.depth for drop in other.drops or []), default=0.0), other.step.name)
+        for other in case.others
+        if not other.step.writes
+    ]
+    if not reads:
+        return Evidence(0.0, _ONLY_WRITES)
+    depth, name = max(reads)
+    if case.drop.depth > depth + FAR_DEEPER:
+        return Evidence(
+            -3.0,
+            f"it lost {case.drop.depth:.0%}, and no read more than {depth:.0%} ('{name}'): "
+            "an exhausted cache or spare area hits writes alone; after a pause, or a purge, the "
+            "same step would tell",
+        )
+    return None
+
+
 _ALL: tuple[Callable[[Case], Evidence | None], ...] = (
     counters,
     stated_limit,
     rose_and_held,
     reads_fall_too,
     same_temperature,
+    deeper_than_reads,
     comes_back_after_pause,
     host_is_busy,
 )

@@ -1,0 +1,333 @@
+"""The command line as a user meets it: words, output, exit codes."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        **kwargs,
+    )
+
+
+def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """Return the one line that a failed command says."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("heatsoak: ")
+    return line
+
+
+def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
+    assert heatsoak("--version", cwd=tmp_path).stdout.startswith("heatsoak 0.")
+    shown = heatsoak("--help", cwd=tmp_path).stdout
+    for command in ("demo", "drives", "protocols", "run", "analyze", "calibrate"):
+        assert command in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "pugget", "--on", "."), "no protocol 'pugget' (did you mean 'puget'?)"),
+        (("run", "quick", "--on", "nowhere"), "nowhere: there is no such target"),
+        (("run", "quick", "--on", "sim:950"), "no simulated drive '950'"),
+        (("run", "quick", "--on", "sim:samsung-950-pro-512@moon"), "no simulated enclosure 'moon'"),
+        (("run", "quick", "--on", "/dev/null"), "neither file, directory nor block device"),
+        (("run", "mine.toml", "--on", "."), "unknown key 'runtme' in steps[1]"),
+        (("run", "negative.toml", "--on", "."), "steps[1].runtime: '-5' is not a time"),
+        (("run", "zero.toml", "--on", "."), "steps[1].bs: "),
+        (("run", "nosuch.toml", "--on", "."), "nosuch.toml: there is no such file"),
+        (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
+        (("run", "quick"), "Missing option '--on'"),
+        (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
+        (("rnu",), "No such command 'rnu'"),
+        (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
+        (("analyze", "empty"), "holds no recording"),
+        (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
+        (("demo", "-o", "broken"), "broken: is there already"),
+        (("demo", "--format", "xml"), "Invalid value for '--format'"),
+    ],
+)
+def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    step = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
+    (tmp_path / "mine.toml").write_text(step + "runtme = 5\n")
+    (tmp_path / "negative.toml").write_text(step + "runtime = -5\n")
+    (tmp_path / "zero.toml").write_text(step + "bs = 0\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "recording.json").write_text("{")
+    assert said in complaint(heatsoak(*words, cwd=tmp_path), 2)
+
+
+AS_NOBODY = """
+import os, sys
+import heatsoak.target.fio, heatsoak.target.simulated  # what would be imported where it is used
+from heatsoak.cli import main
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+sys.argv[0] = "heatsoak"
+main()
+"""
+
+
+def test_no_permission_is_one_line_and_exit_code_2() -> None:
+    # pytest's own directories are closed to others
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, "run", "quick", "--on", place],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "no permission to make a test file" in complaint(done, 2)
+
+
+@needs_root
+def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    place = tmp_path / "full"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(place)], check=True)
+    try:
+        done = heatsoak("run", "quick", "--on", str(place), cwd=tmp_path)
+        assert "10 % of the file system" in complaint(done, 4)
+        assert list(place.iterdir()) == []
+        assert not (tmp_path / "recordings").exists()
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_without_fio_it_says_how_to_get_it(tmp_path: Path) -> None:
+    env = {**os.environ, "PATH": str(tmp_path)}
+    done = heatsoak("run", "quick", "--on", ".", cwd=tmp_path, env=env)
+    assert "fio is not installed" in complaint(done, 3)
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Any:
+    """A loop device of 64 MiB with an ext4 file system."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"no loop device can be made: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    yield device
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_a_device_with_a_file_system_is_refused_with_exit_code_4(
+    tmp_path: Path, loop_device: str
+) -> None:
+    size = 64 << 20
+    words = ("run", "puget", "--on", loop_device, "--erase", f"{loop_device}:{size}")
+    assert "ext4" in complaint(heatsoak(*words, cwd=tmp_path), 4)
+
+
+def test_a_mounted_device_is_refused_with_exit_code_4(tmp_path: Path, loop_device: str) -> None:
+    mount = tmp_path / "mounted"
+    mount.mkdir()
+    subprocess.run(["mount", loop_device, str(mount)], check=True)
+    try:
+        done = heatsoak("run", "puget", "--on", loop_device, cwd=tmp_path)
+        assert "mounted" in complaint(done, 4)
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)
+
+
+@pytest.mark.parametrize(
+    "words", [("pugget",), ("mine.toml",), ("quick", "--set", "bs=0"), ("puget", "-o", ".")]
+)
+def test_a_refusal_comes_before_any_other_complaint(
+    tmp_path: Path, loop_device: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "mine.toml").write_text("nonsense")
+    done = heatsoak("run", *words, "--on", loop_device, cwd=tmp_path)
+    assert "ext4" in complaint(done, 4)
+
+
+def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path: Path) -> None:
+    done = heatsoak("demo", "-o", "demo", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.count("│ upright") == 4
+    assert "of 14 onsets" in done.stdout
+    findings = json.loads((tmp_path / "demo" / "findings.json").read_text())
+    assert len(findings["recordings"]) == 14
+    again = heatsoak("analyze", "demo", "--format", "json", cwd=tmp_path)
+    by_name = sorted(findings["recordings"], key=lambda recording: recording["path"])
+    assert json.loads(again.stdout)["recordings"] == by_name
+    step = findings["recordings"][0]["steps"][0]
+    assert {"step", "workload", "duration_s", "verdict", "episodes", "consistency"} <= step.keys()
+    assert {
+        *("onset_s", "end_s", "before_mb_s", "during_mb_s", "depth_pct", "cause", "confidence"),
+        *("evidence", "oscillates", "period_s", "recovered", "written_gb_at_onset"),
+        "temp_c_at_onset",
+    } <= step["episodes"][0].keys()
+
+
+def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(tmp_path: Path) -> None:
+    words = ("run", "puget", "--on", "sim:samsung-950-pro-512", *PUGET_CELL, "--format", "json")
+    done = heatsoak(*words, "-o", "r", "--fail-on", "throttle", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    (recording,) = json.loads(done.stdout)["recordings"]
+    assert recording["conditions"] == {"slot": "top", "gpus": 1, "gpu_load": "idle"}
+    assert [step["step"] for step in recording["steps"]] == [
+        *("sequential-read", "sequential-write", "random-read", "random-write"),
+    ]
+    assert recording["steps"][0]["verdict"] == "thermal"
+    assert Path(tmp_path, recording["path"]).is_dir()
+    for below, code in (("1", 0), ("100000", 1)):
+        judged = heatsoak("analyze", "r", "--fail-below", below, cwd=tmp_path)
+        assert judged.returncode == code
+
+
+def test_an_enclosure_can_be_named(tmp_path: Path) -> None:
+    target = "sim:samsung-950-pro-512@puget-top-2gpu-loaded"
+    done = heatsoak("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
+    (recording,) = json.loads(done.stdout)["recordings"]
+    assert recording["conditions"] == {"enclosure": "puget-top-2gpu-loaded"}
+
+
+def test_a_dry_run_tells_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:
+    target = "sim:samsung-950-pro-512"
+    words = ("run", "puget", "--on", target, *PUGET_CELL, "--dry-run", "--format", "json")
+    (run,) = json.loads(heatsoak(*words, cwd=tmp_path).stdout)
+    assert run["size_bytes"] == 512_110_190_592
+    by_name = {step["step"]: step for step in run["steps"]}
+    assert by_name["create-file"]["written_bytes"] == pytest.approx(run["size_bytes"])
+    assert by_name["sequential-read"]["written_bytes"] == 0
+    assert run["written_bytes"] == sum(step["written_bytes"] for step in run["steps"])
+    assert run["endurance_pct"] == pytest.approx(100 * run["written_bytes"] / 400e12)
+    assert run["duration_s"] == sum(step["duration_s"] for step in run["steps"])
+    text = heatsoak("run", "quick", "--on", ".", "--dry-run", cwd=tmp_path)
+    assert "at most" in text.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_fio
+def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> None:
+    done = heatsoak("run", "puget", "--on", ".", cwd=tmp_path)
+    assert "--set slot=bottom" in complaint(done, 2)
+    loaded = [*PUGET_CELL[:-1], "gpu_load=loaded"]
+    done = heatsoak("run", "puget", "--on", ".", *loaded, cwd=tmp_path)
+    assert "wants gpu heat at 100 %" in complaint(done, 2)
+
+
+def test_lists_are_json_too(tmp_path: Path) -> None:
+    drives = json.loads(heatsoak("drives", "--format", "json", cwd=tmp_path).stdout)
+    keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
+    assert all(keys | {"why"} == row.keys() for row in drives)
+    assert any(row["simulated"] for row in drives)
+    protocols = json.loads(heatsoak("protocols", "--format", "json", cwd=tmp_path).stdout)
+    by_name = {row["name"]: row for row in protocols}
+    assert by_name["puget"]["recordings"] == 14
+    assert 100 <= by_name["quick"]["duration_s"] <= 130
+
+
+SHORT = """
+schema = 1
+name = "short"
+file_size = "128MiB"
+[[steps]]
+kind = "precondition"
+name = "fill"
+rw = "write"
+bs = "1m"
+iodepth = 4
+[[steps]]
+name = "read"
+rw = "read"
+bs = "128k"
+iodepth = 8
+runtime = "{runtime}"
+[[steps]]
+kind = "pause"
+duration = "0.5s"
+[[steps]]
+name = "write"
+rw = "randwrite"
+bs = "4k"
+iodepth = 4
+runtime = "3s"
+"""
+
+
+@needs_fio
+def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (tmp_path / "short.toml").write_text(SHORT.format(runtime="3s"))
+    words = ("run", "short.toml", "--on", "place", "-o", "r", "--format", "json")
+    done = heatsoak(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert list(place.iterdir()) == []
+    from heatsoak.recording import find_recordings
+
+    (recording,) = find_recordings(tmp_path / "r")
+    assert recording.meta.status == "finished"
+    samples = recording.samples()
+    for step in ("fill", "read", "write"):
+        (job,) = json.loads((tmp_path / "r" / "raw" / f"{step}.json").read_text())["jobs"]
+        rows = samples.filter(samples["step"] == step)
+        for direction in ("read", "write"):
+            rate_mb_s, interval_s = rows[f"{direction}_bw_mb_s"], rows["interval_s"]
+            measured = (rate_mb_s * interval_s).sum() * 1e6
+            assert measured == pytest.approx(job[direction]["io_bytes"], rel=0.01, abs=1)
+    (judged,) = json.loads(done.stdout)["recordings"]
+    assert [step["step"] for step in judged["steps"]] == ["read", "write"]
+
+
+@needs_fio
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> None:
+    (tmp_path / "short.toml").write_text(SHORT.format(runtime="60s"))
+    words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--on", ".", "-o", "r"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        journal = tmp_path / "r" / "samples.jsonl"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if journal.exists() and journal.read_text().count('"step":"read"') > 3:
+                break
+            time.sleep(0.1)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    from heatsoak.recording import find_recordings
+
+    (recording,) = find_recordings(tmp_path / "r")
+    assert recording.meta.status == "interrupted"
+    assert len(recording.samples(["t_s"])) > 3
+    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
