@@ -65,7 +65,8 @@ def heatsoak(protocol: Path, directory: Path, turn: int) -> tuple[float, float]:
         fio_s += (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1000
     samples = recording.samples(["step", "t_s", "interval_s", "read_bw_mb_s"])
     rows = samples.filter(samples["step"] == "read").drop_nulls("read_bw_mb_s")
-    mean = float((rows["read_bw_mb_s"] * rows["interval_s"]).sum() / rows["interval_s"].sum())
+    bytes_mb = float((rows["read_bw_mb_s"] * rows["interval_s"]).sum())
+    mean = bytes_mb / float(rows["interval_s"].sum())
     assert recording.meta.duration_s is not None
     return mean, max(0.0, total_s - start_s - fio_s) / recording.meta.duration_s
 

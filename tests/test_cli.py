@@ -303,7 +303,7 @@ def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path
         rows = samples.filter(samples["step"] == step)
         for direction in ("read", "write"):
             rate_mb_s, interval_s = rows[f"{direction}_bw_mb_s"], rows["interval_s"]
-            measured = (rate_mb_s * interval_s).sum() * 1e6
+            measured = float((rate_mb_s * interval_s).sum()) * 1e6
             assert measured == pytest.approx(job[direction]["io_bytes"], rel=0.01, abs=1)
     (judged,) = json.loads(done.stdout)["recordings"]
     assert [step["step"] for step in judged["steps"]] == ["read", "write"]
