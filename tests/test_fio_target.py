@@ -1,0 +1,431 @@
+"""A directory loaded by the real fio, and by programs that only look like it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target import Note
+from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, tool, watch
+from heatsoak.target.fio.command import Place, command
+from heatsoak.target.fio.file import SMALLEST_ROOM
+from heatsoak.units import Size
+
+MIB = 1 << 20
+SMALL = Size(bytes=32 * MIB)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "under test"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def target(directory: Path, tmp_path: Path) -> Iterator[DirectoryTarget]:
+    made = DirectoryTarget(directory, SMALL, settings=Settings(raw_dir=tmp_path / "raw"))
+    yield made
+    made.close()
+    assert list(directory.iterdir()) == []
+
+
+def step(**given: Any) -> WorkloadStep:
+    return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
+
+
+def load(target: DirectoryTarget, what: WorkloadStep) -> tuple[pl.DataFrame, list[Note]]:
+    batches = list(target.run(what))
+    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame) and batch.height]
+    samples = pl.concat(frames) if frames else pl.DataFrame()
+    return samples, [batch for batch in batches if isinstance(batch, Note)]
+
+
+def moved(samples: pl.DataFrame, direction: str) -> float:
+    rate = pl.col(f"{direction}_bw_mb_s").fill_null(0) * 1e6
+    return float(samples.select((rate * pl.col("interval_s")).sum()).item())
+
+
+def fio_total(raw: Path, direction: str) -> int:
+    return sum(job[direction]["io_bytes"] for job in json.loads(raw.read_text())["jobs"])
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        step(name="by time", runtime="900ms", rate="40m", iodepth=8),
+        step(name="by bytes", rate="40m", numjobs=3, io_size="24m"),
+        step(name="once", rw="randwrite", bs="4k", rate_iops=4000, span="12m"),
+        step(name="mixed", rw="randrw", rwmixread=70, runtime="700ms", rate="20m", iodepth=4),
+        step(
+            name="beside",
+            runtime="900ms",
+            rate="20m",
+            beside=({"rw": "randread", "runtime": "500ms", "rate_iops": 500},),
+        ),
+        step(name="as fast as it goes", rw="read", bs="1m", iodepth=4),
+    ],
+    ids=lambda what: what.name,
+)
+def test_the_samples_add_up_to_what_fio_itself_counted(
+    target: DirectoryTarget, tmp_path: Path, what: WorkloadStep
+) -> None:
+    target.open(writes=True)
+    samples, notes = load(target, what)
+    raw = tmp_path / "raw" / f"{what.name.replace(' ', '-')}.json"
+    total = notes[-1].data
+    for direction in ("read", "write"):
+        assert moved(samples, direction) == pytest.approx(fio_total(raw, direction), rel=1e-9)
+        assert total[f"{direction}_bytes"] == fio_total(raw, direction)
+    assert samples["interval_s"].min() > 0  # type: ignore[operator]
+    assert samples["t_s"].is_sorted()
+    assert set(samples.columns) == set(target.columns())
+    used = "write_lat_p99_us" if what.writes else "read_lat_p99_us"
+    assert samples[used].drop_nulls().len() > 0
+
+
+def test_a_step_by_bytes_moves_exactly_those(target: DirectoryTarget) -> None:
+    target.open(writes=True)
+    _, notes = load(target, step(io_size="24m", numjobs=3))
+    assert notes[-1].data["write_bytes"] == 24 * MIB
+    _, notes = load(target, step(span="50%", bs="1m"))
+    assert notes[-1].data["write_bytes"] == 16 * MIB
+
+
+def test_no_interval_is_a_sliver(target: DirectoryTarget) -> None:
+    target.open(writes=True)
+    samples, _ = load(target, step(runtime="1s", rate="20m"))
+    assert samples["interval_s"].min() > 0.05  # type: ignore[operator]
+
+
+def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_written(
+    target: DirectoryTarget,
+) -> None:
+    target.open(writes=False)
+    with pytest.raises(RefusedError, match="open for reading"):
+        list(target.run(step()))
+    _, notes = load(target, step(rw="read", bs="1m"))
+    [line] = [note.data["command"] for note in notes if "command" in note.data]
+    assert "--readonly" in line
+    assert line == target.command_line(step(rw="read", bs="1m"))
+    assert target.describe()["version"].startswith("fio-")
+
+
+def test_reading_what_nobody_wrote_is_laid_out_first_and_only_once(
+    target: DirectoryTarget,
+) -> None:
+    target.open(writes=True)
+    samples, notes = load(target, step(rw="read", span="16m"))
+    assert notes[0].data == {"step": "load", "offset": 0, "bytes": 16 * MIB}
+    assert moved(samples, "write") == 0
+    _, notes = load(target, step(rw="read", span="16m"))
+    assert "bytes" not in notes[0].data
+    _, notes = load(target, step(rw="randread", bs="4k", io_size="1m"))
+    assert notes[0].data == {"step": "load", "offset": 16 * MIB, "bytes": 16 * MIB}
+
+
+def test_a_purge_forgets_everything_and_says_what_it_cannot_know(
+    target: DirectoryTarget,
+) -> None:
+    target.open(writes=True)
+    load(target, step(bs="1m"))
+    notes = [note for note in target.purge() if isinstance(note, Note)]
+    assert notes[-1].level == "warning"
+    _, notes = load(target, step(rw="read"))
+    assert notes[0].data["bytes"] == 32 * MIB
+
+
+def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarget) -> None:
+    target.open(writes=True)
+    _, notes = load(target, step(span="1g", bs="1m"))
+    assert notes[0].level == "warning"
+    assert notes[-1].data["write_bytes"] == 32 * MIB
+    with pytest.raises(UsageError, match="no room for one block"):
+        list(target.run(step(offset="1g")))
+
+
+def test_idling_gives_signs_of_life(target: DirectoryTarget) -> None:
+    target.open(writes=False)
+    assert len(list(target.idle(0.7))) >= 3
+
+
+def test_closing_the_iterator_ends_fio_and_keeps_its_last_document(
+    target: DirectoryTarget, tmp_path: Path
+) -> None:
+    target.open(writes=True)
+    running = target.run(step(runtime="1h", rate="10m"))
+    for batch in running:
+        if isinstance(batch, pl.DataFrame) and batch.height:
+            break
+    assert children()
+    running.close()  # type: ignore[attr-defined]
+    assert children() == []
+    assert fio_total(tmp_path / "raw" / "load.json", "write") > 0
+
+
+def test_a_fio_that_is_killed_leaves_what_was_seen(target: DirectoryTarget) -> None:
+    target.open(writes=True)
+    rows = 0
+    with pytest.raises(ToolError, match="step 'load': fio was killed by SIGKILL"):  # noqa: PT012
+        for batch in target.run(step(runtime="1h", rate="10m")):
+            if isinstance(batch, pl.DataFrame) and batch.height:
+                rows += 1
+                if rows == 2:
+                    [pid] = children()
+                    os.kill(pid, signal.SIGKILL)
+    assert rows >= 2
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target.fio import DirectoryTarget
+from heatsoak.units import Size
+target = DirectoryTarget(Path(sys.argv[1]), Size(bytes=32 << 20))
+target.open(writes=True)
+for batch in target.run(WorkloadStep(name="w", rw="write", bs="64k", runtime=3600, rate="10m")):
+    if hasattr(batch, "height") and batch.height:
+        print("loading", flush=True)
+"""
+
+
+def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, directory], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "loading\n"
+        [fio] = children(child.pid)
+        child.kill()
+    until = time.monotonic() + 10
+    while state(fio) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert state(fio) == ""
+    assert list(directory.iterdir()) == []
+
+
+def children(pid: int | None = None) -> list[int]:
+    """The fios that a process has started and that have not ended."""
+    path = Path(f"/proc/{pid or os.getpid()}/task/{pid or os.getpid()}/children")
+    return [int(word) for word in path.read_text().split() if state(int(word)) == "fio"]
+
+
+def state(pid: int) -> str:
+    """The name of a process, or nothing where it has ended."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return "" if rest.split()[0] == "Z" else name.partition("(")[2]
+
+
+# -- what is not fio, or a fio that fails
+
+FAKE = """#!/bin/sh
+case "$1" in
+  --version) echo fio-3.99; exit;;
+  --enghelp) printf 'Available IO engines:\\n\\tpsync\\n'; exit;;
+esac
+"""
+
+
+@pytest.fixture
+def fake_fio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+
+    def make(script: str, head: str = FAKE) -> None:
+        (programs / "fio").write_text(head + script)
+        (programs / "fio").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    return make
+
+
+GOOD = (
+    '{\n "timestamp_ms": %d,\n "jobs": [{"error": %d, "usr_cpu": 0, "sys_cpu": 0, '
+    '"read": {"io_bytes": 0, "total_ios": 0, "runtime": 0, "lat_ns": {"mean": 0, "N": 0}}, '
+    '"write": {"io_bytes": %d, "total_ios": 9, "runtime": %d, '
+    '"lat_ns": {"mean": 5, "N": 9, "bins": {"5": 9}}}}]\n}\n'
+)
+
+
+def say(*documents: tuple[int, int, int, int]) -> str:
+    return "".join(f"cat <<'EOF'\n{GOOD % one}EOF\n" for one in documents)
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint", "rows"),
+    [
+        ("exit 0\n", "ended without a status document", 0),
+        ("echo 'fio: bad disk' >&2; exit 3\n", "exit code 3: fio: bad disk", 0),
+        (say((1, 0, 4096, 250)) + "exit 4\n", "exit code 4", 1),
+        (say((1, 0, 4096, 250), (2, 28, 8192, 500)) + "exit 1\n", "No space left on device", 2),
+        (say((1, 0, 4096, 250)) + "echo '{ \"cut\": '\n", "in the middle of a document", 1),
+        (say((1, 0, 4096, 250)) + "printf '{]\\n}\\n'; exit 0\n", "not valid JSON", 1),
+        (say((1, 0, 4096, 250), (2, 0, 1, 500)), "runs backwards", 1),
+        ("head -c 2000000 /dev/zero\n", "is not JSON", 0),
+        ("kill -SEGV $$\n", "killed by SIGSEGV", 0),
+    ],
+)
+def test_every_way_to_fail_is_one_clear_error_and_keeps_what_was_seen(
+    directory: Path, fake_fio: Any, script: str, complaint: str, rows: int
+) -> None:
+    fake_fio(script)
+    target = DirectoryTarget(directory, SMALL)
+    notes = target.open(writes=True)
+    assert any("neither io_uring nor libaio" in note.text for note in notes)
+    seen = 0
+    try:
+        with pytest.raises(ToolError, match=complaint) as caught:  # noqa: PT012
+            for batch in target.run(step()):
+                seen += batch.height if isinstance(batch, pl.DataFrame) else 0
+        assert "\n" not in str(caught.value)
+    finally:
+        target.close()
+    assert seen == rows
+    assert children() == []
+    assert list(directory.iterdir()) == []
+
+
+def test_a_document_of_a_fio_that_fails_is_kept(
+    directory: Path, fake_fio: Any, tmp_path: Path
+) -> None:
+    fake_fio("echo 'cannot go on' >&2\n" + say((1, 0, 4096, 250)) + "exit 4\n")
+    target = DirectoryTarget(directory, SMALL, settings=Settings(raw_dir=tmp_path / "raw"))
+    target.open(writes=True)
+    with pytest.raises(ToolError, match="cannot go on"):
+        list(target.run(step(name="a/b")))
+    target.close()
+    assert fio_total(tmp_path / "raw" / "a-b.json", "write") == 4096
+    assert (tmp_path / "raw" / "a-b.stderr").read_text() == "cannot go on\n"
+
+
+def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
+    directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_SILENCE_S", 0.3)
+    fake_fio(say((1, 0, 4096, 250)) + "sleep 1.2\n" + say((2, 0, 8192, 500)))
+    target = DirectoryTarget(directory, SMALL)
+    target.open(writes=True)
+    samples, notes = load(target, step())
+    target.close()
+    assert len([note for note in notes if "no I/O has completed" in note.text]) == 1
+    assert samples.height == 2
+
+
+def test_a_missing_fio_says_how_to_get_it(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="apt-get install fio"):
+        DirectoryTarget(directory, SMALL).open(writes=True)
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "complaint"),
+    [
+        ("#!/bin/sh\necho fio-2.16\n", "fio-2.16 is too old: fio 3.20"),
+        ("#!/bin/sh\necho hello\n", "does not say that it is fio"),
+        ("#!/bin/sh\necho no >&2; exit 1\n", "exit code 1: no"),
+        ("#!/no/such/interpreter\n", "cannot be run"),
+    ],
+)
+def test_a_fio_that_will_not_do_is_named(
+    directory: Path, fake_fio: Any, head: str, complaint: str
+) -> None:
+    fake_fio("", head)
+    with pytest.raises(ToolError, match=complaint):
+        DirectoryTarget(directory, SMALL).open(writes=True)
+
+
+def test_an_engine_that_the_kernel_forbids_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "io_uring_works", lambda: False)
+    fio = tool.Fio("fio", "fio-3.33", frozenset({"io_uring", "libaio", "psync"}))
+    assert fio.engine() == "libaio"
+
+
+# -- what may be loaded at all
+
+
+def test_a_file_system_that_is_too_full_is_refused_with_what_would_be_needed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = os.statvfs_result((4096, 4096, 1_000_000, 110_000, 110_000, 9, 9, 9, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(RefusedError, match=r"451 MB are free, but 477 MB are needed"):
+        DirectoryTarget(directory)
+    assert SMALLEST_ROOM == 64 * MIB
+
+
+def test_a_tenth_of_the_file_system_stays_free(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = os.statvfs_result((4096, 4096, 1_000_000, 500_000, 500_000, 9, 9, 9, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: half)
+    whole = DirectoryTarget(directory).identity.size_bytes
+    assert whole == 400_000 * 4096 // MIB * MIB
+    assert DirectoryTarget(directory, Size(percent=50.0)).identity.size_bytes == pytest.approx(
+        whole / 2, abs=MIB
+    )
+    assert DirectoryTarget(directory, Size(bytes=1 << 40)).identity.size_bytes == whole
+
+
+def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
+    path = directory / "precious"
+    path.write_bytes(os.urandom(4 * MIB))
+    before = path.read_bytes()
+    target = FileTarget(path)
+    with pytest.raises(RefusedError, match="would be overwritten"):
+        target.open(writes=True)
+    target.open(writes=False)
+    samples, _ = load(target, step(rw="read"))
+    assert moved(samples, "read") == pytest.approx(4 * MIB)
+    with pytest.raises(RefusedError):
+        list(target.purge())
+    target.close()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_not_there_is_made_without_ever_having_a_name(directory: Path) -> None:
+    target = FileTarget(directory / "new", SMALL)
+    target.open(writes=True)
+    load(target, step(io_size="1m"))
+    assert list(directory.iterdir()) == []
+    target.close()
+
+
+def test_a_directory_that_is_none_is_a_usage_error(directory: Path) -> None:
+    with pytest.raises(UsageError, match="is not a directory"):
+        DirectoryTarget(directory / "missing")
+
+
+@pytest.mark.parametrize(
+    "option", ["filename", "directory", "exec_prerun", "ioengine", "write_iolog", "opendir"]
+)
+def test_an_option_that_could_lead_fio_astray_never_reaches_it(option: str) -> None:
+    place = Place(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
+    with pytest.raises(RefusedError, match=option):
+        command("fio", step(fio={option: "/etc/passwd"}), place, 0.25, 1, readonly=False)
+
+
+def test_the_same_seed_gives_the_same_command_and_two_steps_differ() -> None:
+    place = Place(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
+
+    def line(name: str, seed: int) -> list[str]:
+        made = command("fio", step(name=name), place, 0.25, seed, readonly=False)
+        return [word for word in made if word.startswith("--randseed")]
+
+    assert line("a", 1) == line("a", 1) != line("a", 2)
+    assert line("a", 1) != line("b", 1)
