@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
+from heatsoak.catalog import drive_ids, load_drive
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo, list_devices
@@ -69,21 +68,14 @@ def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
 
 
 def _simulated() -> Iterator[DriveRow]:
-    catalog: Any = import_module("heatsoak.catalog")
-    for drive_id in catalog.drive_ids() if hasattr(catalog, "drive_ids") else ():
-        drive = catalog.load_drive(drive_id)
+    for drive_id in drive_ids():
+        drive = load_drive(drive_id)
         yield DriveRow(
             id=f"sim:{drive_id}",
             path=None,
-            model=next(
-                (text for key in ("model", "name") if (text := getattr(drive, key, None))), drive_id
-            ),
+            model=drive.model,
             serial=None,
-            size_bytes=next(
-                int(size)
-                for key in ("size_bytes", "user_bytes")
-                if (size := getattr(drive, key, None))
-            ),
+            size_bytes=drive.user_bytes,
             simulated=True,
             sensors=["temp_c.composite"],
             writable=True,
