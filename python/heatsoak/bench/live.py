@@ -35,6 +35,7 @@ class View(Observer):
         self.step_begin_s = 0.0
         self.t_s = 0.0
         self.latest: Latest | None = None
+        self._began_at = time.monotonic()
 
     def begin_run(self, index: int, label: str) -> None:
         """The run with this index begins; `label` tells it from the others."""
@@ -66,6 +67,16 @@ class View(Observer):
         trace: TracebackType | None,
     ) -> None:
         self.end()
+
+    def eta_s(self) -> float:
+        """Return how long all that is planned still takes, by the clock on the wall.
+
+        Simulated time runs faster than the wall's; how much faster, what is done tells.
+        """
+        remaining_s = self.remaining_s()
+        done_s = sum(plan.duration_s for plan in self.plans) - remaining_s
+        speed = done_s / max(time.monotonic() - self._began_at, 1e-3)
+        return remaining_s / speed if speed > 2 else remaining_s
 
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
@@ -162,7 +173,7 @@ class LiveView(View):
         return Group(*lines)
 
     def _eta(self) -> str:
-        return "" if self.run_index < 0 else f"ETA {format_duration(self.remaining_s())}"
+        return "" if self.run_index < 0 else f"ETA {format_duration(self.eta_s())}"
 
 
 class PlainView(View):
@@ -182,7 +193,7 @@ class PlainView(View):
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         super().on_step(index, step, t_s)
         if len(self.plans) == 1:
-            self._say(f"{self.describe_step()}; {format_duration(self.remaining_s())} to go")
+            self._say(f"{self.describe_step()}; {format_duration(self.eta_s())} to go")
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
@@ -190,7 +201,7 @@ class PlainView(View):
         if time.monotonic() - self._said_at >= _LINE_INTERVAL_S:
             self._say(
                 f"{t_s:.0f} s: {self.describe_readings() or self.describe_step()}; "
-                f"{format_duration(self.remaining_s())} to go"
+                f"{format_duration(self.eta_s())} to go"
             )
 
     @override

@@ -55,18 +55,13 @@ def print_matrix(findings: Findings, console: Console) -> None:
     """Print the matrix, and how many of its figures hold."""
     cells = matrix_cells(findings)
     table = Table(title="Throttled by about X % after about Y s", title_justify="left")
-    for heading, justify in (
-        ("Slot", "left"),
-        ("GPUs", "right"),
-        ("Load", "left"),
-        ("Onset, s", "right"),
-        ("published", "right"),
-        ("", "left"),
-        ("Depth, %", "right"),
-        ("published", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    ours = "simulated" if all(r.drive.get("simulated") for r in findings.recordings) else "measured"
+    for heading in ("Slot", "GPUs", "Load"):
+        table.add_column(heading, justify="right" if heading == "GPUs" else "left")
+    for quantity in ("Onset, s", "Depth, %"):
+        table.add_column(f"{quantity}\n{ours}", justify="right")
+        table.add_column("\npublished", justify="right")
+        table.add_column("")
     previous = None
     for cell in cells:
         if previous is not None and cell.slot != previous:
