@@ -133,6 +133,18 @@ def test_reading_what_nobody_wrote_is_laid_out_first_and_only_once(
     assert notes[0].data == {"step": "load", "offset": 16 * MIB, "bytes": 16 * MIB}
 
 
+def test_where_holes_cannot_be_seen_each_region_is_laid_out_once(
+    target: DirectoryTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "SEEK_HOLE", os.SEEK_END)  # as file systems without holes answer
+    target.open(writes=True)
+    laid_out = []
+    for span in ("8m", "4m", "16m"):
+        _, notes = load(target, step(rw="read", span=span))
+        laid_out.append(notes[0].data.get("bytes"))
+    assert laid_out == [8 * MIB, None, 16 * MIB]
+
+
 def test_a_purge_forgets_everything_and_says_what_it_cannot_know(
     target: DirectoryTarget,
 ) -> None:

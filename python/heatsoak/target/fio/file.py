@@ -59,6 +59,8 @@ class DirectoryTarget(FioTarget):
         self._fd: int | None = None
         self._name: Path | None = None
         self._direct = False
+        self._sees_holes = True
+        self._laid_out: list[tuple[int, int]] = []
         path = named or directory
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
@@ -104,6 +106,8 @@ class DirectoryTarget(FioTarget):
                 f"{self._directory}: a test file cannot be made: {error.strerror}"
             ) from error
         yield from self._reserve()
+        # not every file system tells holes, or blocks that are only reserved, from data
+        self._sees_holes = os.lseek(self._fd, 0, os.SEEK_HOLE) == 0
         self._direct = takes_direct(self._fio_path())
         if not self._direct:
             yield _page_cache_note(self._directory)
@@ -188,6 +192,9 @@ class DirectoryTarget(FioTarget):
     def _unwritten(self, start: int, end: int) -> tuple[int, int] | None:
         """Return from the first to the last byte of a range that is a hole, aligned for fio."""
         assert self._fd is not None
+        if not self._sees_holes:
+            known = any(low <= start and end <= high for low, high in self._laid_out)
+            return None if known else (start - start % 4096, end)
         first = os.lseek(self._fd, start, os.SEEK_HOLE)
         if first >= end:
             return None
@@ -231,6 +238,7 @@ class DirectoryTarget(FioTarget):
                 )
         assert self._fd is not None
         os.fsync(self._fd)
+        self._laid_out.append((start, end))
 
     def purge(self) -> Iterator[Batch]:
         """Give all blocks of the file back and take new ones."""
@@ -239,6 +247,7 @@ class DirectoryTarget(FioTarget):
         os.ftruncate(self._fd, 0)
         os.fsync(self._fd)
         os.ftruncate(self._fd, self.identity.size_bytes)
+        self._laid_out.clear()
         yield HEARTBEAT
         yield from self._reserve()
         yield Note(
