@@ -38,7 +38,7 @@ class Drive:
         """State that no real drive tells: node temperatures, what the governor permits.
 
         `onset_s` is when the governor first held the last workload back, counted from its begin;
-        NaN where it never did.
+        NaN where it never did. `onset_sensor_c` is what the sensor felt then, unrounded.
         """
 
 def fpop(

@@ -133,6 +133,7 @@ pub struct Drive {
     activity: Activity,
     next_poll_s: f64,
     onset_s: Option<f64>,
+    onset_sensor_c: f64,
     permitted: f64,
     fed_j: f64,
     lost_j: f64,
@@ -170,6 +171,7 @@ impl Drive {
             activity: Activity::Idle,
             next_poll_s: 0.0,
             onset_s: None,
+            onset_sensor_c: f64::NAN,
             permitted: 1.0,
             fed_j: 0.0,
             lost_j: 0.0,
@@ -204,6 +206,7 @@ impl Drive {
             .map_err(DriveError::Workload)?;
         self.service.begin(workload);
         self.onset_s = None;
+        self.onset_sensor_c = f64::NAN;
         self.served_bytes = 0.0;
         self.activity = Activity::Running(Run {
             began_s: self.t_s,
@@ -420,6 +423,7 @@ impl Drive {
         );
         if permit.share < 1.0 && self.onset_s.is_none() {
             self.onset_s = Some(self.t_s - began_s + permit.reached_s);
+            self.onset_sensor_c = self.place.air_c + self.sensor_k;
         }
         permit.share
     }
@@ -485,7 +489,7 @@ impl Drive {
     /// State that no real drive tells.
     ///
     /// `onset_s` is when the governor first held the last workload back, counted from its begin,
-    /// NaN where it never did. Energies count from the drive's making.
+    /// NaN where it never did, and `onset_sensor_c` what the sensor felt then. Energies count from the drive's making.
     pub fn truth(&self) -> Vec<(&'static str, f64)> {
         vec![
             ("controller_c", self.controller_c()),
@@ -494,6 +498,7 @@ impl Drive {
             ("sensor_c", self.place.air_c + self.sensor_k),
             ("permitted", self.permitted),
             ("onset_s", self.onset_s.unwrap_or(f64::NAN)),
+            ("onset_sensor_c", self.onset_sensor_c),
             ("served_bytes", self.served_bytes),
             ("spare_gb", self.service.spare_bytes() / 1e9),
             ("filled_gb", self.service.filled_bytes() / 1e9),

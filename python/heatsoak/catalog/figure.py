@@ -22,7 +22,7 @@ class Figure(Strict):
         bounds: what a fitted number may be, from physics.
     """
 
-    value: float
+    value: float = Field(strict=True)
     source: str | None = Field(None, min_length=1)
     fitted: bool = False
     assumed: str | None = Field(None, min_length=1)

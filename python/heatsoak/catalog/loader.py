@@ -128,7 +128,8 @@ def _validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
 
 def _explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the first thing that is wrong in one line: the key, and what would be right."""
-    first = error.errors()[0]
+    # a misspelt key is missing too: say the former
+    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     keys = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
         known = _keys_at(model, keys[:-1])

@@ -59,10 +59,17 @@ class Slot(Strict):
 
 
 class Chassis(Strict):
-    """A state of the chassis: how far it warms the air above the room's."""
+    """A state of the chassis.
+
+    Attributes:
+        warming_k: how far it warms the air above the room's.
+        resistance_factor: how much harder heat leaves a board than in still air; below 1 where
+            fans blow.
+    """
 
     description: str = ""
     warming_k: Figure
+    resistance_factor: Figure | None = None
 
 
 class Member(Strict):
@@ -71,6 +78,13 @@ class Member(Strict):
     slot: str
     chassis: str
     conditions: dict[str, str | int] = Field(default_factory=dict)
+
+
+_OF_SLOT_ALONE = ("sensor_air_share", "link_mb_s", "host_read_iops", "host_write_iops")
+
+
+def _scaled(figure: Figure, factor: float) -> Figure:
+    return figure.model_copy(update={"value": figure.value * factor, "bounds": None})
 
 
 class Family(Strict):
@@ -112,14 +126,14 @@ class Family(Strict):
             else {"assumed": "the room, warmed by the chassis as much as the slot takes of it"}
         )
         air_c = self.room_c.value + slot.air_coupling.value * chassis.warming_k.value
+        factor = 1.0 if chassis.resistance_factor is None else chassis.resistance_factor.value
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),
             air_c=Figure(value=air_c, **why),
             conditions=member.conditions,
-            **{
-                key: getattr(slot, key)
-                for key in Slot.model_fields
-                if key not in ("description", "air_coupling")
-            },
+            # what the board can hold stays the same, so that its time constant follows
+            board_k_per_w=_scaled(slot.board_k_per_w, factor),
+            board_time_constant_s=_scaled(slot.board_time_constant_s, factor),
+            **{key: getattr(slot, key) for key in _OF_SLOT_ALONE},
         )
