@@ -108,7 +108,6 @@ def judged_steps(recording: Recording) -> Iterator[StepView]:
     """Yield the steps that are judged and have samples, in order."""
     columns = _COLUMNS + [name for name in recording.meta.columns if name.startswith(_FAMILIES)]
     samples = recording.samples(columns)
-    begins = {event.step: event.t_s for event in recording.events if event.kind == "step-begin"}
     limits_c = {
         name: limit
         for sensor in recording.meta.sensors
@@ -119,6 +118,11 @@ def judged_steps(recording: Recording) -> Iterator[StepView]:
         rows = samples.filter(pl.col("step") == step.name)
         if isinstance(step, Precondition) or rows.is_empty():
             continue
-        first = rows.row(0, named=True)
-        begin_s = begins.get(step.name, first["t_s"] - (first["interval_s"] or 0.0))
-        yield StepView(step, rows, begin_s, limits_c)
+        yield StepView(step, rows, _begin_s(rows), limits_c)
+
+
+def _begin_s(rows: pl.DataFrame) -> float:
+    """When the load began: a step may first have laid out its file, and sensors read meanwhile."""
+    rates = rows.filter(pl.col("interval_s").is_not_null())
+    first = (rates if not rates.is_empty() else rows).row(0, named=True)
+    return float(first["t_s"] - (first["interval_s"] or 0.0))

@@ -28,10 +28,12 @@ class Speeds:
         write = min(self.write_mb_s, self.write_iops * block_mb)
         # each direction takes its share of the time: shares of bytes combine harmonically
         mixed = 1 / (share / read + (1 - share) / write)
+        # fio's limits hold for each job and direction
+        most = workload.numjobs * (workload.reads + workload.writes)
         if workload.rate is not None:
-            mixed = min(mixed, workload.rate / MB)
+            mixed = min(mixed, most * workload.rate / MB)
         if workload.rate_iops is not None:
-            mixed = min(mixed, workload.rate_iops * block_mb)
+            mixed = min(mixed, most * workload.rate_iops * block_mb)
         return mixed
 
 

@@ -48,8 +48,9 @@ class Workload(Model):
         io_size: bytes to transfer in all jobs together; without it and without a runtime,
             the span once.
         runtime_s: how long, repeating the span as often as needed.
-        rate: bytes per second at most, for each of reads and writes; None is unlimited.
-        rate_iops: I/Os per second at most, for each of reads and writes.
+        rate: bytes per second at most, for each job and each of reads and writes; None is
+            unlimited.
+        rate_iops: I/Os per second at most, likewise.
         compress_pct: how far the data can be compressed; 0 is incompressible.
         fio: further options for fio alone; no other target takes them.
     """
