@@ -321,3 +321,15 @@ def test_a_warm_start_is_said(tmp_path: Path) -> None:
         temps={"a": WARMING, "b": warm},
     )
     assert any("'b' began at 55 C, 15 K warmer" in note for note in findings.notes)
+
+
+def test_counters_that_stay_at_zero_say_nothing(tmp_path: Path) -> None:
+    fall = governed(60, 0.5)
+    zeros = np.zeros(len(T_S))
+    findings = judged(
+        tmp_path,
+        steps={"r": ("read", fall), "w": ("write", fall)},
+        temps={"r": WARMING, "w": WARMING},
+        counters={"r": zeros, "w": zeros},
+    )
+    assert [step.verdict for step in findings.steps] == ["thermal", "thermal"]

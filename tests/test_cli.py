@@ -331,3 +331,12 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     assert recording.meta.status == "interrupted"
     assert len(recording.samples(["t_s"])) > 3
     assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+
+
+def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
+    hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
+    code = hidden + "from heatsoak.cli import main; sys.argv = ['heatsoak', 'analyze', 'x']; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "no such file or directory" in complaint(done, 2)

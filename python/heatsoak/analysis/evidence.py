@@ -52,15 +52,19 @@ def counters(case: Case) -> Evidence | None:
     names = case.view.columns("throttle_count.") + case.view.columns("throttle_time_s.")
     if not names:
         return None
-    moved = []
+    moved, ever = [], False
     for name in names:
         track = case.view.track(name)
+        ever |= bool(np.any(track.values > 0))
         before, after = track.at(case.drop.onset_s - 2), track.at(case.drop.end_s + 2)
         if before is not None and after is not None and after > before:
             moved.append(f"{name.split('.')[1]} by {after - before:g}")
     if moved:
         return Evidence(4.0, f"the drive's own throttling counters rose: {', '.join(moved)}")
-    return Evidence(-2.5, "the drive counts thermal throttling, and its counters did not move")
+    # zeros throughout are what drives without such counters report
+    if ever:
+        return Evidence(-1.0, "the drive has counted thermal throttling before, but not here")
+    return None
 
 
 def stated_limit(case: Case) -> Evidence | None:

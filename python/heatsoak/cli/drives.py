@@ -7,11 +7,12 @@ import typer
 from heatsoak.cli.common import Format, FormatOption, console, print_json
 from heatsoak.report import print_drives
 from heatsoak.sensor import Roots
-from heatsoak.target.inventory import inventory
 
 
 def drives_command(output_format: FormatOption = Format.TEXT) -> None:
     """List drives, real and simulated, with their sensors and whether writing is safe."""
+    from heatsoak.target.inventory import inventory  # Linux only
+
     rows = [asdict(row) for row in inventory(Roots())]
     if output_format is Format.JSON:
         print_json(rows)

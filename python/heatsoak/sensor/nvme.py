@@ -12,7 +12,6 @@ Offsets are those of the NVM Express base specification, "SMART / Health Informa
 """
 
 import ctypes
-import fcntl
 import os
 import struct
 from collections.abc import Callable
@@ -36,6 +35,12 @@ _TIMEOUT_MS = 5000
 
 #: Does what fcntl.ioctl does with a mutable buffer; tests put a drive of their own here.
 Ioctl = Callable[[int, int, bytearray], int]
+
+
+def _kernel_ioctl() -> Ioctl:
+    import fcntl  # not there on Windows, where recordings are read all the same
+
+    return fcntl.ioctl
 
 
 def celsius(kelvin: int) -> float:
@@ -103,9 +108,9 @@ def _words(raw: bytes) -> str:
 class NvmeAdmin:
     """Admin commands to one controller; only ones that read."""
 
-    def __init__(self, path: Path, ioctl: Ioctl = fcntl.ioctl) -> None:
+    def __init__(self, path: Path, ioctl: Ioctl | None = None) -> None:
         """Open the controller's character device; raises OSError."""
-        self._ioctl = ioctl
+        self._ioctl = ioctl or _kernel_ioctl()
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def health_log(self) -> bytes:
@@ -178,7 +183,7 @@ class NvmeSensor:
         )
 
     @classmethod
-    def find(cls, disk: Path, roots: Roots, ioctl: Ioctl = fcntl.ioctl) -> "NvmeSensor | None":
+    def find(cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None) -> "NvmeSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
         for controller in sysfs.nvme_controllers(disk):
             try:
