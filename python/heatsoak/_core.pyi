@@ -1,8 +1,13 @@
 """The Rust side: the simulated drive and exact segmentation."""
 
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Drive", "fpop"]
+
+@final
 class Drive:
     """A simulated drive in a place, with a clock of its own that starts at 0.
 
@@ -41,9 +46,7 @@ class Drive:
         NaN where it never did. `onset_sensor_c` is what the sensor felt then, unrounded.
         """
 
-def fpop(
-    values: NDArray[np.float64], penalty: float
-) -> NDArray[np.int64]:
+def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).
 
     The result holds the end of each segment (exclusive), the last being len(values): the

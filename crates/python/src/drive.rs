@@ -5,10 +5,21 @@ use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::from_str;
+use serde::de::DeserializeOwned;
 
-fn wrong(what: &str) -> impl Fn(serde_json::Error) -> PyErr + '_ {
-    move |error| PyValueError::new_err(format!("{what}: {error}"))
+/// Read JSON; an error names what was read and the key that is wrong.
+fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(
+        |error| {
+            let key = error.path().to_string();
+            let place = if key == "." || key == "?" {
+                String::new()
+            } else {
+                format!("{key}: ")
+            };
+            PyValueError::new_err(format!("{what}: {place}{}", error.inner()))
+        },
+    )
 }
 
 fn refused(error: impl ToString) -> PyErr {
@@ -26,8 +37,8 @@ impl Drive {
     #[new]
     #[pyo3(signature = (drive, enclosure, seed = 0))]
     fn new(drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
-        let spec: DriveSpec = from_str(drive).map_err(wrong("drive"))?;
-        let place: EnclosureSpec = from_str(enclosure).map_err(wrong("enclosure"))?;
+        let spec: DriveSpec = parse("drive", drive)?;
+        let place: EnclosureSpec = parse("enclosure", enclosure)?;
         let drive = Simulated::new(spec, place, seed).map_err(refused)?;
         Ok(Drive { drive })
     }
@@ -52,7 +63,7 @@ impl Drive {
     }
 
     fn begin(&mut self, workload: &str) -> PyResult<()> {
-        let workload: Workload = from_str(workload).map_err(wrong("workload"))?;
+        let workload: Workload = parse("workload", workload)?;
         self.drive.begin(&workload).map_err(refused)
     }
 

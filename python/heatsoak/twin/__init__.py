@@ -1,0 +1,1 @@
+"""Models of drives in their places: how they are fitted, and how well they hold."""

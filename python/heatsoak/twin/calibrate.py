@@ -215,7 +215,9 @@ def write(calibration: Calibration, directory: Path) -> list[Path]:
     return written
 
 
-def simulate(drive: Drive, place_json: str, steps: Protocol) -> dict[str, tuple[float, float, float]]:
+def simulate(
+    drive: Drive, place_json: str, steps: Protocol
+) -> dict[str, tuple[float, float, float]]:
     """Return onset, depth and the sensor at the onset of both sequential steps.
 
     An onset that never comes is the length of the step; its depth is 0.
@@ -313,7 +315,14 @@ class _Figures:
             read, write_ = seen[READ], seen[WRITE]
             onset_s, depth_pct = min(read[0], write_[0]), max(read[1], write_[1])
             rows.append(
-                Row(f"{cell.id}.onset_s", "onset_s", cell.onset_s, cell.onset_limits_s, onset_s, role)
+                Row(
+                    f"{cell.id}.onset_s",
+                    "onset_s",
+                    cell.onset_s,
+                    cell.onset_limits_s,
+                    onset_s,
+                    role,
+                )
             )
             rows.append(
                 Row(
