@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -182,7 +183,9 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path:
     done = heatsoak("demo", "-o", "demo", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.count("│ upright") == 4
-    assert "of 14 onsets" in done.stdout
+    held = re.search(r"(\d+) of 14 onsets and (\d+) of 14 depths", done.stdout)
+    assert held is not None
+    assert min(int(count) for count in held.groups()) >= 10
     findings = json.loads((tmp_path / "demo" / "findings.json").read_text())
     assert len(findings["recordings"]) == 14
     again = heatsoak("analyze", "demo", "--format", "json", cwd=tmp_path)
@@ -340,3 +343,18 @@ def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Pa
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "no such file or directory" in complaint(done, 2)
+
+
+def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
+    done = heatsoak("calibrate", "--check", "--format", "json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert len(found["parameters"]) <= 24
+    for metric in ("onset_s", "depth_pct"):
+        rows = [row for row in found["rows"] if row["id"].endswith(metric)]
+        assert len(rows) == 14
+        assert sum(row["ok"] for row in rows) >= 10
+    text = heatsoak("calibrate", "--check", cwd=tmp_path).stdout
+    assert "parameters fitted to" in text
+    wrong = heatsoak("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "did you mean" in wrong.stderr

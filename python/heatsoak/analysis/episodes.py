@@ -32,6 +32,7 @@ HAMPEL_S = 1.0
 PENALTY_FACTOR = 3.0
 _FIT_BEFORE_S = 30.0
 _FIT_AFTER_S = 10.0
+_FALL_TIME_CONSTANTS_S = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 
 
 @dataclass(frozen=True)
@@ -162,49 +163,45 @@ def _begin_s(series: Series, index: int) -> float:
 def _fit_onset(series: Series, normal_from: int, earliest: int, fall: int, end: int) -> float:
     """Return where a constant level ends, by least squares.
 
-    Two shapes are tried for what follows: a step onto a line, and a bend that leaves the level
-    without a step, as throughput does under a governor while the drive still warms.
+    What follows is taken for a step, an exponential approach and a slope: under a governor
+    throughput falls fast while the controller settles and then slowly while the board warms.
     """
     per_s = 1 / series.sampling_s
-    first = max(normal_from, min(earliest, fall) - round(_FIT_BEFORE_S * per_s))
-    last = min(end, fall + max(4, round(_FIT_AFTER_S * per_s)))
+    # `fall` may lie far behind the bend: levels on the way down are too short to be levels
+    bend = min(earliest, fall)
+    first = max(normal_from, bend - round(_FIT_BEFORE_S * per_s))
+    last = min(end, bend + max(4, round(_FIT_AFTER_S * per_s)))
     t_s = series.t_s[first:last]
     # the middle of each interval, so that a step between two samples falls between them
     middle_s = t_s - series.interval_s[first:last] / 2
     values = series.values[first:last]
     reach = max(2, round(TRANSITION_S * per_s))
-    low = max(1, min(earliest, fall) - first - reach)
-    high = min(len(values) - 3, fall - first + reach)
+    low = max(1, bend - first - reach)
+    high = min(len(values) - 3, bend - first + reach)
     if high <= low:
         return _begin_s(series, fall)
     best: tuple[float, float] | None = None
     for split in range(low, high + 1):
-        before, after = values[:split], values[split:]
-        level = before.mean()
-        error = float(np.sum((before - level) ** 2))
+        level = values[:split].mean()
+        error = float(np.sum((values[:split] - level) ** 2))
         edge_s = float(t_s[split - 1])
-        from_edge = middle_s[split:] - edge_s
-        squared = error + min(_line_error(from_edge, after), _bend_error(from_edge, level - after))
+        squared = error + _fall_error(middle_s[split:] - edge_s, level - values[split:])
         if best is None or squared < best[0]:
             best = (squared, edge_s)
     assert best is not None
     return best[1]
 
 
-def _line_error(x: Array, y: Array) -> float:
-    """The squared error of the best line."""
-    x = x - x.mean()
-    y = y - y.mean()
-    spread = float(x @ x)
-    slope = float(x @ y) / spread if spread > 0 else 0.0
-    return float(np.sum((y - slope * x) ** 2))
-
-
-def _bend_error(x: Array, lost: Array) -> float:
-    """The squared error of the best cubic through the origin."""
-    basis = np.stack([x, x**2, x**3], axis=1)
-    curve, *_ = np.linalg.lstsq(basis, lost, rcond=None)
-    return float(np.sum((lost - basis @ curve) ** 2))
+def _fall_error(x: Array, lost: Array) -> float:
+    """The least squared error of ``s + a (1 - exp(-x / tau)) + b x`` over a few tau."""
+    approach = -np.expm1(-x / _FALL_TIME_CONSTANTS_S[:, None])
+    ones = np.ones_like(approach)
+    basis = np.stack([ones, approach, np.broadcast_to(x / x[-1], ones.shape)], axis=2)
+    gram = basis.transpose(0, 2, 1) @ basis
+    # columns are nearly alike for long time constants: a trace of ridge keeps this solvable
+    gram += 1e-9 * len(x) * np.eye(3)
+    fitted = basis @ np.linalg.solve(gram, basis.transpose(0, 2, 1) @ lost[:, None])
+    return float(np.sum((lost[:, None] - fitted) ** 2, axis=1).min())
 
 
 def _merge_cycles(series: Series, drops: list[Drop]) -> list[Drop]:

@@ -1,7 +1,62 @@
 """``heatsoak calibrate``: fit the simulated drive to the published figures again."""
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.report import print_calibration
+
+
+def calibrate_command(
+    directory: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="DIR", help="Write the numbers into this catalog."),
+    ] = None,
+    hold_out: Annotated[
+        list[str] | None,
+        typer.Option("--hold-out", metavar="ID", help="A cell that the fit may not see."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the further starts.")] = 0,
+    starts: Annotated[int, typer.Option(min=1, help="How many starts are tried.")] = 4,
+    iterations: Annotated[int, typer.Option(min=1, help="Steps of each start at most.")] = 40,
+    check: Annotated[
+        bool, typer.Option("--check", help="Fit nothing: show the catalog as it stands.")
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+) -> None:
+    """Fit the simulated 950 PRO to the published matrix: some minutes."""
+    from heatsoak.twin import calibrate as twin  # brings scipy's optimisers, which take a moment
+
+    if check:
+        found = twin.check()
+    else:
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        ) as bar:
+            task = bar.add_task("fitting", total=1.0)
+            found = twin.calibrate(
+                seed=seed,
+                hold_out=hold_out or (),
+                starts=starts,
+                iterations=iterations,
+                progress=lambda done, text: bar.update(task, completed=done, description=text),
+            )
+    if directory is not None:
+        twin.write(found, directory)
+    if output_format is Format.JSON:
+        print_json(found.as_dict())
+    else:
+        print_calibration(found.as_dict(), console())
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("calibrate")(calibrate_command)

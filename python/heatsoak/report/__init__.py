@@ -1,10 +1,12 @@
 """Findings -> what people and programs read: terminal tables and JSON."""
 
+from heatsoak.report.calibration import print_calibration
 from heatsoak.report.findings import print_findings
 from heatsoak.report.lists import print_drives, print_preview, print_protocols
 from heatsoak.report.matrix import print_matrix
 
 __all__ = [
+    "print_calibration",
     "print_drives",
     "print_findings",
     "print_matrix",

@@ -161,7 +161,9 @@ def workload_json(workload: Workload, user_bytes: int) -> str:
             "offset_bytes": offset,
             "io_bytes": io_bytes,
             "runtime_s": workload.runtime_s,
-            "rate": workload.rate,
-            "rate_iops": workload.rate_iops,
+            "rate": None if workload.rate is None else workload.rate * workload.numjobs,
+            "rate_iops": (
+                None if workload.rate_iops is None else workload.rate_iops * workload.numjobs
+            ),
         }
     )
