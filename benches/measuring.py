@@ -1,7 +1,6 @@
 """What measuring costs: fio alone and fio inside heatsoak, in turn, on the same directory."""
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -50,33 +49,17 @@ def main() -> None:
 
 
 def heatsoak(protocol: Path, directory: Path, turn: int) -> tuple[float, float]:
-    """Return MB/s of the read step, and heatsoak's own CPU time as a share of the run's time.
-
-    What starting the program costs (imports) is measured by a dry run and taken off.
-    """
-    command = [sys.executable, "-m", "heatsoak", "run", str(protocol), "--on", str(directory)]
+    """Return MB/s of the read step, and heatsoak's own CPU time as a share of the step's time."""
     output = directory / f"recording-{turn}"
-    start_s = cpu_of([*command, "--dry-run"])
-    total_s = cpu_of([*command, "-o", str(output)])
+    command = [sys.executable, "-m", "heatsoak", "run", str(protocol), "--on", str(directory)]
+    subprocess.run([*command, "-o", str(output)], check=True, capture_output=True)
     (recording,) = find_recordings(output)
-    fio_s = 0.0
-    for raw in (output / "raw").glob("*.json"):
-        job = json.loads(raw.read_text())["jobs"][0]
-        fio_s += (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1000
     samples = recording.samples(["step", "t_s", "interval_s", "read_bw_mb_s"])
     rows = samples.filter(samples["step"] == "read").drop_nulls("read_bw_mb_s")
-    bytes_mb = float((rows["read_bw_mb_s"] * rows["interval_s"]).sum())
-    mean = bytes_mb / float(rows["interval_s"].sum())
-    assert recording.meta.duration_s is not None
-    return mean, max(0.0, total_s - start_s - fio_s) / recording.meta.duration_s
-
-
-def cpu_of(command: list[str]) -> float:
-    """Run a command and return the CPU seconds of it and its children."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    read_mb = float((rows["read_bw_mb_s"] * rows["interval_s"]).sum())
+    (end,) = (e for e in recording.events if e.kind == "step-end" and e.step == "read")
+    share = end.data["own_cpu_s"] / end.data["duration_s"]
+    return read_mb / float(rows["interval_s"].sum()), share
 
 
 def fio_alone(directory: Path) -> float:

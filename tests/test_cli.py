@@ -179,6 +179,7 @@ def test_a_refusal_comes_before_any_other_complaint(
     assert "ext4" in complaint(done, 4)
 
 
+@pytest.mark.slow
 def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path: Path) -> None:
     done = heatsoak("demo", "-o", "demo", cwd=tmp_path)
     assert done.returncode == 0
@@ -312,6 +313,7 @@ def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path
     assert [step["step"] for step in judged["steps"]] == ["read", "write"]
 
 
+@pytest.mark.slow
 @needs_fio
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> None:

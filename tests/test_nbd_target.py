@@ -53,6 +53,7 @@ def write(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate(fields | given)
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     serve: Serve, tmp_path: Path

@@ -114,7 +114,7 @@ class _Conductor:
 
     def _step(self, index: int, step: Step) -> None:
         self.step_name = step.name if isinstance(step, WorkloadStep) else None
-        begin_s = self.target.clock.now_s()
+        begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
         self.observer.on_step(index, step, begin_s)
         self._event(
             "step-begin",
@@ -129,7 +129,15 @@ class _Conductor:
             case Purge():
                 self._consume(self.target.purge())
         end_s = self.target.clock.now_s()
-        self._event("step-end", step.name, data={"duration_s": end_s - begin_s})
+        self._event(
+            "step-end",
+            step.name,
+            data={
+                "duration_s": end_s - begin_s,
+                # what measuring costs: our own, not that of the tool that loads
+                "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
+            },
+        )
         self.step_name = None
 
     def _pause(self, step: Pause) -> None:
