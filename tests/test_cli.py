@@ -360,3 +360,15 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
     wrong = heatsoak("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean" in wrong.stderr
+
+
+@needs_fio
+def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
+    job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"
+    (tmp_path / "two.fio").write_text(job + "filename=/dev/sda\n[b]\nstonewall\nrw=write\n")
+    done = heatsoak("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (recording,) = json.loads(done.stdout)["recordings"]
+    assert [step["step"] for step in recording["steps"]] == ["a", "b"]
+    assert "filename" in done.stderr
+    assert any("filename" in note for note in recording["notes"])

@@ -104,7 +104,7 @@ def test_places_and_logs_are_left_out_and_named(job: Read) -> None:
     [note] = read.notes
     assert "direct, filename, write_bw_log" in note
     assert steps_of(read)[0].fio == {"thinktime": "5ms"}
-    assert note in read.protocol.description
+    assert note in read.protocol.notes
 
 
 def test_the_test_file_is_as_large_as_the_jobs_need(job: Read) -> None:

@@ -92,6 +92,8 @@ class _Conductor:
         self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._note)
 
     def run(self, notes: list[Note]) -> Recording:
+        for text in self.protocol.notes:
+            self._note("warning", text)
         for note in notes:
             self._note(note.level, note.text, note.data)
         self.poller.start()

@@ -111,7 +111,7 @@ class _Section:
 
 
 def parse_job_file(path: Path) -> Protocol:
-    """Return the protocol in a fio job file; its description says what was left out.
+    """Return the protocol in a fio job file; its notes say what was left out.
 
     Raises UsageError, naming file, section and option, for anything that is wrong.
     """
@@ -154,11 +154,12 @@ class _Reader:
             )
         notes = list(self._notes)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self._path.stem).strip("-._") or "job"
-        described = [*self._described, f"From the fio job file {self._path.name}.", *notes]
+        described = [*self._described, f"From the fio job file {self._path.name}."]
         protocol = Protocol(
             name=stem[:100],
             title=f"fio job file {self._path.name}",
             description="\n".join(described),
+            notes=notes,
             file_size=_needed(made),
             steps=made,
         )

@@ -251,6 +251,7 @@ class Protocol(Model):
     """Ordered steps, and the conditions they run in.
 
     Attributes:
+        notes: what whoever reads a result must know of the protocol; each run warns of it.
         file_size: how large a test file it wants where the target is a directory.
         matrix: conditions to repeat it in; None runs it once.
         heat: what warms the case meanwhile.
@@ -261,6 +262,7 @@ class Protocol(Model):
     title: str = ""
     description: str = ""
     sources: list[str] = []
+    notes: list[str] = []
     file_size: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
     conditions: Conditions = {}
     heat: list[Heat] = []
