@@ -60,7 +60,6 @@ def test_a_run_killed_at_20_random_times_loses_less_than_a_second(tmp_path: Path
     (tmp_path / "short.toml").write_text(PROTOCOL)
     place = tmp_path / "place"
     place.mkdir()
-    free_bytes = shutil.disk_usage(place).free
     chance = random.Random(2)
     for turn in range(20):
         output = tmp_path / f"r{turn}"
@@ -91,5 +90,3 @@ def test_a_run_killed_at_20_random_times_loses_less_than_a_second(tmp_path: Path
             time.sleep(0.05)
         assert not any(is_alive(pid) for pid in started)
         assert list(place.iterdir()) == []
-    # the space of the test files is free again, but for what the recordings take
-    assert shutil.disk_usage(place).free > free_bytes - (512 << 20)

@@ -61,6 +61,14 @@ def test_quick_takes_two_minutes_and_reads_before_it_writes_again() -> None:
             STEP + '[matrix]\nby_hand = ["slt"]\n[matrix.axes]\nslot = ["a"]\n',
             "by_hand names 'slt'",
         ),
+        (
+            STEP + '[matrix]\nenclosure = "p-{slt}"\n[matrix.axes]\nslot = ["a"]\n',
+            "only axes may stand in braces, {slot}",
+        ),
+        (
+            STEP + '[matrix]\nexclude = [{ slot = "a" }]\n[matrix.axes]\nslot = ["a"]\n',
+            "exclude leaves no cell",
+        ),
         (STEP + '[[heat]]\nsource = "command"\n', r"heat\[1\]: command belongs to"),
     ],
 )

@@ -229,6 +229,15 @@ class Matrix(Model):
             for name in names:
                 if name not in self.axes:
                     raise ValueError(f"{place} names '{name}', which is no axis of the matrix")
+        try:
+            self.enclosure_of({name: values[0] for name, values in self.axes.items()})
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"enclosure is '{self.enclosure}': only axes may stand in braces, "
+                f"{{{'}, {'.join(self.axes)}}}"
+            ) from error
+        if not self.cells():
+            raise ValueError("exclude leaves no cell of the matrix")
         return self
 
     def cells(self) -> list[Conditions]:
