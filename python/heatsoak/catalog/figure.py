@@ -55,9 +55,23 @@ class Figure(Strict):
 
 
 def plain(model: Strict) -> dict[str, Any]:
-    """Return the bare numbers of a table of figures, those not given left out."""
+    """Return a table with bare numbers for its figures, those not given left out."""
     return {
-        name: value.value if isinstance(value, Figure) else value
+        name: _plain(value)
         for name in type(model).model_fields
         if (value := getattr(model, name)) is not None
     }
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Figure():
+            return value.value
+        case Strict():
+            return plain(value)
+        case dict():
+            return {name: _plain(entry) for name, entry in value.items()}
+        case list() | tuple():
+            return [_plain(entry) for entry in value]
+        case _:
+            return value

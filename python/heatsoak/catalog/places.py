@@ -6,32 +6,45 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from heatsoak.catalog.figure import Figure, Strict, plain
+from heatsoak.catalog.specs import Link, Name, Node
 
 
-class Enclosure(Strict):
-    """A place: the air at the slot, how the board hangs in it, and the host.
+class Host(Strict):
+    """What the host of a place can do, whatever drive is in it.
+
+    Attributes:
+        link_mb_s: what the link carries, each way.
+        host_read_iops: random reads that the host brings about in a second.
+        host_write_iops: random writes that the host brings about in a second.
+    """
+
+    link_mb_s: Figure | None = None
+    host_read_iops: Figure | None = None
+    host_write_iops: Figure | None = None
+
+
+class Enclosure(Host):
+    """A place: the air at the slot, the ways of a drive's heat into it, and the host.
 
     Attributes:
         id: its name, or the path of a user's own file.
         air_c: the air at the slot while the test runs.
-        board_k_per_w: board above that air.
-        board_time_constant_s: how fast the board follows its power.
-        sensor_air_share: how much of the reported temperature is that air.
-        link_mb_s: what the link carries, each way.
-        host_read_iops: random reads that the host brings about.
-        host_write_iops: random writes that the host brings about.
+        air_speed_m_s: how fast it moves.
+        nodes: capacities that the place adds, new ones or more of one of the drive's.
+        links: ways for heat, one of them at least to ``air``.
+        heat_w: watts that something else puts into a node.
+        sensor_air_share: how much of a reported temperature is the slot's air.
         conditions: what the place stands for, by the names that comparisons group by.
     """
 
     id: str = ""
     description: str = ""
     air_c: Figure
-    board_k_per_w: Figure
-    board_time_constant_s: Figure
+    air_speed_m_s: Figure | None = None
+    nodes: dict[Name, Node] = Field(default_factory=dict)
+    links: dict[Name, Link] = Field(min_length=1)
+    heat_w: dict[Name, Figure] = Field(default_factory=dict)
     sensor_air_share: Figure | None = None
-    link_mb_s: Figure | None = None
-    host_read_iops: Figure | None = None
-    host_write_iops: Figure | None = None
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
     def core_json(self) -> str:
@@ -42,20 +55,20 @@ class Enclosure(Strict):
         return json.dumps(spec)
 
 
-class Slot(Strict):
+class Slot(Host):
     """One slot of a family: an enclosure but for the air, which depends on the chassis.
 
-    `air_coupling` is how much of the chassis' warming arrives here, against the slot that has 1.
+    Attributes:
+        air_coupling: how much of the chassis' warming arrives here, against the slot that has 1.
+        board_k_per_w: board to air.
+        board_j_per_k: what the slot adds to the board's capacity.
     """
 
     description: str = ""
     air_coupling: Figure
     board_k_per_w: Figure
-    board_time_constant_s: Figure
+    board_j_per_k: Figure | None = None
     sensor_air_share: Figure | None = None
-    link_mb_s: Figure | None = None
-    host_read_iops: Figure | None = None
-    host_write_iops: Figure | None = None
 
 
 class Chassis(Strict):
@@ -80,21 +93,19 @@ class Member(Strict):
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
 
-_OF_SLOT_ALONE = ("sensor_air_share", "link_mb_s", "host_read_iops", "host_write_iops")
-
-
 def _scaled(figure: Figure, factor: float) -> Figure:
     return figure.model_copy(update={"value": figure.value * factor, "bounds": None})
 
 
 class Family(Strict):
-    """Places that share slots and states of a chassis.
+    """Places that share slots, states of a chassis and a host.
 
     A place's air is the room's plus the slot's coupling times the chassis' warming.
     """
 
     description: str = ""
     room_c: Figure
+    host: Host = Host()
     slots: dict[str, Slot] = Field(min_length=1)
     chassis: dict[str, Chassis] = Field(min_length=1)
     places: dict[str, Member] = Field(min_length=1)
@@ -127,13 +138,20 @@ class Family(Strict):
         )
         air_c = self.room_c.value + slot.air_coupling.value * chassis.warming_k.value
         factor = 1.0 if chassis.resistance_factor is None else chassis.resistance_factor.value
+        limits = {
+            key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields
+        }
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),
             air_c=Figure(value=air_c, **why),
             conditions=member.conditions,
-            # what the board can hold stays the same, so that its time constant follows
-            board_k_per_w=_scaled(slot.board_k_per_w, factor),
-            board_time_constant_s=_scaled(slot.board_time_constant_s, factor),
-            **{key: getattr(slot, key) for key in _OF_SLOT_ALONE},
+            nodes={} if slot.board_j_per_k is None else {"board": Node(j_per_k=slot.board_j_per_k)},
+            links={
+                "air": Link(
+                    between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor)
+                )
+            },
+            sensor_air_share=slot.sensor_air_share,
+            **limits,
         )

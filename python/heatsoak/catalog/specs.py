@@ -1,65 +1,193 @@
-"""The schema of a drive's file; `heatsoak._core` says what each number does."""
+"""The schema of a drive's file; `crates/drive/src/spec.rs` says what each number does."""
 
 import json
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from heatsoak.catalog.figure import Figure, Strict, plain
 
-
-class Capacity(Strict):
-    """Bytes, and what the drive does with those it does not offer."""
-
-    user_bytes: Figure
-    raw_bytes: Figure
-    purge_s: Figure
-    idle_collection_mb_s: Figure
+Name = Annotated[str, Field(min_length=1)]
 
 
-class Service(Strict):
-    """Speeds with nothing in the way."""
+class Rated(Strict):
+    """What its maker promises; shown to people, and no part of the simulation."""
 
     seq_read_mb_s: Figure
     seq_write_mb_s: Figure
     rand_read_iops: Figure
     rand_write_iops: Figure
-    steady_write_iops: Figure
+    endurance_tb: Figure
+
+
+class Capacity(Strict):
+    """Bytes that it has and offers, and how long it takes to forget them."""
+
+    user_bytes: Figure
+    raw_bytes: Figure
+    reserve_bytes: Figure | None = None
+    purge_s: Figure
+
+
+class Nand(Strict):
+    """Its dies, their timings and their channels."""
+
+    dies: Figure
+    channels: Figure
+    channel_mb_s: Figure
+    unit_bytes: Figure
+    block_bytes: Figure
+    read_us: Figure
+    program_us: Figure
+    erase_us: Figure
+
+
+class Controller(Strict):
+    """Firmware time, data paths, and the buffer for writes."""
+
+    read_mb_s: Figure
+    write_mb_s: Figure
+    read_command_us: Figure
+    write_command_us: Figure
+    move_us: Figure
     read_latency_us: Figure
     write_latency_us: Figure
+    buffer_bytes: Figure
 
 
-class Power(Strict):
-    """What it draws idle, and with each kind of load at full speed."""
+class Collection(Strict):
+    """How stale flash is won back."""
+
+    policy: Literal["greedy", "cost-benefit"] = "greedy"
+    pacing: Literal["none", "victim", "level"]
+    idle_mb_s: Figure
+
+
+class Cache(Strict):
+    """Flash that is written with one bit a cell first."""
+
+    kind: Literal["static", "dynamic"]
+    bytes: Figure
+    bits: Figure
+    read_us: Figure
+    program_us: Figure
+    fold_after_s: Figure
+    fold_mb_s: Figure
+
+
+class Energy(Strict):
+    """Energies of operations, powers of states."""
 
     idle_w: Figure
-    seq_read_w: Figure
-    seq_write_w: Figure
-    rand_read_w: Figure
-    rand_write_w: Figure
-    steady_write_w: Figure
+    active_w: Figure
+    busy_w: Figure
+    read_command_uj: Figure
+    write_command_uj: Figure
+    host_read_uj: Figure
+    host_write_uj: Figure
+    read_uj: Figure
+    program_uj: Figure
+    erase_uj: Figure
+    move_uj: Figure
+    leakage_w: Figure
+    leakage_doubling_k: Figure
+    board_share: Figure
+
+
+class Node(Strict):
+    """A thermal capacity."""
+
+    j_per_k: Figure
+
+
+class Link(Strict):
+    """A way for heat between two nodes, or a node and the air."""
+
+    between: tuple[Name, Name]
+    k_per_w: Figure
+    halved_at_m_s: Figure | None = None
 
 
 class Thermal(Strict):
-    """The controller above the board."""
+    """The drive's own part of the thermal network."""
 
-    controller_share: Figure
-    controller_k_per_w: Figure
-    controller_time_constant_s: Figure
+    nodes: dict[Name, Node]
+    links: dict[Name, Link]
+
+
+class Band(Strict):
+    """What is permitted falls in a line over a band of temperature."""
+
+    kind: Literal["band"]
+    engage_c: Figure
+    band_k: Figure
+    floor: Figure
+
+
+class Level(Strict):
+    """A level of a table."""
+
+    enter_c: Figure
+    leave_c: Figure
+    share: Figure
+
+
+class Steps(Strict):
+    """Levels with hysteresis."""
+
+    kind: Literal["steps"]
+    levels: tuple[Level, ...] = Field(min_length=1)
+    dwell_s: Figure
+
+
+class Delay(Strict):
+    """Delays from a proportional and a derivative term."""
+
+    kind: Literal["delay"]
+    engage_c: Figure
+    release_c: Figure
+    target_c: Figure
+    gain_per_k: Figure
+    damping_s_per_k: Figure
+    floor: Figure
 
 
 class Governor(Strict):
     """The firmware's throttling."""
 
-    limit_c: Figure
-    floor: Figure
+    law: Annotated[Band | Steps | Delay, Field(discriminator="kind")]
+    weights: dict[Name, Figure]
+    lag_s: Figure | None = None
+    shutdown_c: Figure | None = None
+    restart_c: Figure | None = None
+    counters: bool = False
 
 
 class Sensor(Strict):
-    """The temperature that it reports."""
+    """A temperature that it reports."""
 
-    controller_share: Figure
+    weights: dict[Name, Figure]
     lag_s: Figure
+    offset_c: Figure | None = None
+    step_c: Figure
+
+
+class PowerState(Strict):
+    """A state without load."""
+
+    state: int = Field(ge=0, le=31)
+    power_w: Figure
+    after_s: Figure
+    entry_us: Figure
+    exit_us: Figure
+
+
+_WHOLE = {
+    "capacity": ("user_bytes", "raw_bytes", "reserve_bytes"),
+    "nand": ("dies", "channels", "unit_bytes", "block_bytes"),
+    "controller": ("buffer_bytes",),
+    "cache": ("bytes", "bits"),
+}
 
 
 class Drive(Strict):
@@ -69,26 +197,36 @@ class Drive(Strict):
         id: the name of its file, or the path of a user's own.
         model: what its label says.
         enclosure: the id of the place it is in where nobody says otherwise.
-        endurance_tb: rated writes, 10^12 bytes.
     """
 
     id: str = ""
     model: str = Field(min_length=1)
     enclosure: str = Field(min_length=1)
-    endurance_tb: Figure
+    rated: Rated
     capacity: Capacity
-    service: Service
-    power: Power
+    nand: Nand
+    controller: Controller
+    collection: Collection
+    cache: Cache | None = None
+    energy: Energy
     thermal: Thermal
     governor: Governor
-    sensor: Sensor
+    sensors: dict[Name, Sensor] = Field(min_length=1)
+    power_states: tuple[PowerState, ...] = ()
 
     @model_validator(mode="after")
-    def _whole_bytes(self) -> Self:
-        for key in ("user_bytes", "raw_bytes"):
-            value = getattr(self.capacity, key).value
-            if value != int(value) or value <= 0:
-                raise ValueError(f"capacity.{key} is {value:g}: it has to be a number of bytes")
+    def _whole_numbers(self) -> Self:
+        for table, keys in _WHOLE.items():
+            for key in keys:
+                figure = getattr(getattr(self, table), key, None)
+                if figure is None:
+                    continue
+                least = 0 if key == "reserve_bytes" else 1
+                if figure.value != int(figure.value) or figure.value < least:
+                    raise ValueError(
+                        f"{table}.{key} is {figure.value:g}: it has to be a whole number"
+                        f"{' of 1 or more' if least else ''}"
+                    )
         return self
 
     @property
@@ -104,31 +242,35 @@ class Drive(Strict):
     @property
     def endurance_bytes(self) -> float:
         """Bytes that it is rated to take in its life."""
-        return self.endurance_tb.value * 1e12
+        return self.rated.endurance_tb.value * 1e12
 
     @property
     def read_mb_s(self) -> float:
         """Sequential reads at full speed."""
-        return self.service.seq_read_mb_s.value
+        return self.rated.seq_read_mb_s.value
 
     @property
     def write_mb_s(self) -> float:
         """Sequential writes at full speed."""
-        return self.service.seq_write_mb_s.value
+        return self.rated.seq_write_mb_s.value
 
     @property
     def read_iops(self) -> float:
         """Random reads of 4 KiB at full speed."""
-        return self.service.rand_read_iops.value
+        return self.rated.rand_read_iops.value
 
     @property
     def write_iops(self) -> float:
         """Random writes of 4 KiB at full speed, while there is spare area."""
-        return self.service.rand_write_iops.value
+        return self.rated.rand_write_iops.value
 
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
-        tables = ("capacity", "service", "power", "thermal", "governor", "sensor")
-        spec = {table: plain(getattr(self, table)) for table in tables}
-        spec["capacity"] |= {"user_bytes": self.user_bytes, "raw_bytes": self.raw_bytes}
+        spec = plain(self)
+        for name in ("id", "model", "enclosure", "rated"):
+            spec.pop(name)
+        for table, keys in _WHOLE.items():
+            for key in keys:
+                if key in spec.get(table, {}):
+                    spec[table][key] = int(spec[table][key])
         return json.dumps(spec)

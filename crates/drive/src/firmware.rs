@@ -1,0 +1,345 @@
+//! The controller: what becomes of one I/O.
+//!
+//! Firmware is one server of time, each direction has a data path, and flash is an [`Array`] of
+//! dies. Every one of them has a time that it is free from; an I/O takes the later of that and its
+//! own, and moves it on. So queues, reads that wait behind programs, a full write buffer and
+//! collection that steals time from the host come out by themselves.
+
+use crate::ftl::{Collected, Ftl, UNMAPPED};
+use crate::heat::Work;
+use crate::host::{Host, Request};
+use crate::nand::Array;
+use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, Pacing};
+
+const US: f64 = 1e-6;
+const MB: f64 = 1e6;
+/// Blocks between the first collection for the host and the last free one.
+const MARGIN_BLOCKS: u32 = 2;
+/// Blocks over which firmware that paces levels its ratio of moved pages to host pages.
+const LEVEL_BLOCKS: f64 = 256.0;
+/// How strongly that ratio answers to free pages that were not expected.
+const LEVEL_GAIN: f64 = 0.05;
+/// Programs that collection queues on a die before it waits for it.
+const QUEUED_PROGRAMS: f64 = 2.0;
+
+/// Where data waits between its acknowledgement and its program: the ends of programs in flight.
+#[derive(Debug, Clone)]
+struct Buffer {
+    ends_s: Vec<f64>,
+    next: usize,
+}
+
+impl Buffer {
+    fn new(units: usize) -> Buffer {
+        Buffer {
+            ends_s: vec![f64::NEG_INFINITY; units.max(1)],
+            next: 0,
+        }
+    }
+
+    /// When there is room for another unit.
+    fn room_s(&self) -> f64 {
+        self.ends_s[self.next]
+    }
+
+    fn push(&mut self, end_s: f64) {
+        self.ends_s[self.next] = end_s;
+        self.next += 1;
+        if self.next == self.ends_s.len() {
+            self.next = 0;
+        }
+    }
+}
+
+/// How many pages collection moves for a page of the host.
+#[derive(Debug, Clone)]
+struct Pace {
+    pacing: Pacing,
+    ratio: Option<f64>,
+    debt: f64,
+    /// Pages of the victim that were looked at: as good as free.
+    scanned: u32,
+    valid: u32,
+}
+
+/// Firmware, data paths, buffer and flash.
+#[derive(Debug, Clone)]
+pub struct Firmware {
+    /// The map.
+    pub ftl: Ftl,
+    array: Array,
+    buffer: Buffer,
+    pace: Pace,
+    free_s: f64,
+    path_s: [f64; 2],
+    host_s: [f64; 2],
+    host_gap_s: [f64; 2],
+    command_s: [f64; 2],
+    latency_s: [f64; 2],
+    link_s_per_byte: f64,
+    path_s_per_byte: [f64; 2],
+    move_s: f64,
+    block_pages: u32,
+    margin_pages: f64,
+    ahead_s: f64,
+    /// I/Os served.
+    pub served: u64,
+}
+
+impl Firmware {
+    /// A drive without data.
+    pub fn new(drive: &DriveSpec, place: &EnclosureSpec, ftl: Ftl) -> Firmware {
+        let controller = &drive.controller;
+        let gap = |iops: Option<f64>| iops.map_or(0.0, |iops| 1.0 / iops);
+        let block_pages = (drive.nand.block_bytes / PAGE_BYTES) as u32;
+        Firmware {
+            array: Array::new(drive),
+            buffer: Buffer::new((controller.buffer_bytes / drive.nand.unit_bytes) as usize),
+            pace: Pace {
+                pacing: drive.collection.pacing,
+                ratio: None,
+                debt: 0.0,
+                scanned: 0,
+                valid: 0,
+            },
+            free_s: 0.0,
+            path_s: [0.0; 2],
+            host_s: [0.0; 2],
+            host_gap_s: [gap(place.host_write_iops), gap(place.host_read_iops)],
+            command_s: [
+                controller.write_command_us * US,
+                controller.read_command_us * US,
+            ],
+            latency_s: [
+                controller.write_latency_us * US,
+                controller.read_latency_us * US,
+            ],
+            link_s_per_byte: place.link_mb_s.map_or(0.0, |rate| 1.0 / (rate * MB)),
+            path_s_per_byte: [
+                1.0 / (controller.write_mb_s * MB),
+                1.0 / (controller.read_mb_s * MB),
+            ],
+            move_s: controller.move_us * US,
+            block_pages,
+            margin_pages: f64::from(MARGIN_BLOCKS * block_pages),
+            ahead_s: 0.0,
+            served: 0,
+            ftl,
+        }
+    }
+
+    /// When firmware could take up something else.
+    pub fn free_s(&self) -> f64 {
+        self.free_s
+    }
+
+    /// Begin at `now_s` with `wake_s` of waking up.
+    pub fn wake(&mut self, now_s: f64, wake_s: f64) {
+        self.free_s = self.free_s.max(now_s + wake_s);
+    }
+
+    /// Whether the host's writes have to wait until a whole block was won back.
+    pub fn is_blocked(&self) -> bool {
+        self.pace.pacing == Pacing::None && self.ftl.needs_collection()
+    }
+
+    /// Serve an I/O with a share of everything permitted; when it is done.
+    #[inline]
+    pub fn serve(&mut self, request: &Request, share: f64, work: &mut Work) -> f64 {
+        self.served += 1;
+        let way = usize::from(request.read);
+        let (first, pages, whole) = Host::pages(request);
+        let host_s = self.host_s[way].max(request.at_s);
+        self.host_s[way] = host_s + self.host_gap_s[way];
+        if !request.read {
+            self.keep_pace(pages, host_s, share, work);
+        }
+        let begin_s = self.free_s.max(host_s);
+        self.free_s = begin_s + self.command_s[way] / share;
+        work.busy_s += self.command_s[way];
+        let each_s = (self.path_s_per_byte[way] / share).max(self.link_s_per_byte);
+        let path_s = self.path_s[way].max(begin_s) + request.bytes as f64 * each_s;
+        self.path_s[way] = path_s;
+        let done_s = if request.read {
+            work.host_read_pages += f64::from(pages);
+            // what a stream asks for next is read ahead of it
+            let from_s = if request.sequential {
+                self.ahead_s.min(self.free_s)
+            } else {
+                self.free_s
+            };
+            self.ahead_s = self.free_s;
+            self.read(first, pages, from_s, work).max(path_s)
+        } else {
+            work.host_write_pages += f64::from(pages);
+            let mut at_s = self.free_s.max(path_s);
+            if !whole {
+                at_s = self.read(first, 1, at_s, work);
+            }
+            self.write(first, pages, at_s, share, work)
+        };
+        done_s + self.latency_s[way]
+    }
+
+    /// Read pages; when the last one is there.
+    #[inline]
+    fn read(&mut self, first: u32, pages: u32, at_s: f64, work: &mut Work) -> f64 {
+        let mut done_s = at_s;
+        let mut page = 0;
+        while page < pages {
+            let ppn = self.ftl.lookup(first + page);
+            if ppn == UNMAPPED {
+                page += 1;
+                continue;
+            }
+            let slc = self.ftl.is_slc(ppn);
+            let unit = self.array.unit(ppn, slc);
+            let most = unit.pages_left.min(pages - page);
+            let mut run = 1;
+            while run < most && self.ftl.lookup(first + page + run) == ppn + run {
+                run += 1;
+            }
+            done_s = done_s.max(self.array.read(unit.die, run, slc, at_s));
+            work.read_pages += f64::from(run);
+            page += run;
+        }
+        done_s
+    }
+
+    /// Write pages; when the last one was accepted.
+    #[inline]
+    fn write(&mut self, first: u32, pages: u32, at_s: f64, share: f64, work: &mut Work) -> f64 {
+        let mut at_s = at_s.max(self.buffer.room_s());
+        let mut page = 0;
+        while page < pages {
+            while self.ftl.must_collect() {
+                self.collect(at_s, share, work);
+                at_s = at_s.max(self.free_s);
+            }
+            let placed = self.ftl.write_run(first + page, pages - page);
+            page += placed.pages;
+            if placed.unit_full {
+                let slc = placed.slc;
+                let unit = self.array.unit(placed.ppn, slc);
+                let unit_pages = self.array.unit_pages(slc);
+                let end_s = self.array.program(unit.die, unit_pages, slc, at_s);
+                work.programmed_pages += f64::from(unit_pages);
+                self.buffer.push(end_s);
+                if page < pages {
+                    at_s = at_s.max(self.buffer.room_s());
+                }
+            }
+        }
+        at_s
+    }
+
+    /// Let collection have its share before `pages` of the host are written.
+    #[inline]
+    fn keep_pace(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
+        if self.pace.pacing == Pacing::None {
+            return;
+        }
+        let free = self.ftl.free_pages();
+        let wanted = self.ftl.low_pages() + self.margin_pages as u64;
+        if free > wanted {
+            return;
+        }
+        let ratio = self.ratio(free as f64 + f64::from(self.pace.scanned), wanted as f64);
+        self.pace.debt += f64::from(pages) * ratio;
+        while self.pace.debt > 0.0 {
+            let collected = self.collect(at_s, share, work);
+            if collected == 0 {
+                // an empty block, or nothing to win: what is owed is paid
+                self.pace.debt = self.pace.debt.min(0.0);
+                break;
+            }
+            self.pace.debt -= f64::from(collected);
+        }
+    }
+
+    fn ratio(&mut self, free: f64, wanted: f64) -> f64 {
+        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0));
+        let victim = valid / (f64::from(self.block_pages) - valid).max(1.0);
+        match self.pace.pacing {
+            Pacing::None => 0.0,
+            Pacing::Victim => victim,
+            Pacing::Level => {
+                let ratio = *self.pace.ratio.get_or_insert(victim);
+                let missing = ((wanted - free) / self.margin_pages).clamp(-1.0, 1.0);
+                ratio * (1.0 + LEVEL_GAIN * missing)
+            }
+        }
+    }
+
+    /// Move up to one unit of pages; how many.
+    fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> u32 {
+        let collected = self.ftl.collect_unit();
+        self.account(&collected, at_s, share, work);
+        collected.moved
+    }
+
+    /// Time and energy of what was collected.
+    fn account(&mut self, collected: &Collected, at_s: f64, share: f64, work: &mut Work) {
+        let moved = f64::from(collected.moved);
+        let begin_s = self.free_s.max(at_s);
+        let mut end_s = begin_s + moved * self.move_s / share;
+        work.busy_s += moved * self.move_s;
+        work.moved_pages += moved;
+        if collected.moved > 0 {
+            work.read_pages += moved;
+            let mut ppn = collected.scanned_from;
+            while ppn < collected.scanned_to {
+                let unit = self.array.unit(ppn, collected.was_slc);
+                self.array.sense(unit.die, collected.was_slc, begin_s);
+                ppn += unit.pages_left;
+            }
+        }
+        if let Some(ppn) = collected.programmed {
+            let unit = self.array.unit(ppn, false);
+            let pages = self.array.unit_pages(false);
+            work.programmed_pages += f64::from(pages);
+            let done_s = self.array.program(unit.die, pages, false, end_s);
+            end_s = end_s.max(done_s - QUEUED_PROGRAMS * self.array.program_s(false));
+        }
+        self.pace.scanned += collected.scanned_to - collected.scanned_from;
+        self.pace.valid += collected.moved;
+        if collected.erased.is_some() {
+            self.array.erase(end_s);
+            work.erased_pages += f64::from(self.block_pages);
+            let valid = f64::from(self.pace.valid);
+            let seen = valid / (f64::from(self.block_pages) - valid).max(1.0);
+            if let Some(ratio) = &mut self.pace.ratio {
+                *ratio += (seen - *ratio) / LEVEL_BLOCKS;
+            }
+            (self.pace.scanned, self.pace.valid) = (0, 0);
+        }
+        self.free_s = end_s;
+    }
+
+    /// Collect while the host waits, up to `until_s`.
+    pub fn collect_until(&mut self, from_s: f64, until_s: f64, share: f64, work: &mut Work) {
+        while self.is_blocked() && self.free_s < until_s {
+            self.collect(from_s, share, work);
+        }
+    }
+
+    /// Collect stale pages, or fold the cache, without load: up to `pages` moved or scanned.
+    pub fn tidy(&mut self, pages: f64, fold: bool, at_s: f64, work: &mut Work) -> f64 {
+        let mut left = pages;
+        while left > 0.0 {
+            let collected = if fold {
+                self.ftl.fold_unit()
+            } else {
+                self.ftl.collect_unit()
+            };
+            let seen = collected.scanned_to - collected.scanned_from;
+            if seen == 0 && collected.moved == 0 && collected.erased.is_none() {
+                break;
+            }
+            self.account(&collected, at_s, 1.0, work);
+            left -= f64::from(if fold { collected.moved } else { seen.max(1) });
+        }
+        self.free_s = self.free_s.max(at_s);
+        left.max(0.0)
+    }
+}

@@ -1,0 +1,317 @@
+//! The host: keeps its queue full, or its pace, and counts what comes back.
+
+use fastrand::Rng;
+
+use crate::latency::Latencies;
+use crate::spec::PAGE_BYTES;
+use crate::workload::Workload;
+
+/// Offsets that are drawn ahead, so that the map's lines are there when they are wanted.
+const AHEAD: usize = 64;
+
+/// One I/O.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Request {
+    /// When it was issued.
+    pub at_s: f64,
+    /// Whether it reads.
+    pub read: bool,
+    /// Its first byte.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it goes on where the one before of its kind ended.
+    pub sequential: bool,
+}
+
+/// An I/O in flight.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    done_s: f64,
+    issued_s: f64,
+    bytes: u32,
+    read: bool,
+}
+
+/// I/Os in flight by the time they are done: a ring, since most are done in their order.
+#[derive(Debug, Clone)]
+struct InFlight {
+    ring: Vec<Flight>,
+    mask: usize,
+    first: usize,
+    len: usize,
+}
+
+impl InFlight {
+    fn new(queue: usize) -> InFlight {
+        let nothing = Flight {
+            done_s: 0.0,
+            issued_s: 0.0,
+            bytes: 0,
+            read: false,
+        };
+        let size = (queue + 1).next_power_of_two();
+        InFlight {
+            ring: vec![nothing; size],
+            mask: size - 1,
+            first: 0,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, flight: Flight) {
+        let mut place = self.first + self.len;
+        self.len += 1;
+        while place > self.first {
+            let before = self.ring[(place - 1) & self.mask];
+            if before.done_s <= flight.done_s {
+                break;
+            }
+            self.ring[place & self.mask] = before;
+            place -= 1;
+        }
+        self.ring[place & self.mask] = flight;
+    }
+
+    #[inline]
+    fn front(&self) -> Option<&Flight> {
+        (self.len > 0).then(|| &self.ring[self.first & self.mask])
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Flight {
+        let flight = self.ring[self.first & self.mask];
+        self.first = (self.first + 1) & self.mask;
+        self.len -= 1;
+        flight
+    }
+
+    fn last_done_s(&self) -> Option<f64> {
+        (self.len > 0).then(|| self.ring[(self.first + self.len - 1) & self.mask].done_s)
+    }
+}
+
+/// What came back in one direction since it was last asked.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Bytes.
+    pub bytes: u64,
+    /// I/Os, and how long each took.
+    pub latencies: Latencies,
+}
+
+impl Tally {
+    /// Begin again.
+    pub fn clear(&mut self) {
+        self.bytes = 0;
+        self.latencies.clear();
+    }
+}
+
+/// A workload as it runs.
+#[derive(Debug, Clone)]
+pub struct Host {
+    began_s: f64,
+    /// When it stops issuing.
+    end_s: f64,
+    bs: u64,
+    start: u64,
+    span: u64,
+    blocks: u64,
+    random: bool,
+    read_share: f64,
+    queue: usize,
+    in_flight: InFlight,
+    /// Seconds between two I/Os of a direction (writes, reads), and when the next is due.
+    pace_s: f64,
+    due_s: [f64; 2],
+    /// Next blocks: of each job and direction in a sequence, or drawn ahead.
+    cursors: Vec<[u64; 2]>,
+    turn: usize,
+    upcoming: [u64; AHEAD],
+    next_read: bool,
+    rng: Rng,
+    left_bytes: u64,
+    submitted: u64,
+    served: u64,
+    has_runtime: bool,
+}
+
+impl Host {
+    /// Begin a workload that was checked.
+    pub fn new(workload: &Workload, began_s: f64, seed: u64) -> Host {
+        let queue = workload.iodepth as usize * workload.numjobs as usize;
+        // in a sequence the last block may be a short one
+        let blocks = if workload.is_random() {
+            workload.span_bytes / workload.bs
+        } else {
+            workload.span_bytes.div_ceil(workload.bs)
+        };
+        let mut rng = Rng::with_seed(seed);
+        let mut upcoming = [0; AHEAD];
+        if workload.is_random() {
+            upcoming.fill_with(|| rng.u64(0..blocks));
+        }
+        let mut host = Host {
+            began_s,
+            end_s: workload
+                .runtime_s
+                .map_or(f64::INFINITY, |runtime| began_s + runtime),
+            bs: workload.bs,
+            start: workload.offset_bytes,
+            span: workload.span_bytes,
+            blocks,
+            random: workload.is_random(),
+            read_share: workload.read_share(),
+            queue,
+            in_flight: InFlight::new(queue),
+            pace_s: 1.0 / workload.iops_cap(),
+            due_s: [began_s; 2],
+            cursors: vec![[0; 2]; workload.numjobs as usize],
+            turn: 0,
+            upcoming,
+            next_read: false,
+            rng,
+            left_bytes: workload.io_bytes.unwrap_or(u64::MAX),
+            submitted: 0,
+            served: 0,
+            has_runtime: workload.runtime_s.is_some(),
+        };
+        host.next_read = host.draw_direction();
+        host
+    }
+
+    /// Whether it ever reads, and whether it ever writes.
+    pub fn directions(&self) -> (bool, bool) {
+        (self.read_share > 0.0, self.read_share < 1.0)
+    }
+
+    /// When it issues its next I/O; none where it has issued all.
+    #[inline]
+    pub fn next_at(&self) -> Option<f64> {
+        if self.left_bytes == 0 {
+            return None;
+        }
+        let mut at_s = self.began_s;
+        if self.in_flight.len == self.queue {
+            at_s = self.in_flight.ring[self.in_flight.first & self.in_flight.mask].done_s;
+        }
+        at_s = at_s.max(self.due_s[usize::from(self.next_read)]);
+        (at_s < self.end_s).then_some(at_s)
+    }
+
+    /// Whether its next I/O reads.
+    pub fn reads_next(&self) -> bool {
+        self.next_read
+    }
+
+    /// Issue the next I/O at `at_s`, after [`Host::next_at`]; `soon` is told of offsets to come.
+    #[inline]
+    pub fn issue(&mut self, at_s: f64, tallies: &mut [Tally; 2], soon: impl Fn(u64)) -> Request {
+        self.settle(at_s, tallies);
+        let read = self.next_read;
+        let way = usize::from(read);
+        let (block, sequential) = if self.random {
+            let slot = (self.submitted as usize) % AHEAD;
+            let block = self.upcoming[slot];
+            let drawn = self.rng.u64(0..self.blocks);
+            self.upcoming[slot] = drawn;
+            soon(self.start + drawn * self.bs);
+            (block, false)
+        } else {
+            let jobs = self.cursors.len();
+            let cursor = &mut self.cursors[self.turn][way];
+            let block = *cursor;
+            *cursor = if block + 1 == self.blocks { 0 } else { block + 1 };
+            if jobs > 1 {
+                self.turn = (self.turn + 1) % jobs;
+            }
+            (block, block > 0 && jobs == 1)
+        };
+        let bytes = self.bs.min(self.span - block * self.bs).min(self.left_bytes);
+        self.left_bytes -= bytes;
+        self.submitted += 1;
+        if self.pace_s > 0.0 {
+            self.due_s[way] += self.pace_s;
+        }
+        self.next_read = self.draw_direction();
+        Request {
+            at_s,
+            read,
+            offset: self.start + block * self.bs,
+            bytes,
+            sequential,
+        }
+    }
+
+    /// Take note of when an I/O will be done.
+    #[inline]
+    pub fn sent(&mut self, request: &Request, done_s: f64) {
+        self.in_flight.push(Flight {
+            done_s,
+            issued_s: request.at_s,
+            bytes: request.bytes as u32,
+            read: request.read,
+        });
+    }
+
+    /// Count everything that is done by `now_s`.
+    #[inline]
+    pub fn settle(&mut self, now_s: f64, tallies: &mut [Tally; 2]) {
+        while let Some(flight) = self.in_flight.front() {
+            if flight.done_s > now_s {
+                break;
+            }
+            let flight = self.in_flight.pop();
+            let tally = &mut tallies[usize::from(flight.read)];
+            tally.bytes += u64::from(flight.bytes);
+            tally.latencies.add(flight.done_s - flight.issued_s);
+            self.served += 1;
+        }
+    }
+
+    /// When it is over, once it has issued all: its last I/O is done, and its time is up.
+    pub fn over_at(&self) -> Option<f64> {
+        if self.next_at().is_some() {
+            return None;
+        }
+        let by_bytes = self.left_bytes == 0;
+        let time_up = if self.has_runtime && !by_bytes {
+            self.end_s
+        } else {
+            self.began_s
+        };
+        Some(self.in_flight.last_done_s().map_or(time_up, |done| done.max(time_up)))
+    }
+
+    /// I/Os issued, and I/Os that came back.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.submitted, self.served)
+    }
+
+    /// I/Os that have not come back.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len
+    }
+
+    fn draw_direction(&mut self) -> bool {
+        if self.read_share <= 0.0 {
+            false
+        } else if self.read_share >= 1.0 {
+            true
+        } else {
+            self.rng.f64() < self.read_share
+        }
+    }
+
+    /// The pages that a request touches, and whether it covers its first and its last wholly.
+    #[inline]
+    pub fn pages(request: &Request) -> (u32, u32, bool) {
+        let first = request.offset / PAGE_BYTES;
+        let end = (request.offset + request.bytes).div_ceil(PAGE_BYTES);
+        let whole = request.offset.is_multiple_of(PAGE_BYTES)
+            && request.bytes.is_multiple_of(PAGE_BYTES);
+        (first as u32, (end - first) as u32, whole)
+    }
+}

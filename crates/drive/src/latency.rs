@@ -1,0 +1,151 @@
+//! How long I/Os took, in buckets.
+
+/// Buckets of an octave, as a power of two: a bucket is 3 % wide.
+const FINE: u32 = 5;
+/// The shortest and the longest time that is told apart, as powers of two of a second.
+const SHORTEST: i32 = -24;
+const LONGEST: i32 = 12;
+const BUCKETS: usize = ((LONGEST - SHORTEST) as usize) << FINE;
+const MANTISSA: u32 = 52;
+const BIAS: i32 = 1023;
+
+/// Counts of times in logarithmic buckets, their sum and their greatest.
+#[derive(Debug, Clone)]
+pub struct Latencies {
+    buckets: Box<[u32; BUCKETS]>,
+    count: u64,
+    sum_s: f64,
+    max_s: f64,
+    low: usize,
+    high: usize,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies {
+            buckets: vec![0; BUCKETS].into_boxed_slice().try_into().unwrap(),
+            count: 0,
+            sum_s: 0.0,
+            max_s: 0.0,
+            low: BUCKETS,
+            high: 0,
+        }
+    }
+}
+
+fn bucket(time_s: f64) -> usize {
+    let first = ((BIAS + SHORTEST) as i64) << FINE;
+    let here = (time_s.to_bits() >> (MANTISSA - FINE)) as i64 - first;
+    here.clamp(0, BUCKETS as i64 - 1) as usize
+}
+
+/// Where a bucket begins.
+fn edge_s(bucket: usize) -> f64 {
+    let first = ((BIAS + SHORTEST) as u64) << FINE;
+    f64::from_bits((bucket as u64 + first) << (MANTISSA - FINE))
+}
+
+impl Latencies {
+    /// Count a time.
+    #[inline]
+    pub fn add(&mut self, time_s: f64) {
+        let index = bucket(time_s);
+        self.buckets[index] += 1;
+        self.count += 1;
+        self.sum_s += time_s;
+        self.max_s = self.max_s.max(time_s);
+        self.low = self.low.min(index);
+        self.high = self.high.max(index);
+    }
+
+    /// Forget everything.
+    pub fn clear(&mut self) {
+        if self.count > 0 {
+            self.buckets[self.low..=self.high].fill(0);
+        }
+        (self.count, self.sum_s, self.max_s) = (0, 0.0, 0.0);
+        (self.low, self.high) = (BUCKETS, 0);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All times together.
+    pub fn sum_s(&self) -> f64 {
+        self.sum_s
+    }
+
+    /// Their mean; NaN where there are none.
+    pub fn mean_s(&self) -> f64 {
+        self.sum_s / self.count as f64
+    }
+
+    /// The longest; NaN where there are none.
+    pub fn max_s(&self) -> f64 {
+        if self.count == 0 {
+            f64::NAN
+        } else {
+            self.max_s
+        }
+    }
+
+    /// The time that a share of them does not exceed, within a bucket; NaN where there are none.
+    pub fn quantile_s(&self, share: f64) -> f64 {
+        if self.count == 0 {
+            return f64::NAN;
+        }
+        let wanted = share * self.count as f64;
+        let mut below = 0.0;
+        for index in self.low..=self.high {
+            let here = f64::from(self.buckets[index]);
+            if here > 0.0 && below + here >= wanted {
+                let part = ((wanted - below) / here).clamp(0.0, 1.0);
+                let (begin, end) = (edge_s(index), edge_s(index + 1));
+                return (begin + part * (end - begin)).min(self.max_s);
+            }
+            below += here;
+        }
+        self.max_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_bucket_of_the_sorted_times(
+            times in prop::collection::vec(1e-6..10.0f64, 1..300),
+            share in 0.01..1.0f64,
+        ) {
+            let mut seen = Latencies::default();
+            times.iter().for_each(|time| seen.add(*time));
+            let mut sorted = times.clone();
+            sorted.sort_by(f64::total_cmp);
+            let rank = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+            let exact = sorted[rank - 1];
+            let found = seen.quantile_s(share);
+            prop_assert!((found / exact - 1.0).abs() < 0.04, "{found} and {exact}");
+            prop_assert_eq!(seen.max_s(), *sorted.last().unwrap());
+            let sum: f64 = times.iter().sum();
+            prop_assert!((seen.mean_s() * times.len() as f64 - sum).abs() < 1e-9 * sum);
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_after_it_was_cleared() {
+        let mut seen = Latencies::default();
+        seen.add(0.5);
+        seen.add(1e-30);
+        seen.add(1e30);
+        assert_eq!(seen.quantile_s(1.0), 1e30);
+        seen.clear();
+        assert!(seen.quantile_s(0.5).is_nan() && seen.max_s().is_nan() && seen.mean_s().is_nan());
+        seen.add(2.0);
+        assert_eq!(seen.quantile_s(0.99), 2.0);
+    }
+}

@@ -1,0 +1,127 @@
+//! The flash: dies that do one thing at a time, and the channels that they share.
+
+use strength_reduce::StrengthReducedU32;
+
+use crate::spec::{DriveSpec, PAGE_BYTES};
+
+const US: f64 = 1e-6;
+const MB: f64 = 1e6;
+
+/// Where a page lies: its program unit, counted over the drive, and the die that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// The die.
+    pub die: usize,
+    /// Pages from the first that it was asked for to the end of its unit.
+    pub pages_left: u32,
+}
+
+/// Times of the two kinds of cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Timing {
+    read_s: f64,
+    program_s: f64,
+}
+
+/// Dies and channels with the times that they are free from.
+#[derive(Debug, Clone)]
+pub struct Array {
+    die_free_s: Vec<f64>,
+    channel_free_s: Vec<f64>,
+    dies: StrengthReducedU32,
+    channels: StrengthReducedU32,
+    page_shift: u32,
+    unit_pages: [StrengthReducedU32; 2],
+    timing: [Timing; 2],
+    erase_s: f64,
+    page_transfer_s: f64,
+}
+
+impl Array {
+    /// All of it at rest.
+    pub fn new(spec: &DriveSpec) -> Array {
+        let nand = &spec.nand;
+        let unit_pages = (nand.unit_bytes / PAGE_BYTES) as u32;
+        let native = Timing {
+            read_s: nand.read_us * US,
+            program_s: nand.program_us * US,
+        };
+        let (cached, cached_pages) = spec.cache.as_ref().map_or((native, unit_pages), |cache| {
+            let timing = Timing {
+                read_s: cache.read_us * US,
+                program_s: cache.program_us * US,
+            };
+            (timing, (unit_pages / cache.bits).max(1))
+        });
+        Array {
+            die_free_s: vec![0.0; nand.dies as usize],
+            channel_free_s: vec![0.0; nand.channels as usize],
+            dies: StrengthReducedU32::new(nand.dies),
+            channels: StrengthReducedU32::new(nand.channels),
+            page_shift: (nand.block_bytes / PAGE_BYTES).trailing_zeros(),
+            unit_pages: [unit_pages, cached_pages].map(StrengthReducedU32::new),
+            timing: [native, cached],
+            erase_s: nand.erase_us * US,
+            page_transfer_s: PAGE_BYTES as f64 / (nand.channel_mb_s * MB),
+        }
+    }
+
+    /// Where a page lies; blocks begin on different dies.
+    #[inline]
+    pub fn unit(&self, ppn: u32, slc: bool) -> Unit {
+        let block = ppn >> self.page_shift;
+        let offset = ppn & ((1 << self.page_shift) - 1);
+        let pages = self.unit_pages[usize::from(slc)];
+        let unit = offset / pages;
+        Unit {
+            die: ((block + unit) % self.dies) as usize,
+            pages_left: pages.get() - (offset - unit * pages.get()),
+        }
+    }
+
+    /// The channel's share of an operation: bandwidth is kept, but a transfer that waits for its
+    /// die does not hold up those of other dies.
+    #[inline]
+    fn transfer(&mut self, die: usize, pages: u32, at_s: f64) -> f64 {
+        let free = &mut self.channel_free_s[(die as u32 % self.channels) as usize];
+        *free = free.max(at_s) + f64::from(pages) * self.page_transfer_s;
+        *free
+    }
+
+    /// Read up to a unit from a die; when the data is there.
+    #[inline]
+    pub fn read(&mut self, die: usize, pages: u32, slc: bool, at_s: f64) -> f64 {
+        let free = &mut self.die_free_s[die];
+        *free = free.max(at_s) + self.timing[usize::from(slc)].read_s;
+        let sensed_s = *free + f64::from(pages) * self.page_transfer_s;
+        self.transfer(die, pages, at_s).max(sensed_s)
+    }
+
+    /// Read without handing the data to anyone who waits: collection's reads.
+    #[inline]
+    pub fn sense(&mut self, die: usize, slc: bool, at_s: f64) {
+        let free = &mut self.die_free_s[die];
+        *free = free.max(at_s) + self.timing[usize::from(slc)].read_s;
+    }
+
+    /// Program a unit on a die; when it is done.
+    #[inline]
+    pub fn program(&mut self, die: usize, pages: u32, slc: bool, at_s: f64) -> f64 {
+        let loaded_s = self.transfer(die, pages, at_s);
+        let free = &mut self.die_free_s[die];
+        *free = free.max(loaded_s) + self.timing[usize::from(slc)].program_s;
+        *free
+    }
+
+    /// What a program takes.
+    pub fn program_s(&self, slc: bool) -> f64 {
+        self.timing[usize::from(slc)].program_s
+    }
+
+    /// Erase a block, which lies on every die.
+    pub fn erase(&mut self, at_s: f64) {
+        for free in &mut self.die_free_s {
+            *free = free.max(at_s) + self.erase_s;
+        }
+    }
+}
