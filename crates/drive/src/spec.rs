@@ -1,16 +1,30 @@
 //! What a drive and its place are, as read from JSON.
 //!
 //! The numbers and their sources live in the catalog; here is what each of them means, and what
-//! it may be. Unknown keys are errors.
+//! it may be. Unknown keys are errors. A page is 4 KiB, MB is 10^6 bytes.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use thiserror::Error;
+
+/// Bytes of the unit that the drive maps, moves and counts its energy by.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// The name that links use for the slot's air.
+pub const AIR: &str = "air";
+/// The node that firmware cores, data paths and leakage heat, and that throttles.
+pub const CONTROLLER: &str = "controller";
+/// The node that reads, programs and erases heat.
+pub const NAND: &str = "nand";
+/// The node that the losses of voltage regulators heat.
+pub const BOARD: &str = "board";
 
 /// A value that no drive, place or workload can have. The message begins with its key.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{key} is {value}: {expected}")]
 pub struct SpecError {
-    /// The key, with the tables it lies in: `thermal.controller_share`.
+    /// The key, with the tables it lies in: `energy.idle_w`.
     pub key: String,
     /// The value as it was read.
     pub value: String,
@@ -29,22 +43,22 @@ impl SpecError {
     }
 }
 
-fn check(ok: bool, key: &str, value: f64, expected: &str) -> Result<(), SpecError> {
+pub(crate) fn check(ok: bool, key: &str, value: f64, expected: &str) -> Result<(), SpecError> {
     if ok && value.is_finite() {
         return Ok(());
     }
     Err(SpecError::new(key, value, expected))
 }
 
-fn positive(key: &str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn positive(key: &str, value: f64) -> Result<(), SpecError> {
     check(value > 0.0, key, value, "it has to be more than 0")
 }
 
-fn not_negative(key: &str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn not_negative(key: &str, value: f64) -> Result<(), SpecError> {
     check(value >= 0.0, key, value, "it has to be 0 or more")
 }
 
-fn share(key: &str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn share(key: &str, value: f64) -> Result<(), SpecError> {
     check(
         (0.0..=1.0).contains(&value),
         key,
@@ -53,7 +67,7 @@ fn share(key: &str, value: f64) -> Result<(), SpecError> {
     )
 }
 
-fn temperature(key: &str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn temperature(key: &str, value: f64) -> Result<(), SpecError> {
     check(
         (-100.0..=300.0).contains(&value),
         key,
@@ -66,25 +80,35 @@ fn optional_positive(key: &str, value: Option<f64>) -> Result<(), SpecError> {
     value.map_or(Ok(()), |value| positive(key, value))
 }
 
-/// A drive: what it holds, what it serves, what it draws and how it guards itself.
+/// A drive: what it holds, how fast its parts are, what they draw and how it guards itself.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
     /// Bytes and spare area.
     pub capacity: Capacity,
-    /// Speeds with nothing in the way.
-    pub service: ServiceSpec,
-    /// Power against load.
-    pub power: PowerSpec,
-    /// The controller above the board.
+    /// Dies, their timings and their channels.
+    pub nand: NandSpec,
+    /// Firmware, data paths and write buffer.
+    pub controller: ControllerSpec,
+    /// How stale flash is won back.
+    pub collection: CollectionSpec,
+    /// Flash that is written with one bit a cell first.
+    #[serde(default)]
+    pub cache: Option<CacheSpec>,
+    /// What operations and states draw.
+    pub energy: EnergySpec,
+    /// The drive's own part of the thermal network.
     pub thermal: ThermalSpec,
     /// The firmware's throttling.
     pub governor: GovernorSpec,
-    /// The temperature that the drive reports.
-    pub sensor: SensorSpec,
+    /// Temperatures that the drive reports, by name; the first is the composite temperature.
+    pub sensors: BTreeMap<String, SensorSpec>,
+    /// States without load, in the order they are entered.
+    #[serde(default)]
+    pub power_states: Vec<PowerStateSpec>,
 }
 
-/// Bytes that a drive has and offers, and what it does with the difference.
+/// Bytes that a drive has and offers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -92,100 +116,299 @@ pub struct Capacity {
     pub user_bytes: u64,
     /// Bytes of its flash.
     pub raw_bytes: u64,
+    /// Bytes of its flash that never take data: replacement blocks, tables.
+    #[serde(default)]
+    pub reserve_bytes: u64,
     /// How long forgetting all data takes.
     pub purge_s: f64,
-    /// Stale data that it collects in a second without load.
-    pub idle_collection_mb_s: f64,
 }
 
-/// What it would serve to a host that asks for more and more.
+/// The flash. A block here is one erase block of every die together: what is erased at once.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ServiceSpec {
-    /// Sequential reads, 10^6 bytes in a second.
-    pub seq_read_mb_s: f64,
-    /// Sequential writes, 10^6 bytes in a second.
-    pub seq_write_mb_s: f64,
-    /// Random reads of 4 KiB in a second.
-    pub rand_read_iops: f64,
-    /// Random writes of 4 KiB in a second, as long as there is spare area.
-    pub rand_write_iops: f64,
-    /// Random writes of 4 KiB in a second once a full drive has no spare area left.
-    pub steady_write_iops: f64,
-    /// A single read of 4 KiB, alone.
+pub struct NandSpec {
+    /// Dies that work beside each other.
+    pub dies: u32,
+    /// Channels that the dies share.
+    pub channels: u32,
+    /// What one channel carries.
+    pub channel_mb_s: f64,
+    /// Bytes that a die programs at once, all its planes together.
+    pub unit_bytes: u64,
+    /// Bytes of a block, a power of two of pages.
+    pub block_bytes: u64,
+    /// One read of a die, up to `unit_bytes`.
+    pub read_us: f64,
+    /// One program of `unit_bytes`.
+    pub program_us: f64,
+    /// One erase.
+    pub erase_us: f64,
+}
+
+/// The controller: one server of firmware time, a data path each way, and a buffer for writes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSpec {
+    /// The data path of reads.
+    pub read_mb_s: f64,
+    /// The data path of writes.
+    pub write_mb_s: f64,
+    /// Firmware time of a read command.
+    pub read_command_us: f64,
+    /// Firmware time of a write command.
+    pub write_command_us: f64,
+    /// Firmware time of a page that collection moves.
+    pub move_us: f64,
+    /// What a read takes beside all service.
     pub read_latency_us: f64,
-    /// A single write of 4 KiB, alone.
+    /// What a write takes beside all service.
     pub write_latency_us: f64,
+    /// Data that was acknowledged and is not yet in flash, at most.
+    pub buffer_bytes: u64,
 }
 
-/// What it draws: at rest, and with each kind of load at its full speed; linear between.
+/// Which block is collected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The one with the least valid pages.
+    Greedy,
+    /// The one with the best ratio of age and free space to valid pages.
+    CostBenefit,
+}
+
+/// How stale flash is won back.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PowerSpec {
-    /// Without load.
-    pub idle_w: f64,
-    /// Sequential reads at full speed.
-    pub seq_read_w: f64,
-    /// Sequential writes at full speed.
-    pub seq_write_w: f64,
-    /// Random reads at full speed.
-    pub rand_read_w: f64,
-    /// Random writes at full speed, as long as there is spare area.
-    pub rand_write_w: f64,
-    /// Random writes at full speed once a full drive has no spare area left.
-    pub steady_write_w: f64,
+pub struct CollectionSpec {
+    /// Which block is next.
+    pub policy: Policy,
+    /// Whether each host write waits for its share of moved pages, so that the rate is level;
+    /// without it, whole blocks are collected while the host waits.
+    pub paced: bool,
+    /// Stale data that is collected in a second without load.
+    pub idle_mb_s: f64,
 }
 
-/// The controller, its package, and the way of its heat into the board.
+/// Where the cells of a cache are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheKind {
+    /// Blocks that are never used otherwise; part of the reserve.
+    Static,
+    /// Any free block.
+    Dynamic,
+}
+
+/// Flash that is written with one bit a cell first, and folded into denser blocks later.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// Where its cells are.
+    pub kind: CacheKind,
+    /// User data that it holds at most.
+    pub bytes: u64,
+    /// Bits of a cell outside of it.
+    pub bits: u32,
+    /// One read of a die.
+    pub read_us: f64,
+    /// One program of `nand.unit_bytes / bits`.
+    pub program_us: f64,
+    /// Time without load before it is folded.
+    pub fold_after_s: f64,
+    /// Data folded in a second without load.
+    pub fold_mb_s: f64,
+}
+
+/// Energies of operations on a page, and powers of states.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergySpec {
+    /// Awake and without work.
+    pub idle_w: f64,
+    /// On top, while there is a load: clocks, link and DRAM.
+    pub active_w: f64,
+    /// On top, for the share of time that firmware works.
+    pub busy_w: f64,
+    /// The link and data path, a page read by the host.
+    pub host_read_uj: f64,
+    /// The link and data path, a page written by the host.
+    pub host_write_uj: f64,
+    /// Reading a page from flash.
+    pub read_uj: f64,
+    /// Programming a page.
+    pub program_uj: f64,
+    /// Erasing a page's share of a block.
+    pub erase_uj: f64,
+    /// What a page that collection moves costs beside its read and its program.
+    pub move_uj: f64,
+    /// The controller's leakage at 25 C.
+    pub leakage_w: f64,
+    /// The warming that doubles it.
+    pub leakage_doubling_k: f64,
+    /// The share of all power that is lost in the board's regulators.
+    pub board_share: f64,
+}
+
+/// A thermal capacity.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// Heat that warms it by a kelvin.
+    pub j_per_k: f64,
+}
+
+/// A way for heat.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Two nodes, or a node and `air`.
+    pub between: [String; 2],
+    /// Its resistance in still air.
+    pub k_per_w: f64,
+    /// The air's speed that halves it; without one, moving air does nothing to it.
+    #[serde(default)]
+    pub halved_at_m_s: Option<f64>,
+}
+
+/// The drive's own part of the network: `controller`, `nand`, `board`, and what it likes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThermalSpec {
-    /// The share of the power that is spent in the controller; the board's NAND takes the rest.
-    pub controller_share: f64,
-    /// Controller above board.
-    pub controller_k_per_w: f64,
-    /// With the board held still, how fast the controller follows its power.
-    pub controller_time_constant_s: f64,
+    /// Capacities by name.
+    pub nodes: BTreeMap<String, NodeSpec>,
+    /// Ways by name.
+    pub links: BTreeMap<String, LinkSpec>,
 }
 
-/// How the firmware keeps the controller from harm.
+/// How the firmware keeps the drive from harm.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GovernorSpec {
-    /// The temperature that the controller is held at.
-    pub limit_c: f64,
-    /// The least that is permitted, as a share of what a workload would get.
-    pub floor: f64,
+    /// The law that it follows.
+    pub law: Law,
+    /// The temperature that it acts on: shares of nodes, which add up to 1.
+    pub weights: BTreeMap<String, f64>,
+    /// How slowly that temperature is felt.
+    #[serde(default)]
+    pub lag_s: f64,
+    /// Where it stops serving for good, until it is below `restart_c`.
+    #[serde(default)]
+    pub shutdown_c: Option<f64>,
+    /// Where it serves again.
+    #[serde(default)]
+    pub restart_c: Option<f64>,
+    /// Whether it counts NVMe's thermal transitions, and reports them.
+    #[serde(default)]
+    pub counters: bool,
     /// Whether it acts at all.
     #[serde(default = "yes")]
     pub on: bool,
+}
+
+/// A level of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// Entered at this temperature from the level above.
+    pub enter_c: f64,
+    /// Left for the level above at this one.
+    pub leave_c: f64,
+    /// What is permitted, as a share of everything.
+    pub share: f64,
+}
+
+/// What is permitted at a temperature.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Law {
+    /// Falls in a line from everything at `engage_c` to `floor` at `engage_c + band_k`
+    /// (Samsung, US 10120593).
+    Band {
+        /// Where it begins.
+        engage_c: f64,
+        /// Over how many kelvins.
+        band_k: f64,
+        /// The least.
+        floor: f64,
+    },
+    /// Levels with hysteresis, as NVMe's light and heavy throttling (TMT1, TMT2).
+    Steps {
+        /// From the lightest to the heaviest.
+        levels: Vec<Level>,
+        /// The least time between two changes.
+        dwell_s: f64,
+    },
+    /// Delays from a proportional and a derivative term (Micron's client drives).
+    Delay {
+        /// Where it begins.
+        engage_c: f64,
+        /// Where it ends.
+        release_c: f64,
+        /// The temperature it aims at.
+        target_c: f64,
+        /// What a kelvin of error takes from the permitted share, each second.
+        gain_per_k: f64,
+        /// What a kelvin a second of slope takes from it.
+        damping_s_per_k: f64,
+        /// The least.
+        floor: f64,
+    },
 }
 
 fn yes() -> bool {
     true
 }
 
-/// A sensor between the controller and the board's NAND.
+/// A temperature that the drive reports.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SensorSpec {
-    /// How much of the reading is the controller; the board is the rest.
-    pub controller_share: f64,
+    /// Shares of nodes, which add up to 1.
+    pub weights: BTreeMap<String, f64>,
     /// How slowly it follows.
     pub lag_s: f64,
+    /// What it adds.
+    #[serde(default)]
+    pub offset_c: f64,
+    /// What it rounds to.
+    pub step_c: f64,
 }
 
-/// The place of a drive: the air around it, and the host that it is plugged into.
+/// A state without load.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerStateSpec {
+    /// NVMe's number of it.
+    pub state: u32,
+    /// What it draws.
+    pub power_w: f64,
+    /// Time without load before it is entered.
+    pub after_s: f64,
+    /// What entering it takes.
+    pub entry_us: f64,
+    /// What leaving it takes: the first command waits for it.
+    pub exit_us: f64,
+}
+
+/// The place of a drive: the air around it, the ways of its heat, and the host.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnclosureSpec {
     /// The air at the slot.
     pub air_c: f64,
-    /// Board above the slot's air.
-    pub board_k_per_w: f64,
-    /// How fast the board, with whatever the slot couples to it, follows its power.
-    pub board_time_constant_s: f64,
-    /// How much of the reported temperature is the slot's air instead of the drive.
+    /// How fast it moves.
+    #[serde(default)]
+    pub air_speed_m_s: f64,
+    /// Capacities: new nodes, or more of one of the drive's.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, NodeSpec>,
+    /// Ways, one of them to `air`.
+    pub links: BTreeMap<String, LinkSpec>,
+    /// Watts that something else puts into a node, such as a heatsink's lights.
+    #[serde(default)]
+    pub heat_w: BTreeMap<String, f64>,
+    /// How much of every reported temperature is the slot's air instead of the drive.
     #[serde(default)]
     pub sensor_air_share: f64,
     /// What the link carries, each way.
@@ -199,104 +422,169 @@ pub struct EnclosureSpec {
     pub host_write_iops: Option<f64>,
 }
 
+fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
+    if bytes == 0 || bytes % PAGE_BYTES != 0 {
+        return Err(SpecError::new(
+            key,
+            bytes,
+            "it has to be a multiple of 4096 and more than 0",
+        ));
+    }
+    Ok(())
+}
+
+fn at_least_one(key: &str, value: u32) -> Result<(), SpecError> {
+    if value == 0 {
+        return Err(SpecError::new(key, value, "it has to be 1 or more"));
+    }
+    Ok(())
+}
+
 impl DriveSpec {
-    /// Check every number by itself and against its neighbours.
+    /// Blocks that can hold data.
+    pub fn blocks(&self) -> u64 {
+        let usable = self.capacity.raw_bytes - self.capacity.reserve_bytes;
+        usable / self.nand.block_bytes
+    }
+
+    /// Check every number of flash, controller and energy; [`crate::heat`] and
+    /// [`crate::governor`] check theirs.
     pub fn validate(&self) -> Result<(), SpecError> {
+        self.validate_capacity()?;
+        self.validate_nand()?;
+        self.validate_controller()?;
+        self.validate_cache()?;
+        not_negative("collection.idle_mb_s", self.collection.idle_mb_s)?;
+        self.energy.validate()
+    }
+
+    fn validate_capacity(&self) -> Result<(), SpecError> {
         let capacity = &self.capacity;
-        if capacity.user_bytes == 0 {
-            return Err(SpecError::new(
-                "capacity.user_bytes",
-                0,
-                "a drive holds more than nothing",
-            ));
-        }
-        if capacity.raw_bytes <= capacity.user_bytes {
+        whole_pages("capacity.user_bytes", capacity.user_bytes)?;
+        if capacity.raw_bytes <= capacity.user_bytes.saturating_add(capacity.reserve_bytes) {
             return Err(SpecError::new(
                 "capacity.raw_bytes",
                 capacity.raw_bytes,
                 format!(
-                    "it has to be more than capacity.user_bytes, {}",
-                    capacity.user_bytes
+                    "it has to be more than capacity.user_bytes and capacity.reserve_bytes \
+                     together, {}, or there is no spare area",
+                    capacity.user_bytes.saturating_add(capacity.reserve_bytes)
                 ),
             ));
         }
-        not_negative("capacity.purge_s", capacity.purge_s)?;
-        not_negative(
-            "capacity.idle_collection_mb_s",
-            capacity.idle_collection_mb_s,
-        )?;
-        let service = &self.service;
-        positive("service.seq_read_mb_s", service.seq_read_mb_s)?;
-        positive("service.seq_write_mb_s", service.seq_write_mb_s)?;
-        positive("service.rand_read_iops", service.rand_read_iops)?;
-        positive("service.rand_write_iops", service.rand_write_iops)?;
-        positive("service.steady_write_iops", service.steady_write_iops)?;
-        check(
-            service.steady_write_iops <= service.rand_write_iops,
-            "service.steady_write_iops",
-            service.steady_write_iops,
-            "it cannot be more than service.rand_write_iops",
-        )?;
-        positive("service.read_latency_us", service.read_latency_us)?;
-        positive("service.write_latency_us", service.write_latency_us)?;
-        let power = &self.power;
-        not_negative("power.idle_w", power.idle_w)?;
-        for (key, value) in [
-            ("power.seq_read_w", power.seq_read_w),
-            ("power.seq_write_w", power.seq_write_w),
-            ("power.rand_read_w", power.rand_read_w),
-            ("power.rand_write_w", power.rand_write_w),
-            ("power.steady_write_w", power.steady_write_w),
-        ] {
-            check(
-                value >= power.idle_w,
-                key,
-                value,
-                "it cannot be less than power.idle_w",
-            )?;
+        if capacity.raw_bytes / PAGE_BYTES >= u64::from(u32::MAX) {
+            return Err(SpecError::new(
+                "capacity.raw_bytes",
+                capacity.raw_bytes,
+                "drives of up to 16 TiB can be simulated",
+            ));
         }
-        let thermal = &self.thermal;
-        share("thermal.controller_share", thermal.controller_share)?;
-        positive("thermal.controller_share", thermal.controller_share)?;
-        positive("thermal.controller_k_per_w", thermal.controller_k_per_w)?;
-        positive(
-            "thermal.controller_time_constant_s",
-            thermal.controller_time_constant_s,
-        )?;
-        temperature("governor.limit_c", self.governor.limit_c)?;
-        share("governor.floor", self.governor.floor)?;
-        positive("governor.floor", self.governor.floor)?;
-        share("sensor.controller_share", self.sensor.controller_share)?;
-        not_negative("sensor.lag_s", self.sensor.lag_s)
+        not_negative("capacity.purge_s", capacity.purge_s)
+    }
+
+    fn validate_nand(&self) -> Result<(), SpecError> {
+        let nand = &self.nand;
+        at_least_one("nand.dies", nand.dies)?;
+        at_least_one("nand.channels", nand.channels)?;
+        if nand.channels > nand.dies {
+            return Err(SpecError::new(
+                "nand.channels",
+                nand.channels,
+                format!("a channel without a die: there are {}", nand.dies),
+            ));
+        }
+        positive("nand.channel_mb_s", nand.channel_mb_s)?;
+        whole_pages("nand.unit_bytes", nand.unit_bytes)?;
+        whole_pages("nand.block_bytes", nand.block_bytes)?;
+        let pages = nand.block_bytes / PAGE_BYTES;
+        if !pages.is_power_of_two() || pages < nand.unit_bytes / PAGE_BYTES {
+            return Err(SpecError::new(
+                "nand.block_bytes",
+                nand.block_bytes,
+                "it has to be a power of two of 4 KiB pages, and hold nand.unit_bytes",
+            ));
+        }
+        positive("nand.read_us", nand.read_us)?;
+        positive("nand.program_us", nand.program_us)?;
+        not_negative("nand.erase_us", nand.erase_us)?;
+        let spare_blocks =
+            self.blocks() as f64 - self.capacity.user_bytes as f64 / nand.block_bytes as f64;
+        check(
+            spare_blocks >= 4.0,
+            "nand.block_bytes",
+            nand.block_bytes as f64,
+            "it has to leave at least four blocks of spare area",
+        )
+    }
+
+    fn validate_controller(&self) -> Result<(), SpecError> {
+        let controller = &self.controller;
+        positive("controller.read_mb_s", controller.read_mb_s)?;
+        positive("controller.write_mb_s", controller.write_mb_s)?;
+        positive("controller.read_command_us", controller.read_command_us)?;
+        positive("controller.write_command_us", controller.write_command_us)?;
+        not_negative("controller.move_us", controller.move_us)?;
+        not_negative("controller.read_latency_us", controller.read_latency_us)?;
+        not_negative("controller.write_latency_us", controller.write_latency_us)?;
+        whole_pages("controller.buffer_bytes", controller.buffer_bytes)?;
+        if controller.buffer_bytes < self.nand.unit_bytes {
+            return Err(SpecError::new(
+                "controller.buffer_bytes",
+                controller.buffer_bytes,
+                format!("it has to hold nand.unit_bytes, {}", self.nand.unit_bytes),
+            ));
+        }
+        Ok(())
+    }
+
+    fn validate_cache(&self) -> Result<(), SpecError> {
+        let Some(cache) = &self.cache else {
+            return Ok(());
+        };
+        whole_pages("cache.bytes", cache.bytes)?;
+        if !(2..=5).contains(&cache.bits) {
+            return Err(SpecError::new(
+                "cache.bits",
+                cache.bits,
+                "a cell that a cache spares holds 2 to 5 bits",
+            ));
+        }
+        positive("cache.read_us", cache.read_us)?;
+        positive("cache.program_us", cache.program_us)?;
+        not_negative("cache.fold_after_s", cache.fold_after_s)?;
+        not_negative("cache.fold_mb_s", cache.fold_mb_s)
+    }
+}
+
+impl EnergySpec {
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        for (key, value) in [
+            ("energy.idle_w", self.idle_w),
+            ("energy.active_w", self.active_w),
+            ("energy.busy_w", self.busy_w),
+            ("energy.host_read_uj", self.host_read_uj),
+            ("energy.host_write_uj", self.host_write_uj),
+            ("energy.read_uj", self.read_uj),
+            ("energy.program_uj", self.program_uj),
+            ("energy.erase_uj", self.erase_uj),
+            ("energy.move_uj", self.move_uj),
+            ("energy.leakage_w", self.leakage_w),
+        ] {
+            not_negative(key, value)?;
+        }
+        positive("energy.leakage_doubling_k", self.leakage_doubling_k)?;
+        share("energy.board_share", self.board_share)
     }
 }
 
 impl EnclosureSpec {
-    /// Check every number by itself.
+    /// Check every number but those of the network, which [`crate::heat`] checks.
     pub fn validate(&self) -> Result<(), SpecError> {
         temperature("air_c", self.air_c)?;
-        positive("board_k_per_w", self.board_k_per_w)?;
-        positive("board_time_constant_s", self.board_time_constant_s)?;
+        not_negative("air_speed_m_s", self.air_speed_m_s)?;
         share("sensor_air_share", self.sensor_air_share)?;
         optional_positive("link_mb_s", self.link_mb_s)?;
         optional_positive("host_read_iops", self.host_read_iops)?;
         optional_positive("host_write_iops", self.host_write_iops)
     }
-}
-
-/// Check that a drive can be at rest in a place without throttling.
-pub fn validate_together(drive: &DriveSpec, place: &EnclosureSpec) -> Result<(), SpecError> {
-    let thermal = &drive.thermal;
-    let idle_c = place.air_c
-        + drive.power.idle_w
-            * (place.board_k_per_w + thermal.controller_share * thermal.controller_k_per_w);
-    check(
-        drive.governor.limit_c > idle_c,
-        "governor.limit_c",
-        drive.governor.limit_c,
-        &format!(
-            "it has to be above the idle drive in air of {} C, which is {idle_c:.1} C",
-            place.air_c
-        ),
-    )
 }
