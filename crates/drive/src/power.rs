@@ -107,3 +107,116 @@ impl PowerStates {
         wait_us
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample;
+
+    fn states() -> PowerStates {
+        PowerStates::new(&sample::drive().power_states).unwrap()
+    }
+
+    #[test]
+    fn each_state_is_entered_in_its_time() {
+        let mut states = states();
+        assert_eq!((states.state(), states.power_w()), (0, None));
+        assert_eq!(states.next_change_s(), Some(0.1));
+        states.rest(0.05);
+        assert_eq!(states.state(), 0);
+        states.rest(states.next_change_s().unwrap());
+        assert_eq!((states.state(), states.power_w()), (3, Some(0.05)));
+        states.rest(states.next_change_s().unwrap());
+        assert_eq!((states.state(), states.power_w()), (4, Some(0.005)));
+        assert_eq!(states.next_change_s(), None);
+    }
+
+    #[test]
+    fn the_first_command_waits_for_exit_and_entry() {
+        let mut states = states();
+        assert_eq!(states.wake(), 0.0);
+        states.rest(0.1);
+        assert!((states.wake() - 4000.0).abs() < 1e-6);
+        assert_eq!((states.state(), states.next_change_s()), (0, Some(0.1)));
+        states.rest(0.1005);
+        assert!((states.wake() - 3500.0).abs() < 1e-6);
+        states.rest(1.0);
+        assert_eq!(states.wake(), 3000.0);
+        states.rest(f64::INFINITY);
+        assert_eq!((states.state(), states.wake()), (4, 45000.0));
+        assert_eq!(states.wake(), 0.0);
+    }
+
+    #[test]
+    fn a_drive_without_states_stays_awake() {
+        let mut states = PowerStates::new(&[]).unwrap();
+        states.rest(1e6);
+        assert_eq!((states.state(), states.power_w()), (0, None));
+        assert_eq!((states.next_change_s(), states.wake()), (None, 0.0));
+    }
+
+    fn error(change: impl FnOnce(&mut PowerStateSpec)) -> String {
+        let mut states = sample::drive().power_states;
+        change(&mut states[1]);
+        PowerStates::new(&states).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn states_are_in_order() {
+        assert_eq!(
+            error(|state| state.after_s = 0.1),
+            "power_states[1].after_s is 0.1: it has to be more than 0.1 of the one before"
+        );
+        assert_eq!(
+            error(|state| state.power_w = 0.06),
+            "power_states[1].power_w is 0.06: it has to be less than 0.05 of the one before"
+        );
+        assert!(error(|state| state.state = 3).starts_with("power_states[1].state is 3: another"));
+        assert!(error(|state| state.state = 0).starts_with("power_states[1].state is 0:"));
+    }
+
+    proptest! {
+        #[test]
+        fn stretches_cut_at_changes_enter_each_state(
+            after_s in prop::collection::vec(1e-3..100.0f64, 1..5),
+            stretches in prop::collection::vec(1e-3..100.0f64, 1..30),
+        ) {
+            let mut when = 0.0;
+            let specs: Vec<PowerStateSpec> = after_s
+                .iter()
+                .enumerate()
+                .map(|(index, after)| {
+                    when += after;
+                    PowerStateSpec {
+                        state: index as u32 + 1,
+                        power_w: 1.0 / (index as f64 + 1.0),
+                        after_s: when,
+                        entry_us: 0.0,
+                        exit_us: 1.0,
+                    }
+                })
+                .collect();
+            let mut states = PowerStates::new(&specs).unwrap();
+            let (mut idle_s, mut cuts, mut seen) = (0.0, 0, vec![0]);
+            for stretch_s in stretches {
+                let mut left_s = stretch_s;
+                while let Some(next_s) = states.next_change_s().filter(|&next| next <= left_s) {
+                    states.rest(next_s);
+                    left_s -= next_s;
+                    seen.push(states.state());
+                    cuts += 1;
+                    prop_assert!(cuts <= specs.len());
+                }
+                states.rest(left_s);
+                idle_s += stretch_s;
+            }
+            prop_assert!(seen.windows(2).all(|pair| pair[1] == pair[0] + 1));
+            let entered = specs.iter().filter(|spec| spec.after_s <= idle_s - 1e-6).count();
+            prop_assert!(states.state() as usize >= entered);
+            let near = specs.iter().filter(|spec| spec.after_s <= idle_s + 1e-6).count();
+            prop_assert!(states.state() as usize <= near);
+        }
+    }
+}

@@ -294,9 +294,9 @@ proptest! {
         let mut place = wiring.place;
         place.heat_w.insert("nand".into(), 0.02);
         // not every random network can carry its leakage away
-        let Ok(mut heat) = Heat::new(&spec, &place) else {
-            return Ok(());
-        };
+        let sound = Heat::new(&spec, &place);
+        prop_assume!(sound.is_ok());
+        let mut heat = sound.unwrap();
         let mut own_j = 0.0;
         let mut passed_s = 0.0;
         for (dt_s, load, rest) in steps {
@@ -444,7 +444,7 @@ fn a_long_step_feels_its_own_leakage() {
     for _ in 0..6000 {
         short.step(0.01, &full_load(0.01), None);
     }
-    assert!(short.controller_c() > short.idle_c() + 20.0);
+    assert!(short.controller_c() > short.idle_c() + 10.0);
     assert!((long.controller_c() - short.controller_c()).abs() < 0.1);
 }
 
