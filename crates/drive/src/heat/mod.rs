@@ -40,7 +40,8 @@ pub enum HeatError {
     Enclosure(SpecError),
 }
 
-/// Where energy went since the beginning: `fed_j` is `out_j` and `stored_j`, within 1e-9.
+/// Where energy went since the beginning: `fed_j` is `out_j` and `stored_j`, within 1e-9 of what
+/// was fed or of what the nodes hold, whichever is more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ledger {
     /// What drive and place drew.

@@ -7,6 +7,7 @@
 //! the means over it and the heat that left.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::HeatError;
 use crate::spec::{
@@ -19,8 +20,12 @@ use crate::spec::{
 /// DeWitt, Fundamentals of Heat and Mass Transfer, section 7.2).
 pub const SPEED_EXPONENT: f64 = 0.8;
 
-/// Capacities and resistances that a network may have; what lies outside is no part of a drive.
-const RANGE: std::ops::RangeInclusive<f64> = 1e-4..=1e6;
+/// Capacities that a node may have: what lies outside is no part of a drive or a place, and mixed
+/// with what is, energy would not be kept within 1e-9.
+const CAPACITIES_J_PER_K: RangeInclusive<f64> = 1e-3..=1e5;
+
+/// Resistances that a way may have, for the same reason.
+const RESISTANCES_K_PER_W: RangeInclusive<f64> = 1e-3..=1e4;
 
 /// Nodes, and the ways of heat among them and to the air.
 #[derive(Debug, Clone)]
@@ -101,16 +106,21 @@ struct Way {
     w_per_k: f64,
 }
 
-fn in_range(key: &str, value: f64, unit: &str) -> Result<(), SpecError> {
+fn in_range(
+    key: &str,
+    value: f64,
+    range: &RangeInclusive<f64>,
+    unit: &str,
+) -> Result<(), SpecError> {
     positive(key, value)?;
     check(
-        RANGE.contains(&value),
+        range.contains(&value),
         key,
         value,
         &format!(
             "it has to lie between {} and {} {unit}",
-            RANGE.start(),
-            RANGE.end()
+            range.start(),
+            range.end()
         ),
     )
 }
@@ -127,6 +137,7 @@ fn check_nodes(prefix: &str, nodes: &BTreeMap<String, NodeSpec>) -> Result<(), S
         in_range(
             &format!("{prefix}nodes.{name}.j_per_k"),
             node.j_per_k,
+            &CAPACITIES_J_PER_K,
             "J/K",
         )?;
     }
@@ -170,18 +181,18 @@ fn ways(
             (None, Some(from)) => (from, None),
             (None, None) => unreachable!("the names differ"),
         };
-        in_range(&key("k_per_w"), link.k_per_w, "K/W")?;
+        in_range(&key("k_per_w"), link.k_per_w, &RESISTANCES_K_PER_W, "K/W")?;
         let mut k_per_w = link.k_per_w;
         if let Some(halved_at_m_s) = link.halved_at_m_s {
             positive(&key("halved_at_m_s"), halved_at_m_s)?;
             k_per_w /= 1.0 + (air_speed_m_s / halved_at_m_s).powf(SPEED_EXPONENT);
-            if !RANGE.contains(&k_per_w) {
+            if !RESISTANCES_K_PER_W.contains(&k_per_w) {
                 return Err(SpecError::new(
                     &key("halved_at_m_s"),
                     halved_at_m_s,
                     format!(
                         "air of {air_speed_m_s} m/s would leave {k_per_w} K/W, less than {}",
-                        RANGE.start()
+                        RESISTANCES_K_PER_W.start()
                     ),
                 ));
             }
