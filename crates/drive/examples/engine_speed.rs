@@ -30,6 +30,7 @@ fn main() {
         let before = drive.t_s();
         while !drive.is_done() {
             let samples = drive.advance(60.0, 1.0).expect("time to pass");
+            if std::env::var_os("V").is_some() { eprintln!("{} {:?} {:?}", drive.t_s(), samples.column("read_bw_mb_s").unwrap().last(), samples.column("interval_s").unwrap().last()); }
             let sum = |name: &str| -> f64 {
                 let values = samples.column(name).unwrap();
                 let lengths = samples.column("interval_s").unwrap();
