@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.signal import find_peaks
-from scipy.stats import gaussian_kde
 
 from heatsoak.analysis.episodes import DEPTH_WINDOW_S
 from heatsoak.analysis.series import Array, Series
@@ -45,6 +43,8 @@ def find_levels(rates: Array) -> list[Level]:
     Estimation, 1986), parted where the density between them is lowest. The order in time plays no
     part. An empty array has no level.
     """
+    from scipy.stats import gaussian_kde  # takes a moment, which not every command has
+
     if len(rates) == 0:
         return []
     usual = float(np.median(np.abs(rates)))
@@ -69,6 +69,8 @@ def find_levels(rates: Array) -> list[Level]:
 
 def _valleys(density: Array) -> list[int]:
     """Indices of the lowest density between peaks that are clearly apart."""
+    from scipy.signal import find_peaks
+
     peaks = [int(peak) for peak in find_peaks(density)[0]]
     kept: list[int] = []
     cuts: list[int] = []

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
 from heatsoak.report import print_reproduction
+from heatsoak.twin import reproduce as twin
 
 
 def reproduce_command(
@@ -32,8 +33,6 @@ def reproduce_command(
     output_format: FormatOption = Format.TEXT,
 ) -> int:
     """Hold the simulated drives against every figure that was published of the real ones."""
-    from heatsoak.twin import reproduce as twin  # brings scipy, which takes a moment
-
     own = {}
     if drive is not None and drive.endswith(".toml"):
         drive, spec = twin.drive_like(drive)

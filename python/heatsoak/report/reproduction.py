@@ -78,4 +78,4 @@ def _truth(value: float) -> str:
 
 def _number(value: float) -> str:
     """Four digits, and no exponent."""
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{round(value, 3):.4g}"

@@ -25,13 +25,14 @@ def reproduce(
     *,
     seed: int = 0,
     drives: Mapping[str, catalog.Drive] | None = None,
+    places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
     """Return a row for each figure that is asked for, all published ones by default.
 
     Recordings are made below `directory`, which must be new, or in a temporary place that is
-    removed again. `drives` stand in for the catalog's drives of those ids, to see what a changed
-    number does to every figure.
+    removed again. `drives` and `places` stand in for those of the catalog with the same ids, to see
+    what a changed number does to every figure.
     Raises UsageError where the directory holds something, RunInterrupted when the user stops it.
     """
     asked = questions() if asked is None else asked
@@ -41,7 +42,7 @@ def reproduce(
         place = Path(scratch) if directory is None else directory
         try:
             outcomes = make_recordings(
-                jobs_of(asked), place, seed=seed, drives=drives, progress=progress
+                jobs_of(asked), place, seed=seed, drives=drives, places=places, progress=progress
             )
         except RunInterrupted as error:
             kept = "" if directory is None else f"; the recordings so far are in {directory}"

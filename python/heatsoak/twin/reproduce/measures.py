@@ -300,7 +300,7 @@ def is_not_throttled(case: Case) -> Answer:
             if any(episode.cause == "thermal" for episode in run.step(name).episodes):
                 return Answer(0.0, f"'{name}' throttles")
     gains = _gains(case)
-    return _statement(all(gain < NOTICEABLE for gain in gains.values()), _told(gains))
+    return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _told(gains))
 
 
 # ---- the rest

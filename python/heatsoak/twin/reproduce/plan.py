@@ -72,7 +72,8 @@ def questions(drive: str | None = None, prefix: str | None = None) -> list[Quest
             of = "" if drive is None else f" of {drive}"
             raise UsageError(
                 f"no published figure{of} has an id that begins with '{prefix}'"
-                f"{suggestion(prefix, ids)}"
+                f"{suggestion(prefix, ids)}: they begin with "
+                f"{', '.join(dict.fromkeys(name.partition('.')[0] for name in ids))}"
             )
     return found
 

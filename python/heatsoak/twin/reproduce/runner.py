@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from typing_extensions import override
@@ -78,25 +78,26 @@ def make_recordings(
     *,
     seed: int = 0,
     drives: Mapping[str, catalog.Drive] | None = None,
+    places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
 ) -> dict[Job, Outcome]:
     """Make the recordings of `jobs` below `directory`, and judge them.
 
-    `drives` stand in for the catalog's drives of those ids. A drive or place that the catalog does
-    not have, or that no simulation can take, is an answer and not an error.
+    `drives` and `places` stand in for those of the catalog with the same ids. A drive or place that
+    the catalog does not have, or that no simulation can take, is an answer and not an error.
     Raises RunInterrupted when the user stops it, ToolError where nothing can be written.
     """
     stop = threading.Event()
-    shares = {job: _Share(stop) for job in jobs}
     weights = {job: typical_plan(protocol.load(job.protocol)).duration_s for job in jobs}
+    shares = {job: _Share(stop, weights[job]) for job in jobs}
     outcomes: dict[Job, Outcome] = {}
     # the longest first, so that no worker is left alone with one at the end
+    make = partial(_make, directory=directory, seed=seed, drives=drives or {}, places=places or {})
     order = sorted(jobs, key=lambda job: -weights[job])
     pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="reproduce")
     try:
         pending: dict[Future[Outcome], Job] = {
-            pool.submit(_make, job, directory, seed, drives or {}, shares[job], weights[job]): job
-            for job in order
+            pool.submit(make, job, shares[job]): job for job in order
         }
         while pending:
             done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
@@ -118,24 +119,24 @@ def make_recordings(
 
 def _make(
     job: Job,
+    share: "_Share",
+    *,
     directory: Path,
     seed: int,
     drives: Mapping[str, catalog.Drive],
-    share: "_Share",
-    planned_s: float,
+    places: Mapping[str, catalog.Enclosure],
 ) -> Outcome:
     if job.drive not in (*drives, *catalog.drive_ids()):
         return f"the catalog has no drive '{job.drive}'"
-    if job.place not in catalog.enclosure_ids():
+    if job.place not in (*places, *catalog.enclosure_ids()):
         return f"the catalog has no place '{job.place}'"
     try:
         steps = protocol.load(job.protocol)
         drive = drives.get(job.drive) or catalog.load_drive(job.drive)
-        place = catalog.load_enclosure(job.place)
+        place = places.get(job.place) or catalog.load_enclosure(job.place)
         target = SimulatedTarget(drive, place, seed=seed)
     except UsageError as error:
         return str(error)
-    share.planned_s = planned_s
     try:
         conditions = {**steps.conditions, **place.conditions, "enclosure": place.id}
         recording = conduct(
@@ -152,9 +153,9 @@ def _make(
 class _Share(Observer):
     """How much of a job is done, as its own thread says; and the way to stop it."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: threading.Event, planned_s: float) -> None:
         self.value = 0.0
-        self.planned_s = 1.0
+        self.planned_s = planned_s
         self._stop = stop
 
     @override
