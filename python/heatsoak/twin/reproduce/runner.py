@@ -109,7 +109,8 @@ def make_recordings(
                 total = sum(weights.values())
                 part = sum(shares[job].value * weights[job] for job in jobs) / total
                 progress(part, f"{len(outcomes)} of {len(jobs)} recordings")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RunInterrupted):
+        # the signal may also reach a worker, while it is inside of polars
         raise RunInterrupted("stopped by the user") from None
     finally:
         stop.set()
