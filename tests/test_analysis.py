@@ -50,12 +50,19 @@ def recording(
     counters: dict[str, Array] | None = None,
     thresholds: dict[str, float] | None = None,
     quantity: str = "bw_mb_s",
+    preconditions: tuple[str, ...] = (),
 ) -> Recording:
     """Write steps of `T_S` at 10 Hz with sensors at 1 Hz."""
     protocol = Protocol.model_validate(
         {
             "name": "x",
-            "steps": [{"name": n, "rw": rw, "bs": "128k"} for n, (rw, _) in steps.items()],
+            "steps": [
+                {
+                    "kind": "precondition" if name in preconditions else "workload",
+                    **{"name": name, "rw": rw, "bs": "128k"},
+                }
+                for name, (rw, _) in steps.items()
+            ],
         }
     )
     extra = {f"temp_c.{sensor}": "Float64" for sensor in ["composite"] if temps}
@@ -275,6 +282,18 @@ def test_a_sensor_that_never_moves_is_not_trusted(tmp_path: Path) -> None:
     (sensor,) = findings.sensors
     assert (sensor.name, sensor.trust) == ("composite", "poor")
     assert "313 K" in sensor.why
+
+
+def test_a_sensor_that_a_governor_holds_still_is_not_distrusted(tmp_path: Path) -> None:
+    held = np.full(len(T_S), 74.0)
+    findings = judged(
+        tmp_path,
+        steps={"fill": ("write", STEADY), "r": ("read", STEADY)},
+        temps={"fill": np.minimum(30 + T_S / 4, 74.0), "r": held},
+        preconditions=("fill",),
+    )
+    (sensor,) = findings.sensors
+    assert sensor.trust != "poor"
 
 
 def test_where_only_iops_were_logged_they_stand_in(tmp_path: Path) -> None:

@@ -235,6 +235,17 @@ def test_progress_never_goes_back_and_ends_at_one() -> None:
     assert seen[-1] == pytest.approx(1)
 
 
+def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
+    hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
+    words = ["heatsoak", "reproduce", "--only", f"{CELL}.onset_s", "--format", "json"]
+    code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 1
+
+
 @pytest.mark.slow
 def test_the_whole_table_is_made_in_one_go(tmp_path: Path) -> None:
     done = heatsoak("reproduce", "--format", "json", "-o", "all", cwd=tmp_path)
