@@ -415,6 +415,8 @@ fn each_joule_goes_where_it_is_spent() {
     let mut energy = sample::drive().energy;
     energy.board_share = 0.25;
     let work = Work {
+        read_commands: 0.0,
+        write_commands: 0.0,
         host_read_pages: 1e6,
         host_write_pages: 2e6,
         read_pages: 3e6,
