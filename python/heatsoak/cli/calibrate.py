@@ -29,7 +29,7 @@ def calibrate_command(
     output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Fit the simulated 950 PRO to the published matrix: some minutes."""
-    from heatsoak.twin import calibrate as twin  # brings scipy's optimisers, which take a moment
+    from heatsoak.twin import calibration as twin  # brings scipy's optimisers, which take a moment
 
     if check:
         found = twin.check()
@@ -50,7 +50,7 @@ def calibrate_command(
                 progress=lambda done, text: bar.update(task, completed=done, description=text),
             )
     if directory is not None:
-        twin.write(found, directory)
+        twin.write(found.parameters, directory)
     if output_format is Format.JSON:
         print_json(found.as_dict())
     else:
