@@ -13,6 +13,7 @@
 //! cache, and reads of places that were never written, which cost as much as any other.
 
 pub mod drive;
+pub mod ftl;
 pub mod governor;
 pub mod service;
 pub mod spec;
