@@ -4,10 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
 from heatsoak.report import print_calibration
 
 
@@ -34,20 +32,13 @@ def calibrate_command(
     if check:
         found = twin.check()
     else:
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        ) as bar:
-            task = bar.add_task("fitting", total=1.0)
+        with progress_bar() as progress:
             found = twin.calibrate(
                 seed=seed,
                 hold_out=hold_out or (),
                 starts=starts,
                 iterations=iterations,
-                progress=lambda done, text: bar.update(task, completed=done, description=text),
+                progress=progress,
             )
     if directory is not None:
         twin.write(found.parameters, directory)
