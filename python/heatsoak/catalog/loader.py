@@ -54,15 +54,27 @@ def parse_drive(text: str, name: str) -> Drive:
     return _validated(Drive, _toml(text, name), name)
 
 
-def parse_enclosures(text: str, name: str) -> dict[str, Enclosure]:
-    """Return the places of a TOML text, a family or a single one that is called `name`.
+def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
+    """Return the places of TOML texts by their names, each a family or a single place.
 
-    The base that a single one names is a place of the catalog.
+    A single one may name any of the others as its base.
     """
-    data = _toml(text, name)
-    if "places" in data:
-        return _validated(Family, data, name).expand()
-    return {name: _single(data, name, load_enclosure)}
+    tables = {name: _toml(text, name) for name, text in texts.items()}
+    singles = {name: data for name, data in tables.items() if "places" not in data}
+    families: dict[str, Enclosure] = {}
+    for name, data in tables.items():
+        if name not in singles:
+            families |= _validated(Family, data, name).expand()
+
+    def place(name: str, path: tuple[str, ...]) -> Enclosure:
+        if name in families:
+            return families[name]
+        if name not in singles:
+            raise UsageError(f"{path[-1]}: base: {_no_place(name, [*families, *singles])}")
+        _no_circle(name, path)
+        return _single(singles[name], name, lambda base: place(base, (*path, name)))
+
+    return {name: place(name, ()) for name in sorted({*families, *singles})}
 
 
 def read_catalog(name: str) -> dict[str, Any]:
@@ -80,27 +92,7 @@ def _drives() -> dict[str, Drive]:
 
 @cache
 def _enclosures() -> dict[str, Enclosure]:
-    tables = {stem: _toml(text, stem) for stem, text in _texts("enclosures")}
-    families = {
-        id: place
-        for stem, data in tables.items()
-        if "places" in data
-        for id, place in _validated(Family, data, stem).expand().items()
-    }
-    singles = {stem: data for stem, data in tables.items() if "places" not in data}
-
-    def place(name: str, path: tuple[str, ...]) -> Enclosure:
-        if name in families:
-            return families[name]
-        if name not in singles:
-            known = sorted({*families, *singles})
-            raise UsageError(
-                f"{path[-1]}: base: there is no place '{name}'{suggestion(name, known)}"
-            )
-        _no_circle(name, path)
-        return _single(singles[name], name, lambda base: place(base, (*path, name)))
-
-    return {id: place(id, ()) for id in sorted({*families, *singles})}
+    return parse_enclosures(dict(_texts("enclosures")))
 
 
 def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
@@ -113,15 +105,16 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     def place(base: str) -> Enclosure:
         if base in _enclosures():
             return _enclosures()[base]
-        beside = str(Path(name).parent / base)
-        try:
-            return _own_enclosure(beside if base.endswith(".toml") else base, (*path, name))
-        except UsageError as error:
-            # a base's own complaint begins with its name
-            text = str(error)
-            raise UsageError(text if ".toml: " in text else f"{name}: base: {text}") from None
+        beside = Path(name).parent / base
+        if not beside.is_file():
+            raise UsageError(f"{name}: base: {_no_place(base, enclosure_ids())}")
+        return _own_enclosure(str(beside), (*path, name))
 
     return _single(data, name, place)
+
+
+def _no_place(name: str, known: list[str]) -> str:
+    return f"there is no place '{name}'{suggestion(name, known)}"
 
 
 def _no_circle(name: str, path: tuple[str, ...]) -> None:
@@ -145,9 +138,11 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Tables over tables: they are merged, and a number replaces a number, provenance and all."""
     merged = dict(below)
     for key, value in above.items():
-        old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _over(old, value) if both and "value" not in value else value
+        old = below.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and "value" not in value:
+            merged[key] = _over(old, value)
+        else:
+            merged[key] = value
     return merged
 
 

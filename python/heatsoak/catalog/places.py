@@ -140,9 +140,7 @@ class Family(Strict):
         )
         air_c = self.room_c.value + slot.air_coupling.value * chassis.warming_k.value
         factor = 1.0 if chassis.resistance_factor is None else chassis.resistance_factor.value
-        limits = {
-            key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields
-        }
+        limits = {key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields}
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),
@@ -151,9 +149,7 @@ class Family(Strict):
             conditions=member.conditions,
             nodes={} if slot.board_j_per_k is None else {"board": Node(j_per_k=slot.board_j_per_k)},
             links={
-                "air": Link(
-                    between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor)
-                )
+                "air": Link(between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor))
             },
             sensor_air_share=slot.sensor_air_share,
             **limits,
