@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::firmware::Firmware;
 use crate::ftl::{Cache, Ftl, FtlConfig};
 use crate::governor::{Governor, Permit};
-use crate::heat::{Heat, Work};
+use crate::heat::{Heat, HeatError, Work};
 use crate::host::{Host, Tally};
 use crate::latency::Latencies;
 use crate::power::PowerStates;
@@ -97,6 +97,13 @@ pub struct Drive {
     moved_before: (u64, u64),
 }
 
+pub(crate) fn of_heat(error: HeatError) -> DriveError {
+    match error {
+        HeatError::Drive(error) => DriveError::Drive(error),
+        HeatError::Enclosure(error) => DriveError::Enclosure(error),
+    }
+}
+
 fn ftl_of(spec: &DriveSpec) -> Result<Ftl, SpecError> {
     let pages = |bytes: u64| (bytes / PAGE_BYTES) as u32;
     let config = FtlConfig {
@@ -123,7 +130,7 @@ impl Drive {
         place.validate().map_err(DriveError::Enclosure)?;
         let governor = Governor::new(&spec.governor).map_err(DriveError::Drive)?;
         let power = PowerStates::new(&spec.power_states).map_err(DriveError::Drive)?;
-        let heat = Heat::new(&spec, &place)?;
+        let heat = Heat::new(&spec, &place).map_err(of_heat)?;
         let ftl = ftl_of(&spec).map_err(DriveError::Drive)?;
         let firmware = Firmware::new(&spec, &place, ftl);
         Ok(Drive {
@@ -352,7 +359,7 @@ impl Drive {
         let p50 = |seen: &Latencies| seen.quantile_s(0.5);
         let p99 = |seen: &Latencies| seen.quantile_s(0.99);
         let p999 = |seen: &Latencies| seen.quantile_s(0.999);
-        let (host_pages, moved_pages) = self.firmware.ftl.written();
+        let (host_pages, moved_pages) = self.written();
         let (host_before, moved_before) = self.moved_before;
         let moved = (moved_pages - moved_before) as f64 / (host_pages - host_before) as f64;
         self.moved_before = (host_pages, moved_pages);
@@ -380,8 +387,8 @@ impl Drive {
             self.heat.nand_c(),
             self.heat.board_c(),
             sums.permitted_s / elapsed_s,
-            self.firmware.ftl.free_pages() as f64 * PAGE_BYTES as f64 / GB,
-            self.firmware.ftl.cached_pages() as f64 * PAGE_BYTES as f64 / GB,
+            f64::from(self.firmware.ftl.free_pages()) * PAGE_BYTES as f64 / GB,
+            f64::from(self.firmware.ftl.cached_pages()) * PAGE_BYTES as f64 / GB,
             if moved.is_finite() { moved } else { f64::NAN },
         ];
         let polled = self.t_s >= self.next_poll_s - SAME_S;
@@ -442,7 +449,7 @@ impl Drive {
         let wanted = if folds {
             pages
         } else {
-            pages.min(self.firmware.ftl.stale_pages() as f64)
+            pages.min(f64::from(self.firmware.ftl.stale_pages()))
         };
         let mut tidied = false;
         if wanted > 0.0 {
@@ -517,10 +524,16 @@ impl Drive {
         sums.permitted_s += share * length_s;
     }
 
+    /// Pages that the host wrote, and pages that were moved.
+    fn written(&self) -> (u64, u64) {
+        let counters = self.firmware.ftl.counters();
+        (counters.host_pages, counters.moved_pages + counters.folded_pages)
+    }
+
     /// State that no real drive tells.
     pub fn truth(&self) -> Vec<(&'static str, f64)> {
         let ledger = self.heat.ledger();
-        let (host_pages, moved_pages) = self.firmware.ftl.written();
+        let (host_pages, moved_pages) = self.written();
         let gb = |pages: f64| pages * PAGE_BYTES as f64 / GB;
         vec![
             ("onset_s", self.onset_s.unwrap_or(f64::NAN)),
@@ -534,9 +547,9 @@ impl Drive {
             ("level", f64::from(self.permit.level)),
             ("stopped", f64::from(u8::from(self.stopped))),
             ("served_bytes", self.served_bytes as f64),
-            ("filled_gb", gb(self.firmware.ftl.valid_pages() as f64)),
-            ("spare_gb", gb(self.firmware.ftl.free_pages() as f64)),
-            ("cached_gb", gb(self.firmware.ftl.cached_pages() as f64)),
+            ("filled_gb", gb(f64::from(self.firmware.ftl.valid_pages()))),
+            ("spare_gb", gb(f64::from(self.firmware.ftl.free_pages()))),
+            ("cached_gb", gb(f64::from(self.firmware.ftl.cached_pages()))),
             ("host_pages", host_pages as f64),
             ("moved_pages", moved_pages as f64),
             ("energy_in_j", ledger.fed_j),

@@ -140,7 +140,7 @@ impl Firmware {
 
     /// Whether the host's writes have to wait until a whole block was won back.
     pub fn is_blocked(&self) -> bool {
-        self.pace.pacing == Pacing::None && self.ftl.needs_collection()
+        self.pace.pacing == Pacing::None && self.ftl.must_collect()
     }
 
     /// Serve an I/O with a share of everything permitted; when it is done.
@@ -157,6 +157,11 @@ impl Firmware {
         let begin_s = self.free_s.max(host_s);
         self.free_s = begin_s + self.command_s[way] / share;
         work.busy_s += self.command_s[way];
+        if request.read {
+            work.read_commands += 1.0;
+        } else {
+            work.write_commands += 1.0;
+        }
         let each_s = (self.path_s_per_byte[way] / share).max(self.link_s_per_byte);
         let path_s = self.path_s[way].max(begin_s) + request.bytes as f64 * each_s;
         self.path_s[way] = path_s;
@@ -213,13 +218,14 @@ impl Firmware {
         let mut page = 0;
         while page < pages {
             while self.ftl.must_collect() {
-                self.collect(at_s, share, work);
+                self.collect(at_s, share, work)
+                    .expect("a drive with spare area always has something to collect");
                 at_s = at_s.max(self.free_s);
             }
             let placed = self.ftl.write_run(first + page, pages - page);
             page += placed.pages;
             if placed.unit_full {
-                let slc = placed.slc;
+                let slc = self.ftl.is_slc(placed.ppn);
                 let unit = self.array.unit(placed.ppn, slc);
                 let unit_pages = self.array.unit_pages(slc);
                 let end_s = self.array.program(unit.die, unit_pages, slc, at_s);
@@ -239,43 +245,41 @@ impl Firmware {
         if self.pace.pacing == Pacing::None {
             return;
         }
-        let free = self.ftl.free_pages();
-        let wanted = self.ftl.low_pages() + self.margin_pages as u64;
-        if free > wanted {
+        let free = f64::from(self.ftl.free_pages());
+        if free > self.margin_pages {
             return;
         }
-        let ratio = self.ratio(free as f64 + f64::from(self.pace.scanned), wanted as f64);
+        let ratio = self.ratio(free + f64::from(self.pace.scanned));
         self.pace.debt += f64::from(pages) * ratio;
         while self.pace.debt > 0.0 {
-            let collected = self.collect(at_s, share, work);
-            if collected == 0 {
-                // an empty block, or nothing to win: what is owed is paid
-                self.pace.debt = self.pace.debt.min(0.0);
+            let Some(moved) = self.collect(at_s, share, work) else {
+                self.pace.debt = 0.0;
                 break;
-            }
-            self.pace.debt -= f64::from(collected);
+            };
+            self.pace.debt -= f64::from(moved);
         }
     }
 
-    fn ratio(&mut self, free: f64, wanted: f64) -> f64 {
-        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0));
+    /// Pages to be moved for a page of the host, with so many pages that are as good as free.
+    fn ratio(&mut self, free: f64) -> f64 {
+        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0) + self.pace.valid);
         let victim = valid / (f64::from(self.block_pages) - valid).max(1.0);
         match self.pace.pacing {
             Pacing::None => 0.0,
             Pacing::Victim => victim,
             Pacing::Level => {
                 let ratio = *self.pace.ratio.get_or_insert(victim);
-                let missing = ((wanted - free) / self.margin_pages).clamp(-1.0, 1.0);
+                let missing = ((self.margin_pages - free) / self.margin_pages).clamp(-1.0, 1.0);
                 ratio * (1.0 + LEVEL_GAIN * missing)
             }
         }
     }
 
-    /// Move up to one unit of pages; how many.
-    fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> u32 {
-        let collected = self.ftl.collect_unit();
+    /// Move up to one unit of pages; how many, or none where nothing can be won.
+    fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> Option<u32> {
+        let collected = self.ftl.collect_unit()?;
         self.account(&collected, at_s, share, work);
-        collected.moved
+        Some(collected.moved)
     }
 
     /// Time and energy of what was collected.
@@ -319,7 +323,8 @@ impl Firmware {
     /// Collect while the host waits, up to `until_s`.
     pub fn collect_until(&mut self, from_s: f64, until_s: f64, share: f64, work: &mut Work) {
         while self.is_blocked() && self.free_s < until_s {
-            self.collect(from_s, share, work);
+            self.collect(from_s, share, work)
+                .expect("a drive with spare area always has something to collect");
         }
     }
 
@@ -332,12 +337,12 @@ impl Firmware {
             } else {
                 self.ftl.collect_unit()
             };
-            let seen = collected.scanned_to - collected.scanned_from;
-            if seen == 0 && collected.moved == 0 && collected.erased.is_none() {
+            let Some(collected) = collected else {
                 break;
-            }
+            };
+            let seen = collected.scanned_to - collected.scanned_from;
             self.account(&collected, at_s, 1.0, work);
-            left -= f64::from(if fold { collected.moved } else { seen.max(1) });
+            left -= f64::from(if fold { collected.moved } else { seen }.max(1));
         }
         self.free_s = self.free_s.max(at_s);
         left.max(0.0)

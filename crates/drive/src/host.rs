@@ -113,6 +113,8 @@ impl Tally {
 #[derive(Debug, Clone)]
 pub struct Host {
     began_s: f64,
+    /// Up to when everything that came back was counted: slots are free from then on.
+    settled_s: f64,
     /// When it stops issuing.
     end_s: f64,
     bs: u64,
@@ -155,6 +157,7 @@ impl Host {
         }
         let mut host = Host {
             began_s,
+            settled_s: began_s,
             end_s: workload
                 .runtime_s
                 .map_or(f64::INFINITY, |runtime| began_s + runtime),
@@ -193,7 +196,7 @@ impl Host {
         if self.left_bytes == 0 {
             return None;
         }
-        let mut at_s = self.began_s;
+        let mut at_s = self.settled_s;
         if self.in_flight.len == self.queue {
             at_s = self.in_flight.ring[self.in_flight.first & self.in_flight.mask].done_s;
         }
@@ -259,6 +262,7 @@ impl Host {
     /// Count everything that is done by `now_s`.
     #[inline]
     pub fn settle(&mut self, now_s: f64, tallies: &mut [Tally; 2]) {
+        self.settled_s = now_s;
         while let Some(flight) = self.in_flight.front() {
             if flight.done_s > now_s {
                 break;
@@ -310,8 +314,7 @@ impl Host {
     pub fn pages(request: &Request) -> (u32, u32, bool) {
         let first = request.offset / PAGE_BYTES;
         let end = (request.offset + request.bytes).div_ceil(PAGE_BYTES);
-        let whole = request.offset.is_multiple_of(PAGE_BYTES)
-            && request.bytes.is_multiple_of(PAGE_BYTES);
+        let whole = request.offset % PAGE_BYTES == 0 && request.bytes % PAGE_BYTES == 0;
         (first as u32, (end - first) as u32, whole)
     }
 }

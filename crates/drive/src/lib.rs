@@ -1,26 +1,34 @@
 //! A simulated drive: what a host gets from it, what heat that makes, and what the firmware
 //! does about it.
 //!
-//! [`Drive`] is the whole of it, in virtual time: [`Drive::begin`] a workload, [`Drive::advance`]
-//! the clock, and read [`Samples`]. Below it, [`service`] says what the drive would give if
-//! nothing forbade it and keeps its spare area, [`thermal`] carries the heat, and [`governor`]
-//! holds the controller at its limit. [`spec`] and [`workload`] are what all of them are told.
+//! [`Drive`] is the whole of it, in virtual time: [`Drive::begin`] workloads, [`Drive::advance`]
+//! the clock, and read [`Samples`]. Below it, [`host`] keeps a queue of I/Os full, [`firmware`]
+//! says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
+//! [`heat`] carries what that draws through a thermal network, [`governor`] throttles, and
+//! [`power`] saves where nothing is to do. [`spec`] and [`workload`] are what all of them are
+//! told. [`lumped`] is heat and governor alone, for fits.
 //!
 //! Nothing here reads a file or a clock, so that the same specification, workload and seed give
-//! the same samples. Units stand at the end of a name; MB is 10^6 bytes.
-//!
-//! Left out in this version: single I/Os (service is a fluid of closed-loop rates), a write
-//! cache, and reads of places that were never written, which cost as much as any other.
+//! the same samples. Units stand at the end of a name; MB is 10^6 bytes, a page 4 KiB.
 
 pub mod drive;
+pub mod firmware;
+pub mod ftl;
 pub mod governor;
-pub mod service;
-pub mod spec;
+pub mod heat;
+pub mod host;
+pub mod latency;
+pub mod lumped;
+pub mod nand;
+pub mod power;
 #[cfg(test)]
-mod testing;
-pub mod thermal;
+mod sample;
+pub mod samples;
+pub mod spec;
 pub mod workload;
 
-pub use drive::{COLUMNS, Drive, DriveError, Samples};
+pub use drive::{Drive, DriveError};
+pub use lumped::{Lumped, Profile};
+pub use samples::Samples;
 pub use spec::{DriveSpec, EnclosureSpec, SpecError};
 pub use workload::{Pattern, Workload};

@@ -7,11 +7,11 @@
 
 use serde::Deserialize;
 
-use crate::drive::DriveError;
+use crate::drive::{DriveError, of_heat};
 use crate::governor::Governor;
 use crate::heat::{Heat, Work};
 use crate::power::PowerStates;
-use crate::spec::{DriveSpec, EnclosureSpec, SpecError};
+use crate::spec::{DriveSpec, EnclosureSpec, SpecError, positive};
 
 /// Lengths of steps: under load, and without, where only leakage changes.
 const LOADED_STEP_S: f64 = 0.04;
@@ -77,6 +77,8 @@ pub struct Load {
     pub mb_s: Vec<f64>,
     /// Mean powers, one for each second.
     pub power_w: Vec<f64>,
+    /// What the first sensor felt at the end of each second.
+    pub sensor_c: Vec<f64>,
 }
 
 /// Heat and governor of a drive in a place.
@@ -94,7 +96,7 @@ impl Lumped {
         spec.validate().map_err(DriveError::Drive)?;
         place.validate().map_err(DriveError::Enclosure)?;
         Ok(Lumped {
-            heat: Heat::new(spec, place)?,
+            heat: Heat::new(spec, place).map_err(of_heat)?,
             governor: Governor::new(&spec.governor).map_err(DriveError::Drive)?,
             power: PowerStates::new(&spec.power_states).map_err(DriveError::Drive)?,
             share: 1.0,
@@ -102,7 +104,8 @@ impl Lumped {
     }
 
     /// Let time pass without load.
-    pub fn rest(&mut self, duration_s: f64) {
+    pub fn rest(&mut self, duration_s: f64) -> Result<(), SpecError> {
+        positive("duration_s", duration_s)?;
         let steps = (duration_s / RESTING_STEP_S).ceil().max(1.0);
         let step_s = duration_s / steps;
         for _ in 0..steps as u64 {
@@ -110,6 +113,7 @@ impl Lumped {
             self.heat.step(step_s, &Work::default(), self.power.power_w());
             self.share = self.governor.update(step_s, self.heat.governed_c()).share;
         }
+        Ok(())
     }
 
     /// Run a load for a whole number of seconds.
@@ -120,6 +124,7 @@ impl Lumped {
             onset_sensor_c: f64::NAN,
             mb_s: Vec::with_capacity(duration_s as usize),
             power_w: Vec::with_capacity(duration_s as usize),
+            sensor_c: Vec::with_capacity(duration_s as usize),
         };
         let steps = (1.0 / LOADED_STEP_S).round() as u32;
         for second in 0..duration_s {
@@ -139,6 +144,7 @@ impl Lumped {
             }
             load.mb_s.push(mb);
             load.power_w.push(joules);
+            load.sensor_c.push(self.heat.sensor_c(0));
         }
         load
     }

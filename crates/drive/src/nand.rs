@@ -113,6 +113,11 @@ impl Array {
         *free
     }
 
+    /// Pages that a die programs at once.
+    pub fn unit_pages(&self, slc: bool) -> u32 {
+        self.unit_pages[usize::from(slc)].get()
+    }
+
     /// What a program takes.
     pub fn program_s(&self, slc: bool) -> f64 {
         self.timing[usize::from(slc)].program_s

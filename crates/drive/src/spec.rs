@@ -90,19 +90,7 @@ pub struct DriveSpec {
     pub nand: NandSpec,
     /// Firmware, data paths and write buffer.
     pub controller: ControllerSpec,
-    /// How host writes wait for collection once free blocks run low.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pacing {
-    /// Whole blocks are collected while the host waits.
-    None,
-    /// Each host page waits for as many moved pages as the block at hand asks for.
-    Victim,
-    /// As before, with a ratio that firmware holds level over hundreds of blocks.
-    Level,
-}
-
-/// How stale flash is won back.
+    /// How stale flash is won back.
     pub collection: CollectionSpec,
     /// Flash that is written with one bit a cell first.
     #[serde(default)]
@@ -189,6 +177,18 @@ pub enum Policy {
     CostBenefit,
 }
 
+/// How host writes wait for collection once free blocks run low.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Whole blocks are collected while the host waits.
+    None,
+    /// Each host page waits for as many moved pages as the block at hand asks for.
+    Victim,
+    /// As before, with a ratio that firmware holds level over hundreds of blocks.
+    Level,
+}
+
 /// How stale flash is won back.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -241,6 +241,10 @@ pub struct EnergySpec {
     pub active_w: f64,
     /// On top, for the share of time that firmware works.
     pub busy_w: f64,
+    /// Queue and map of a read command.
+    pub read_command_uj: f64,
+    /// Queue, map and journal of a write command.
+    pub write_command_uj: f64,
     /// The link and data path, a page read by the host.
     pub host_read_uj: f64,
     /// The link and data path, a page written by the host.
@@ -434,7 +438,7 @@ pub struct EnclosureSpec {
 }
 
 fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
-    if bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES) {
+    if bytes == 0 || bytes % PAGE_BYTES != 0 {
         return Err(SpecError::new(
             key,
             bytes,
@@ -568,11 +572,13 @@ impl DriveSpec {
 }
 
 impl EnergySpec {
-    fn validate(&self) -> Result<(), SpecError> {
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
         for (key, value) in [
             ("energy.idle_w", self.idle_w),
             ("energy.active_w", self.active_w),
             ("energy.busy_w", self.busy_w),
+            ("energy.read_command_uj", self.read_command_uj),
+            ("energy.write_command_uj", self.write_command_uj),
             ("energy.host_read_uj", self.host_read_uj),
             ("energy.host_write_uj", self.host_write_uj),
             ("energy.read_uj", self.read_uj),

@@ -1,10 +1,13 @@
-//! `Drive` for Python: JSON in, NumPy arrays out.
+//! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
-use heatsoak_drive::{COLUMNS, Drive as Simulated, DriveSpec, EnclosureSpec, Workload};
+use heatsoak_drive::{
+    Drive as Simulated, DriveSpec, EnclosureSpec, Lumped as Heated, Profile, Workload,
+};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// Read JSON; an error names what was read and the key that is wrong.
@@ -26,6 +29,15 @@ fn refused(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpec)> {
+    Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
+}
+
+/// One workload, or several beside each other.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Workloads(Vec<Workload>);
+
 /// A simulated drive in a place; see `_core.pyi`.
 #[pyclass(module = "heatsoak._core")]
 pub struct Drive {
@@ -37,8 +49,7 @@ impl Drive {
     #[new]
     #[pyo3(signature = (drive, enclosure, seed = 0))]
     fn new(drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
-        let spec: DriveSpec = parse("drive", drive)?;
-        let place: EnclosureSpec = parse("enclosure", enclosure)?;
+        let (spec, place) = parse_both(drive, enclosure)?;
         let drive = Simulated::new(spec, place, seed).map_err(refused)?;
         Ok(Drive { drive })
     }
@@ -58,21 +69,36 @@ impl Drive {
         self.drive.is_done()
     }
 
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.to_vec()
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.drive.is_stopped()
     }
 
-    fn begin(&mut self, workload: &str) -> PyResult<()> {
-        let workload: Workload = parse("workload", workload)?;
-        self.drive.begin(&workload).map_err(refused)
+    fn columns(&self) -> Vec<String> {
+        self.drive.columns().to_vec()
     }
 
-    fn end(&mut self) {
-        self.drive.end();
+    fn copy(&self, py: Python<'_>) -> Drive {
+        let drive = py.detach(|| self.drive.clone());
+        Drive { drive }
     }
 
-    fn purge(&mut self) {
-        self.drive.purge();
+    fn begin(&mut self, workloads: &str) -> PyResult<()> {
+        let Workloads(workloads) = parse("workload", workloads)?;
+        self.drive.begin(&workloads).map_err(refused)
+    }
+
+    fn end(&mut self) -> PyResult<()> {
+        self.drive.end().map_err(refused)
+    }
+
+    fn purge(&mut self) -> PyResult<()> {
+        self.drive.purge().map_err(refused)
+    }
+
+    #[pyo3(signature = (share))]
+    fn hold(&mut self, share: Option<f64>) -> PyResult<()> {
+        self.drive.hold(share).map_err(refused)
     }
 
     fn advance<'py>(
@@ -86,10 +112,14 @@ impl Drive {
             .detach(|| drive.advance(duration_s, sample_s))
             .map_err(refused)?;
         let columns = PyDict::new(py);
-        for (name, series) in COLUMNS.iter().zip(samples.columns) {
+        for (name, series) in samples.names.iter().zip(samples.columns) {
             columns.set_item(name, series.into_pyarray(py))?;
         }
         Ok(columns)
+    }
+
+    fn totals(&self) -> PyResult<String> {
+        serde_json::to_string(self.drive.totals()).map_err(refused)
     }
 
     fn truth<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -98,5 +128,43 @@ impl Drive {
             truth.set_item(name, value)?;
         }
         Ok(truth)
+    }
+}
+
+/// Heat and governor alone; see `_core.pyi`.
+#[pyclass(module = "heatsoak._core")]
+pub struct Lumped {
+    lumped: Heated,
+}
+
+#[pymethods]
+impl Lumped {
+    #[new]
+    fn new(drive: &str, enclosure: &str) -> PyResult<Self> {
+        let (spec, place) = parse_both(drive, enclosure)?;
+        let lumped = Heated::new(&spec, &place).map_err(refused)?;
+        Ok(Lumped { lumped })
+    }
+
+    fn rest(&mut self, py: Python<'_>, duration_s: f64) -> PyResult<()> {
+        py.detach(|| self.lumped.rest(duration_s)).map_err(refused)
+    }
+
+    fn load<'py>(
+        &mut self,
+        py: Python<'py>,
+        profile: &str,
+        duration_s: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let profile: Profile = parse("profile", profile)?;
+        profile.validate().map_err(refused)?;
+        let load = py.detach(|| self.lumped.load(&profile, duration_s));
+        let result = PyDict::new(py);
+        result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
+        result.set_item("onset_sensor_c", load.onset_sensor_c)?;
+        result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
+        result.set_item("power_w", load.power_w.into_pyarray(py))?;
+        result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
+        Ok(result)
     }
 }

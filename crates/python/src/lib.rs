@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
+    module.add_class::<drive::Lumped>()?;
     module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 import numpy as np
 
 from heatsoak.analysis.findings import Consistency
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import Series, rates_by_second
 
 #: The window of the published method: the last 400 s of a step.
 WINDOW_S = 400.0
@@ -14,21 +14,13 @@ def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | Non
 
     `series` is in IOPS. None where there are fewer than two whole seconds.
     """
-    if len(series.t_s) == 0:
-        return None
-    end_s = np.floor(series.duration_s + 1e-9)
-    begin_s = max(0.0, end_s - window_s)
-    second = np.floor((series.t_s - series.interval_s / 2 - begin_s) + 1e-9).astype(int)
-    inside = (second >= 0) & (second < round(end_s - begin_s))
-    ios = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
-    time_s = np.bincount(second[inside], weights=series.interval_s[inside])
-    rates = ios[time_s > 0] / time_s[time_s > 0]
+    rates, length_s = rates_by_second(series, window_s)
     if len(rates) < 2:
         return None
     mean, stdev = float(np.mean(rates)), float(np.std(rates, ddof=1))
     negligible = stdev <= 1e-9 * max(mean, 1.0)
     return Consistency(
-        window_s=float(end_s - begin_s),
+        window_s=length_s,
         mean_iops=mean,
         stdev_iops=0.0 if negligible else stdev,
         ratio=None if negligible else mean / stdev,

@@ -30,7 +30,7 @@ def judge(recording: Recording) -> RecordingFindings:
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[_step(view, [other for other in views if other is not view]) for view in views],
-        sensors=judge_sensors(views),
+        sensors=judge_sensors(recording),
         notes=_notes(recording, views),
     )
 

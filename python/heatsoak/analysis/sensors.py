@@ -3,21 +3,27 @@
 import numpy as np
 
 from heatsoak.analysis.findings import SensorTrust
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.series import Array
+from heatsoak.recording import Recording
 
 #: 313 K, which some drives report whatever their temperature is.
 PLACEHOLDER_C = (39.85, 40.0)
 
 
-def judge_sensors(views: list[StepView]) -> list[SensorTrust]:
-    """Return each temperature's trust, from all steps of a recording."""
-    names = dict.fromkeys(name for view in views for name in view.columns("temp_c."))
-    return [_judge(name, views) for name in names]
+def judge_sensors(recording: Recording) -> list[SensorTrust]:
+    """Return each temperature's trust, from all of a recording.
+
+    Pauses and preconditioning are part of it: a drive that is held at its limit reads the same
+    throughout its load, and is no less to be trusted for it.
+    """
+    names = [name for name in recording.meta.columns if name.startswith("temp_c.")]
+    samples = recording.samples(names)
+    readings = {name: samples[name].drop_nulls().drop_nans().to_numpy() for name in names}
+    return [_judge(name, values) for name, values in readings.items() if len(values) > 0]
 
 
-def _judge(column: str, views: list[StepView]) -> SensorTrust:
+def _judge(column: str, values: Array) -> SensorTrust:
     name = column.removeprefix("temp_c.")
-    values = np.concatenate([view.track(column).values for view in views])
     low, high = float(np.min(values)), float(np.max(values))
     if len(values) >= 30 and low == high:
         why = f"it reads {low:.0f} C all the time, under load too"

@@ -100,6 +100,23 @@ def without_slivers(series: Series) -> Series:
     return Series(series.t_s[keep], series.interval_s[keep], series.values[keep], series.unit)
 
 
+def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
+    """Return the mean rate of each whole second in the last `window_s`, and how long that is.
+
+    Seconds in which nothing was measured are left out. A series shorter than the window gives all
+    it has.
+    """
+    if len(series.t_s) == 0:
+        return np.empty(0), 0.0
+    end_s = np.floor(series.duration_s + 1e-9)
+    begin_s = max(0.0, end_s - window_s)
+    second = np.floor((series.t_s - series.interval_s / 2 - begin_s) + 1e-9).astype(int)
+    inside = (second >= 0) & (second < round(end_s - begin_s))
+    moved = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
+    time_s = np.bincount(second[inside], weights=series.interval_s[inside])
+    return moved[time_s > 0] / time_s[time_s > 0], float(end_s - begin_s)
+
+
 def hampel(values: Array, half_width: int, limit: float = 3.0) -> Array:
     """Return `values` with outliers replaced by the median around them.
 

@@ -85,7 +85,7 @@ class Session:
         Raises UsageError where the directory holds something already, and what
         :func:`heatsoak.bench.conduct` raises.
         """
-        _require_empty(directory)
+        require_empty(directory)
         plans = [preview.plan for preview in self.preview()]
         recordings = []
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
@@ -208,7 +208,8 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     ]
 
 
-def _require_empty(directory: Path) -> None:
+def require_empty(directory: Path) -> None:
+    """Raise UsageError where `directory` holds something already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: is there already: name a new directory with -o")
 

@@ -16,29 +16,41 @@ from heatsoak.catalog.loader import (
 )
 from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
+    CELL_METRICS,
     Article,
+    Measured,
     Published,
     PublishedFigure,
     PugetCell,
+    Role,
+    Roles,
+    figure_ids,
     published,
     puget_cell,
+    roles,
 )
 from heatsoak.catalog.specs import Drive
 
 __all__ = [
+    "CELL_METRICS",
     "Article",
     "Drive",
     "Enclosure",
     "Figure",
+    "Measured",
     "Published",
     "PublishedFigure",
     "PugetCell",
+    "Role",
+    "Roles",
     "drive_ids",
     "enclosure_ids",
+    "figure_ids",
     "load_drive",
     "load_enclosure",
     "parse_drive",
     "parse_enclosures",
     "published",
     "puget_cell",
+    "roles",
 ]

@@ -7,8 +7,12 @@ from pydantic import Field, model_validator
 
 from heatsoak.catalog.figure import Strict
 from heatsoak.catalog.loader import read_catalog
+from heatsoak.errors import UsageError
 
 Range = tuple[float, float]
+
+#: The figures of one cell of a matrix, as the ends of their ids.
+CELL_METRICS = ("onset_s", "depth_pct")
 
 
 class Article(Strict):
@@ -83,6 +87,30 @@ class PugetCell(Strict):
         return min(self.tolerance.onset_s, self.tolerance.onset_share * figure_s)
 
 
+class Measured(Strict):
+    """How a figure is measured on simulated drives.
+
+    Attributes:
+        by: the measure; :mod:`heatsoak.twin.reproduce.measures` has one function for each.
+        protocols: what is run.
+        places: the enclosures that it is run in, each of them.
+        drives: what it is run on; empty for the drives that the figure is about.
+        steps: the steps that are looked at; empty where the whole recording counts.
+        at: those among them that the figure singles out.
+        against_places: where the recordings come from that the others are held against.
+        against_drives: what those are run on; empty for the same drives.
+    """
+
+    by: str
+    protocols: tuple[str, ...] = Field(min_length=1)
+    places: tuple[str, ...] = Field(min_length=1)
+    drives: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
+    against_places: tuple[str, ...] = ()
+    against_drives: tuple[str, ...] = ()
+
+
 class PublishedFigure(Strict):
     """A single figure, a comparison, or a statement that holds or does not.
 
@@ -101,6 +129,7 @@ class PublishedFigure(Strict):
         why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
         needs: what has to be there before it can be reproduced.
         note: what the number means.
+        measured: how it is measured on simulated drives; None where it cannot be.
     """
 
     id: str
@@ -116,6 +145,24 @@ class PublishedFigure(Strict):
     why_not_counted: Literal["protocol", "assumed"] | None = None
     needs: str | None = None
     note: str = ""
+    measured: Measured | None = None
+
+    @property
+    def metric(self) -> str:
+        """What is measured, its unit last: the id without its subject."""
+        return self.id.partition(".")[2]
+
+    @property
+    def interval(self) -> Range:
+        """The range as printed; of a statement both ends are 1 where it holds, 0 where not."""
+        if self.range is not None:
+            return self.range
+        return (1.0, 1.0) if self.holds else (0.0, 0.0)
+
+    def holds_for(self, value: float) -> bool:
+        """Whether `value` counts as reproduced."""
+        low, high = self.interval
+        return low - self.tolerance <= value <= high + self.tolerance
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -148,6 +195,52 @@ class Published(Strict):
             if figure.id == figure_id:
                 return figure
         raise KeyError(figure_id)
+
+
+Role = Literal["fitted", "held-out", "predicted"]
+
+
+class Roles(Strict):
+    """Which published figures the numbers of the catalog were fitted to.
+
+    Attributes:
+        fitted: ids of figures, or of cells for all figures of each.
+        held_out: those that the fit could have seen and was kept from.
+    """
+
+    fitted: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
+
+    def of(self, figure_id: str) -> Role:
+        """Return the role of a figure; what no fit has seen is predicted."""
+        if _is_among(figure_id, self.held_out):
+            return "held-out"
+        return "fitted" if _is_among(figure_id, self.fitted) else "predicted"
+
+
+def _is_among(figure_id: str, ids: tuple[str, ...]) -> bool:
+    return any(figure_id == entry or figure_id.startswith(f"{entry}.") for entry in ids)
+
+
+def figure_ids() -> list[str]:
+    """Return the id of every published figure, two for each cell, in the order of the file."""
+    figures = published()
+    ids = [f"{cell.id}.{metric}" for cell in figures.cells for metric in CELL_METRICS]
+    return ids + [figure.id for figure in figures.figures]
+
+
+@cache
+def roles() -> Roles:
+    """Return which figures the catalog's calibration saw.
+
+    Raises UsageError where its file names a figure that is not published.
+    """
+    found = Roles.model_validate(read_catalog("calibration.toml"))
+    known = figure_ids()
+    for entry in (*found.fitted, *found.held_out):
+        if not any(_is_among(name, (entry,)) for name in known):
+            raise UsageError(f"calibration.toml: there is no figure '{entry}'")
+    return found
 
 
 @cache

@@ -4,6 +4,7 @@ from heatsoak.report.calibration import print_calibration
 from heatsoak.report.findings import print_findings
 from heatsoak.report.lists import print_drives, print_preview, print_protocols
 from heatsoak.report.matrix import print_matrix
+from heatsoak.report.reproduction import print_reproduction
 
 __all__ = [
     "print_calibration",
@@ -12,4 +13,5 @@ __all__ = [
     "print_matrix",
     "print_preview",
     "print_protocols",
+    "print_reproduction",
 ]

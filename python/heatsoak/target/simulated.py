@@ -9,7 +9,7 @@ import polars as pl
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
-from heatsoak.errors import UsageError
+from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.target.base import Batch, Clock, Identity, Note
 
@@ -84,19 +84,18 @@ class SimulatedTarget:
         return []
 
     def run(self, step: WorkloadStep) -> Iterator[Batch]:
-        """Run one workload to its end; raises UsageError for what cannot be simulated."""
-        if step.beside:
-            raise UsageError(
-                f"{step.name}: a simulated drive takes one workload at a time, and this step has "
-                f"{len(step.beside)} beside it"
-            )
-        if step.fio:
-            raise UsageError(
-                f"{step.name}: '{next(iter(step.fio))}' is fio's own option, which a simulated "
-                "drive does not know"
-            )
+        """Run a step's workloads to their end.
+
+        Raises UsageError for what cannot be simulated, ToolError for a drive that shut down.
+        """
+        for workload in step.workloads:
+            if workload.fio:
+                raise UsageError(
+                    f"{step.name}: '{next(iter(workload.fio))}' is fio's own option, which a "
+                    "simulated drive does not know"
+                )
         try:
-            self._core.begin(workload_json(step, self._core.user_bytes))
+            self._core.begin(workloads_json(step, self._core.user_bytes))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         return self._until_done()
@@ -124,6 +123,12 @@ class SimulatedTarget:
         try:
             while not self._core.done:
                 yield self._advance(RUN_CHUNK_S)
+            if self._core.stopped:
+                raise ToolError(
+                    f"{self.identity.path}: shut itself down at "
+                    f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
+                    "another enclosure"
+                )
         finally:
             self._core.end()
 
@@ -139,8 +144,12 @@ def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
         raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
 
 
-def workload_json(workload: Workload, user_bytes: int) -> str:
-    """Return a workload as the simulator takes it, shares resolved against `user_bytes`."""
+def workloads_json(step: WorkloadStep, user_bytes: int) -> str:
+    """Return a step's workloads as the simulator takes them, shares resolved against its size."""
+    return json.dumps([_plain(workload, user_bytes) for workload in step.workloads])
+
+
+def _plain(workload: Workload, user_bytes: int) -> dict[str, Any]:
     offset = workload.offset.of(user_bytes)
     span = workload.span.of(user_bytes)
     if workload.span.percent is not None:
@@ -150,20 +159,16 @@ def workload_json(workload: Workload, user_bytes: int) -> str:
         io_bytes = workload.io_size.of(user_bytes)
     elif workload.runtime_s is None:
         io_bytes = span
-    return json.dumps(
-        {
-            "rw": workload.rw,
-            "rwmixread": workload.rwmixread,
-            "bs": workload.bs,
-            "iodepth": workload.iodepth,
-            "numjobs": workload.numjobs,
-            "span_bytes": span,
-            "offset_bytes": offset,
-            "io_bytes": io_bytes,
-            "runtime_s": workload.runtime_s,
-            "rate": None if workload.rate is None else workload.rate * workload.numjobs,
-            "rate_iops": (
-                None if workload.rate_iops is None else workload.rate_iops * workload.numjobs
-            ),
-        }
-    )
+    return {
+        "rw": workload.rw,
+        "rwmixread": workload.rwmixread,
+        "bs": workload.bs,
+        "iodepth": workload.iodepth,
+        "numjobs": workload.numjobs,
+        "span_bytes": span,
+        "offset_bytes": offset,
+        "io_bytes": io_bytes,
+        "runtime_s": workload.runtime_s,
+        "rate": workload.rate,
+        "rate_iops": workload.rate_iops,
+    }

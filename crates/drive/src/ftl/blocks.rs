@@ -1,0 +1,181 @@
+//! What is known of each block: how many of its pages are valid, and whether it may be collected.
+
+use std::collections::VecDeque;
+
+/// Set in the key of a block that collection may not choose: free, open, being collected or in
+/// pSLC mode.
+const APART: u32 = 1 << 31;
+/// Set in the key of a block in pSLC mode, and only beside [`APART`].
+const SLC: u32 = 1 << 30;
+/// Blocks of a group. A search looks at the least key of each group, then into one group.
+const GROUP: usize = 64;
+/// Blocks that one search by cost and benefit looks at.
+const WINDOW: usize = 2048;
+
+/// What a block is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Erased.
+    Free,
+    /// In use in native mode.
+    Native,
+    /// In use in pSLC mode.
+    Slc,
+}
+
+/// All blocks of a drive.
+#[derive(Debug, Clone)]
+pub(super) struct Blocks {
+    /// By block, its valid pages and flags. An open block counts pages as valid that are not yet
+    /// written, so that writing one touches nothing here.
+    keys: Vec<u32>,
+    /// By group, its least key, or [`APART`] where no block may be collected. Keys only fall
+    /// while a block is closed, so that this costs an invalidation one comparison, and the least
+    /// of all is exact.
+    least: Vec<u32>,
+    /// By block, when it was closed, in programmed pages.
+    closed_at: Vec<u64>,
+    in_use: Vec<bool>,
+    free: VecDeque<u32>,
+    cursor: usize,
+}
+
+impl Blocks {
+    /// `count` blocks, of which the first `shared` are free for all; the rest is the cache's own.
+    pub(super) fn new(count: u32, shared: u32) -> Self {
+        Blocks {
+            keys: vec![APART; count as usize],
+            least: vec![APART; (count as usize).div_ceil(GROUP)],
+            closed_at: vec![0; count as usize],
+            in_use: vec![false; count as usize],
+            free: (0..shared).collect(),
+            cursor: 0,
+        }
+    }
+
+    /// Valid pages of a block, and pages of it that are open.
+    pub(super) fn valid(&self, block: u32) -> u32 {
+        self.keys[block as usize] & !(APART | SLC)
+    }
+
+    pub(super) fn is_slc(&self, block: u32) -> bool {
+        self.keys[block as usize] & SLC != 0
+    }
+
+    pub(super) fn state(&self, block: u32) -> State {
+        match (self.in_use[block as usize], self.is_slc(block)) {
+            (false, _) => State::Free,
+            (true, false) => State::Native,
+            (true, true) => State::Slc,
+        }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// The block that has been free for longest, which levels wear a little.
+    pub(super) fn take_free(&mut self) -> Option<u32> {
+        self.free.pop_front()
+    }
+
+    pub(super) fn give_free(&mut self, block: u32) {
+        self.free.push_back(block);
+    }
+
+    /// Begin to write a block, up to `pages` of it.
+    pub(super) fn open(&mut self, block: u32, pages: u32, slc: bool) {
+        self.keys[block as usize] = APART | if slc { SLC } else { 0 } | pages;
+        self.in_use[block as usize] = true;
+    }
+
+    /// Count out pages of an open block that will not be written.
+    pub(super) fn forgo(&mut self, block: u32, pages: u32) {
+        self.keys[block as usize] -= pages;
+    }
+
+    /// Let a full native block be collected.
+    pub(super) fn close(&mut self, block: u32, now: u64) {
+        let key = &mut self.keys[block as usize];
+        *key &= !APART;
+        let least = &mut self.least[block as usize / GROUP];
+        *least = (*least).min(*key);
+        self.closed_at[block as usize] = now;
+    }
+
+    /// Begin to collect a closed block: it will not be chosen again.
+    pub(super) fn take_closed(&mut self, block: u32) {
+        self.keys[block as usize] |= APART;
+        let group = block as usize / GROUP;
+        let end = self.keys.len().min((group + 1) * GROUP);
+        let keys = &self.keys[group * GROUP..end];
+        self.least[group] = keys.iter().fold(APART, |least, &key| least.min(key));
+    }
+
+    /// Forget a block of which no page is valid.
+    pub(super) fn erase(&mut self, block: u32) {
+        debug_assert_eq!(self.valid(block), 0);
+        self.keys[block as usize] = APART;
+        self.in_use[block as usize] = false;
+    }
+
+    /// One page of a block is no longer valid.
+    #[inline(always)]
+    pub(super) fn invalidate(&mut self, block: u32) {
+        self.invalidate_many(block, 1);
+    }
+
+    /// So many pages of a block are no longer valid.
+    #[inline(always)]
+    pub(super) fn invalidate_many(&mut self, block: u32, pages: u32) {
+        let key = &mut self.keys[block as usize];
+        *key -= pages;
+        let least = &mut self.least[block as usize / GROUP];
+        if *key < *least {
+            *least = *key;
+        }
+    }
+
+    /// The closed native block with the least valid pages.
+    pub(super) fn greedy(&self) -> Option<u32> {
+        // Two passes: the first has no indices to carry and runs in wide registers.
+        let least = self.least.iter().fold(APART, |least, &key| least.min(key));
+        if least == APART {
+            return None;
+        }
+        let group = self.least.iter().position(|&key| key == least)?;
+        let first = group * GROUP;
+        let within = self.keys[first..].iter().position(|&key| key == least)?;
+        Some((first + within) as u32)
+    }
+
+    /// Among the closed native blocks with at most `fit` valid pages the one with the largest
+    /// age * stale / valid (Kawaguchi et al., USENIX 1995), its age counted from its closing.
+    /// Of more than [`WINDOW`] blocks, each search looks at the next so many.
+    pub(super) fn cost_benefit(&mut self, fit: u32, pages: u32, now: u64) -> Option<u32> {
+        let (mut best, mut best_score) = (None, 0.0);
+        let count = self.keys.len();
+        let fit = fit.min(pages - 1);
+        for step in 0..count.min(WINDOW) {
+            let block = (self.cursor + step) % count;
+            let key = self.keys[block];
+            if key > fit {
+                continue;
+            }
+            let age = (now - self.closed_at[block]) as f64 + 1.0;
+            // A block without valid pages is better than any other, the older the better.
+            let score = age * f64::from(pages - key) / (f64::from(key) + 1e-9);
+            if score > best_score {
+                (best, best_score) = (Some(block as u32), score);
+            }
+        }
+        if count > WINDOW {
+            self.cursor = (self.cursor + WINDOW) % count;
+        }
+        best
+    }
+}

@@ -1,0 +1,70 @@
+//! A table of page numbers, as large as the drive and touched at random.
+
+use std::io;
+
+use memmap2::MmapMut;
+
+/// Page numbers, all 0 at first. Memory is taken as cells are first touched.
+#[derive(Debug)]
+pub(super) struct Table {
+    map: MmapMut,
+    cells: usize,
+}
+
+impl Clone for Table {
+    /// # Panics
+    ///
+    /// Where there is no memory for it.
+    fn clone(&self) -> Self {
+        let mut table = Table::new(self.cells).expect("memory for a copy of a drive's tables");
+        table.map.copy_from_slice(&self.map);
+        table
+    }
+}
+
+impl Table {
+    /// A table of `cells` cells.
+    pub(super) fn new(cells: usize) -> io::Result<Self> {
+        let map = MmapMut::map_anon(cells.max(1) * size_of::<u32>())?;
+        // Random touches miss the TLB at nearly every page of 4 KiB. A kernel that has no larger
+        // pages refuses, and all that is lost is speed.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Ok(Table { map, cells })
+    }
+
+    /// Set all cells to 0.
+    pub(super) fn clear(&mut self) {
+        match Table::new(self.cells) {
+            // New memory is free until it is touched.
+            Ok(empty) => *self = empty,
+            Err(_) => self.map.fill(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn cells(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.map)
+    }
+
+    #[inline(always)]
+    pub(super) fn cells_mut(&mut self) -> &mut [u32] {
+        bytemuck::cast_slice_mut(&mut self.map)
+    }
+}
+
+/// Ask for a cell to be brought near, if there is one; nothing waits for it.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub fn prefetch(cells: &[u32], index: u32) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cell) = cells.get(index as usize) {
+        // SAFETY: a prefetch reads nothing and never faults, and x86-64 always has SSE.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(cell).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (cells, index);
+}

@@ -1,0 +1,72 @@
+"""``heatsoak reproduce``: the published figures against the simulated drives."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
+from heatsoak.report import print_reproduction
+from heatsoak.twin import reproduce as twin
+
+
+def reproduce_command(
+    drive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Only figures of this drive; a TOML file stands in for the drive of its model.",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="ID-PREFIX", help="Only figures whose id begins so."),
+    ] = None,
+    fail_below: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Exit 1 if fewer counted figures hold."),
+    ] = None,
+    output: OutputOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated drives.")] = 0,
+    output_format: FormatOption = Format.TEXT,
+) -> int:
+    """Hold the simulated drives against every figure that was published of the real ones."""
+    own = {}
+    if drive is not None and drive.endswith(".toml"):
+        drive, spec = twin.drive_like(drive)
+        own[drive] = spec
+    asked = twin.questions(drive, only)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not Console(stderr=True).is_terminal,
+    ) as bar:
+        task = bar.add_task("getting ready", total=1.0)
+        rows = twin.reproduce(
+            asked,
+            output,
+            seed=seed,
+            drives=own,
+            progress=lambda done, text: bar.update(task, completed=done, description=text),
+        )
+    document = [row.as_dict() for row in rows]
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)  # figures may need no recording at all
+        text = json.dumps(document, ensure_ascii=False, indent=1)
+        (output / "reproduce.json").write_text(text + "\n", "utf-8")
+    if output_format is Format.JSON:
+        print_json(document)
+    else:
+        print_reproduction(document, console())
+    held = sum(row.ok for row in rows if row.counted)
+    return int(fail_below is not None and held < fail_below)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reproduce")(reproduce_command)

@@ -1,0 +1,81 @@
+"""Published figures beside the simulated ones, in a terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heatsoak import catalog
+
+_NOTHING = "n/a"
+_GROUPS = {
+    "fitted": "The fit saw these",
+    "held-out": "Held out from the fit",
+    "predicted": "Predicted",
+    None: "Not counted",
+}
+
+
+def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak reproduce`` by their role, and how many counted ones hold."""
+    statements = {figure.id for figure in catalog.published().figures if figure.holds is not None}
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Figure", no_wrap=True)
+    for heading in ("published", "simulated"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    table.add_column("", overflow="fold")
+    for role, title in _GROUPS.items():
+        group = [row for row in rows if (row["role"] if row["counted"] else None) == role]
+        if group:
+            table.add_row(Text(title, style="bold"))
+        for row in group:
+            shown = _truth if row["id"] in statements else _number
+            table.add_row(
+                row["id"],
+                _published(row, shown),
+                _NOTHING if row["simulated"] is None else shown(row["simulated"]),
+                _mark(row),
+                Text(row.get("why", "")),
+            )
+    console.print(table)
+    console.print(f"\n{_summary(rows)}")
+
+
+def _summary(rows: list[dict[str, Any]]) -> str:
+    counted = [row for row in rows if row["counted"]]
+    parts = []
+    for role in _GROUPS:
+        of_role = [row for row in counted if row["role"] == role]
+        if of_role:
+            parts.append(f"{_held(of_role)} of {len(of_role)} {role}")
+    roles = f" ({', '.join(parts)})" if parts else ""
+    unmeasured = sum(row["simulated"] is None for row in counted)
+    rest = f"; {unmeasured} could not be measured" if unmeasured else ""
+    return f"{_held(counted)} of {len(counted)} counted rows hold{roles}{rest}."
+
+
+def _held(rows: list[dict[str, Any]]) -> int:
+    return sum(row["ok"] for row in rows)
+
+
+def _mark(row: dict[str, Any]) -> Text:
+    if row["ok"]:
+        return Text("ok", style="green")
+    return Text(_NOTHING if row["simulated"] is None else "off", style="red")
+
+
+def _published(row: dict[str, Any], shown: Any) -> str:
+    low, high = row["published"]
+    text = shown(low) if low == high else f"{shown(low)} to {shown(high)}"
+    return f"{text} ± {_number(row['tolerance'])}" if row["tolerance"] else text
+
+
+def _truth(value: float) -> str:
+    return "true" if value else "false"
+
+
+def _number(value: float) -> str:
+    """Four digits, and no exponent."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{round(value, 3):.4g}"

@@ -1,0 +1,65 @@
+"""Holds the simulated drives against everything that was published about the real ones.
+
+`plan` says which recordings the figures need, `runner` makes them as any run is made, `measures`
+takes one number out of them for each figure, and `rows` puts it beside the published one. Figures,
+tolerances and where each is measured are data, in ``catalog/published.toml``.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from heatsoak import catalog
+from heatsoak.bench.session import require_empty
+from heatsoak.errors import RunInterrupted, UsageError
+from heatsoak.twin.reproduce.plan import Job, Question, jobs_of, questions
+from heatsoak.twin.reproduce.rows import Row, make_row
+from heatsoak.twin.reproduce.runner import Progress, make_recordings
+
+__all__ = ["Job", "Question", "Row", "drive_like", "jobs_of", "questions", "reproduce"]
+
+
+def reproduce(
+    asked: list[Question] | None = None,
+    directory: Path | None = None,
+    *,
+    seed: int = 0,
+    drives: Mapping[str, catalog.Drive] | None = None,
+    places: Mapping[str, catalog.Enclosure] | None = None,
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Return a row for each figure that is asked for, all published ones by default.
+
+    Recordings are made below `directory`, which must be new, or in a temporary place that is
+    removed again. `drives` and `places` stand in for those of the catalog with the same ids, to see
+    what a changed number does to every figure.
+    Raises UsageError where the directory holds something, RunInterrupted when the user stops it.
+    """
+    asked = questions() if asked is None else asked
+    if directory is not None:
+        require_empty(directory)
+    with tempfile.TemporaryDirectory(prefix="heatsoak-reproduce-") as scratch:
+        place = Path(scratch) if directory is None else directory
+        try:
+            outcomes = make_recordings(
+                jobs_of(asked), place, seed=seed, drives=drives, places=places, progress=progress
+            )
+        except RunInterrupted as error:
+            kept = "" if directory is None else f"; the recordings so far are in {directory}"
+            raise RunInterrupted(f"{error}{kept}") from None
+        return [make_row(question, outcomes) for question in asked]
+
+
+def drive_like(path: str) -> tuple[str, catalog.Drive]:
+    """Return a user's own drive file with the id of the published drive that it stands for.
+
+    Which one that is, its `model` says. Raises UsageError where no drive of the catalog has it.
+    """
+    own = catalog.load_drive(path)
+    models = {catalog.load_drive(name).model: name for name in catalog.drive_ids()}
+    if own.model not in models:
+        raise UsageError(
+            f"{path}: no drive of the catalog is a '{own.model}': model says which published "
+            f"figures it is held against, one of {', '.join(models)}"
+        )
+    return models[own.model], own

@@ -1,0 +1,496 @@
+"""One function for each kind of published figure: recordings in, a number out.
+
+Statements give 1 where they hold and 0 where they do not. What each measure means, and why, is
+said in docs/reproduce.md beside the articles' own words. A measure raises NotMeasured with a
+reason where recordings show nothing that could be measured.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis import Consistency, Episode
+from heatsoak.analysis.consistency import WINDOW_S
+from heatsoak.analysis.episodes import MIN_DROP
+from heatsoak.analysis.levels import Level, end_level, find_levels
+from heatsoak.analysis.series import Array, rates_by_second
+from heatsoak.protocol import Pause
+from heatsoak.twin.reproduce.runner import NotMeasured, Run
+
+#: Changes smaller than this share are no change, as falls smaller than it are no episodes.
+NOTICEABLE = MIN_DROP
+#: Two consistencies within this factor of each other are alike.
+ALIKE_X = 2.0
+#: How many seconds of a stream a capture may buffer before it drops frames.
+CAPTURE_BUFFER_S = 1.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a figure is measured from.
+
+    Attributes:
+        runs: the recordings that it is about.
+        against: those that they are held against.
+        steps: the steps that are looked at.
+        at: those that the figure singles out.
+        published: both ends of the printed range.
+    """
+
+    runs: list[Run]
+    against: list[Run]
+    steps: tuple[str, ...]
+    at: tuple[str, ...]
+    published: tuple[float, float]
+
+    def pairs(self) -> Iterator[tuple[Run, Run]]:
+        """Yield each run with those of `against` that ran the same in a like case.
+
+        Slots are compared with as many cards under the same load.
+        """
+        found = False
+        for run in self.runs:
+            for other in self.against:
+                if (run.job.protocol, run.cell) == (other.job.protocol, other.cell):
+                    found = True
+                    yield run, other
+        if not found:
+            raise NotMeasured("no two recordings can be compared")
+
+    def farthest(self, values: list[float]) -> float:
+        """Return the value that lies farthest off the printed range: the figure is about all."""
+        low, high = self.published
+        return max(values, key=lambda value: max(low - value, value - high))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A measured number; with `why` it does not hold, whatever the number is."""
+
+    value: float
+    why: str | None = None
+
+
+# ---- onset and depth
+
+
+def cell_onset_s(case: Case) -> Answer:
+    """The earlier onset of a cell's steps."""
+    return Answer(_onset_s(_only(case.runs), case.steps))
+
+
+def cell_depth_pct(case: Case) -> Answer:
+    """The deeper fall of a cell's steps."""
+    return Answer(max(episode.depth_pct for episode in _episodes(_only(case.runs), case.steps)))
+
+
+def earliest_onset_s(case: Case) -> Answer:
+    """The soonest onset of all places in which there is one."""
+    onsets = [
+        e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
+    ]
+    if not onsets:
+        raise NotMeasured("nothing throttled anywhere")
+    return Answer(min(onsets))
+
+
+def onset_s(case: Case) -> Answer:
+    """How long a step keeps its level."""
+    return Answer(_onset_s(_only(case.runs), case.steps))
+
+
+def written_gb_at_onset(case: Case) -> Answer:
+    """How much a step writes while it keeps its level, 10^9 bytes."""
+    return Answer(_written_gb(_first(_only(case.runs), case.steps)))
+
+
+def cliff_s(case: Case) -> Answer:
+    """When the deepest fall of a step begins; it must not be heat's."""
+    episode = _cliff(case)
+    return Answer(episode.onset_s, _not_heat(episode))
+
+
+def cliff_gb(case: Case) -> Answer:
+    """What was written until the deepest fall of a step, 10^9 bytes; it must not be heat's."""
+    episode = _cliff(case)
+    return Answer(_written_gb(episode), _not_heat(episode))
+
+
+def onset_later_s(case: Case) -> Answer:
+    """How much later it throttles than each place it is compared with; the least fitting one."""
+    return Answer(
+        case.farthest(
+            [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
+        )
+    )
+
+
+def onset_ratio_x(case: Case) -> Answer:
+    """Its onset over that of each place it is compared with; the least fitting one."""
+    return Answer(
+        case.farthest(
+            [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
+        )
+    )
+
+
+def temp_at_onset_c(case: Case) -> Answer:
+    """What the drive reports as it begins to throttle; of several places the least fitting one."""
+    temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
+    known = [temp for temp in temps if temp is not None]
+    if len(known) < len(temps):
+        raise NotMeasured("no temperature was recorded")
+    return Answer(case.farthest(known))
+
+
+# ---- levels
+
+
+def peak_mb_s(case: Case) -> Answer:
+    """The greatest level before an onset, or of a whole step without one."""
+    peaks = [_level_before(run, name) for run in case.runs for name in case.steps]
+    return Answer(max(peaks))
+
+
+def is_slower(case: Case) -> Answer:
+    """Whether any of the steps ends below what the other drive's ends at."""
+    return _statement(
+        any(
+            _end_mb_s(run, name) < _end_mb_s(other, name)
+            for name in case.steps
+            for run in case.runs
+            for other in case.against
+        )
+    )
+
+
+def level_gain_mb_s(case: Case) -> Answer:
+    """The most by which a step ends above the same step in the places it is compared with."""
+    return Answer(
+        max(
+            _end_mb_s(run, name) - _end_mb_s(other, name)
+            for run, other in case.pairs()
+            for name in case.steps
+        )
+    )
+
+
+def falls(case: Case) -> Answer:
+    """Whether any of the steps has an episode."""
+    return _statement(any(run.step(name).episodes for run in case.runs for name in case.steps))
+
+
+def is_host_limit(case: Case) -> Answer:
+    """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
+    for run in case.runs:
+        for name in case.steps:
+            verdict = run.step(name).verdict
+            if verdict not in ("steady", "limited-by-host"):
+                return Answer(0.0, f"'{name}' in {run.job.place} is {verdict}")
+    for run, other in case.pairs():
+        for name in case.steps:
+            here, there = _level_before(run, name), _level_before(other, name)
+            if here >= (1 - NOTICEABLE) * there:
+                return Answer(
+                    0.0,
+                    f"'{name}' is no slower than in {other.job.place}: "
+                    f"{here:.0f} and {there:.0f} MB/s",
+                )
+    return Answer(1.0)
+
+
+# ---- steady state: the last 400 s, each second
+
+
+def steady_mean_iops(case: Case) -> Answer:
+    """The mean."""
+    return Answer(_steady(_only(case.runs), case.steps).mean_iops)
+
+
+def steady_stdev_iops(case: Case) -> Answer:
+    """The standard deviation."""
+    return Answer(_steady(_only(case.runs), case.steps).stdev_iops)
+
+
+def steady_mean_change_pct(case: Case) -> Answer:
+    """The mean against that of the other place, in percent; less is negative."""
+    here, there = (_steady(_only(runs), case.steps) for runs in (case.runs, case.against))
+    return Answer(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
+
+
+def is_one_level(case: Case) -> Answer:
+    """Whether there is one level and no other."""
+    return _statement(len(_levels(_only(case.runs), case.steps)) == 1)
+
+
+def lower_level_iops(case: Case) -> Answer:
+    """The lowest of several levels."""
+    return Answer(_two_levels(case)[0].value)
+
+
+def upper_level_iops(case: Case) -> Answer:
+    """The highest of several levels."""
+    return Answer(_two_levels(case)[-1].value)
+
+
+def lows_above_highs(case: Case) -> Answer:
+    """Whether the slowest second beats the fastest one of the other place."""
+    here, there = (_seconds(_only(runs), case.steps) for runs in (case.runs, case.against))
+    return _statement(float(here.min()) > float(there.max()))
+
+
+def ratios_are_alike(case: Case) -> Answer:
+    """Whether mean over deviation of all drives lie within a factor of two."""
+    ratios = [_steady(run, case.steps).ratio for run in case.runs]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios):
+        return Answer(0.0, "a drive without any deviation has no ratio")
+    return _statement(max(known) <= ALIKE_X * min(known))
+
+
+# ---- gains of one place over another, step by step
+
+
+def largest_gain_x(case: Case) -> Answer:
+    """The largest ratio of a step's mean to the same step's in the other place."""
+    return Answer(max(1 + gain for gain in _gains(case).values()))
+
+
+def score_gain_pct(case: Case) -> Answer:
+    """How much greater the mean of the steps' means is than in the other place, in percent."""
+    here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
+    return Answer(100 * (here / there - 1))
+
+
+def score_is_above(case: Case) -> Answer:
+    """Whether the mean of the steps' means is noticeably greater than the other drive's."""
+    here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
+    return _statement(here > (1 + NOTICEABLE) * there)
+
+
+def gain_is_there_alone(case: Case) -> Answer:
+    """Whether the singled-out steps gain noticeably, and no other step does."""
+    there, elsewhere = _parted(case)
+    return _statement(
+        min(there.values()) >= NOTICEABLE
+        and all(abs(gain) < NOTICEABLE for gain in elsewhere.values()),
+        _told({**there, **elsewhere}),
+    )
+
+
+def gain_is_most_there(case: Case) -> Answer:
+    """Whether the singled-out steps gain noticeably, and each more than any other step."""
+    there, elsewhere = _parted(case)
+    least = min(there.values())
+    return _statement(
+        least >= NOTICEABLE and least > max(elsewhere.values()), _told({**there, **elsewhere})
+    )
+
+
+def is_not_throttled(case: Case) -> Answer:
+    """Whether the steps have no thermal episode, and are no slower than in the other place.
+
+    The second, since a step that begins throttled shows no fall.
+    """
+    for name in case.steps:
+        for run in case.runs:
+            if any(episode.cause == "thermal" for episode in run.step(name).episodes):
+                return Answer(0.0, f"'{name}' throttles")
+    gains = _gains(case)
+    return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _told(gains))
+
+
+# ---- the rest
+
+
+def duration_min(case: Case) -> Answer:
+    """How long a step takes, in minutes."""
+    return Answer(_only(case.runs).step(_only_step(case.steps)).duration_s / 60)
+
+
+def most_power_w(case: Case) -> Answer:
+    """The greatest power of any second of any recording."""
+    peaks = []
+    for run in case.runs:
+        samples = run.recording.samples(["t_s", "power_w"]).drop_nulls()
+        if samples.is_empty():
+            raise NotMeasured(f"{run.job.name}: no power was recorded")
+        seconds = samples.group_by((pl.col("t_s") - 1e-9).floor()).agg(pl.col("power_w").mean())
+        peaks.append(float(seconds["power_w"].to_numpy().max()))
+    return Answer(max(peaks))
+
+
+def keeps_rate(case: Case) -> Answer:
+    """Whether a stream of the step's rate is never more than its buffer behind."""
+    run = _only(case.runs)
+    view = run.view(_only_step(case.steps))
+    if view.step.rate is None:
+        raise NotMeasured(f"'{view.step.name}' has no rate to keep")
+    rate_mb_s = view.step.rate / 1e6
+    series = view.throughput
+    written_mb = np.cumsum(series.values * series.interval_s)
+    behind_s = float(np.max(series.t_s - written_mb / rate_mb_s))
+    return _statement(
+        behind_s <= CAPTURE_BUFFER_S, f"the stream is up to {behind_s:.1f} s ahead of the drive"
+    )
+
+
+def pause_s(case: Case) -> Answer:
+    """The usual pause between two workloads, as it was kept."""
+    recording = _only(case.runs).recording
+    names = {step.name for step in recording.meta.protocol.steps if isinstance(step, Pause)}
+    lengths = [
+        float(event.data["duration_s"])
+        for event in recording.events
+        if event.kind == "step-end" and event.step in names
+    ]
+    if not lengths:
+        raise NotMeasured("there was no pause")
+    return Answer(median(lengths))
+
+
+def total_h(case: Case) -> Answer:
+    """How long the recordings are together, in hours."""
+    return Answer(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
+
+
+#: The measures by the names that ``catalog/published.toml`` calls them.
+MEASURES: dict[str, Callable[[Case], Answer]] = {
+    measure.__name__: measure
+    for measure in (
+        *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
+        *(cliff_s, cliff_gb, onset_later_s, onset_ratio_x, temp_at_onset_c),
+        *(peak_mb_s, is_slower, level_gain_mb_s, falls, is_host_limit),
+        *(steady_mean_iops, steady_stdev_iops, steady_mean_change_pct),
+        *(is_one_level, lower_level_iops, upper_level_iops, lows_above_highs, ratios_are_alike),
+        *(largest_gain_x, score_gain_pct, score_is_above),
+        *(gain_is_there_alone, gain_is_most_there, is_not_throttled),
+        *(duration_min, most_power_w, keeps_rate, pause_s, total_h),
+    )
+}
+
+
+def _statement(holds: bool, otherwise: str | None = None) -> Answer:
+    return Answer(1.0) if holds else Answer(0.0, otherwise)
+
+
+def _only(runs: list[Run]) -> Run:
+    (run,) = runs
+    return run
+
+
+def _only_step(steps: tuple[str, ...]) -> str:
+    (name,) = steps
+    return name
+
+
+def _episodes(run: Run, steps: tuple[str, ...]) -> list[Episode]:
+    episodes = [episode for name in steps for episode in run.step(name).episodes]
+    if not episodes:
+        raise NotMeasured(f"nothing falls in {run.job.place}: {', '.join(steps)}")
+    return episodes
+
+
+def _first(run: Run, steps: tuple[str, ...]) -> Episode:
+    return min(_episodes(run, steps), key=lambda episode: episode.onset_s)
+
+
+def _onset_s(run: Run, steps: tuple[str, ...]) -> float:
+    return _first(run, steps).onset_s
+
+
+def _cliff(case: Case) -> Episode:
+    episodes = _episodes(_only(case.runs), case.steps)
+    return max(episodes, key=lambda episode: episode.depth_pct)
+
+
+def _written_gb(episode: Episode) -> float:
+    if episode.written_gb_at_onset is None:
+        raise NotMeasured("nothing was written")
+    return episode.written_gb_at_onset
+
+
+def _not_heat(episode: Episode) -> str | None:
+    return "it is judged to be heat" if episode.cause == "thermal" else None
+
+
+def _level_before(run: Run, name: str) -> float:
+    step = run.step(name)
+    level = step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
+    if level is None:
+        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+    return level
+
+
+def _end_mb_s(run: Run, name: str) -> float:
+    level = end_level(run.view(name).throughput)
+    if level is None:
+        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+    return level
+
+
+def _steady(run: Run, steps: tuple[str, ...]) -> Consistency:
+    found = run.step(_only_step(steps)).consistency
+    if found is None:
+        raise NotMeasured("the step is too short")
+    return found
+
+
+def _seconds(run: Run, steps: tuple[str, ...]) -> Array:
+    rates, _ = rates_by_second(run.view(_only_step(steps)).iops, WINDOW_S)
+    if len(rates) == 0:
+        raise NotMeasured("the step is too short")
+    return rates
+
+
+def _levels(run: Run, steps: tuple[str, ...]) -> list[Level]:
+    return find_levels(_seconds(run, steps))
+
+
+def _two_levels(case: Case) -> list[Level]:
+    levels = _levels(_only(case.runs), case.steps)
+    if len(levels) < 2:
+        raise NotMeasured(f"it keeps to one level, {levels[0].value:.0f} IOPS")
+    return levels
+
+
+def _mean_mb_s(run: Run, name: str) -> float:
+    mean = run.step(name).mean_mb_s
+    if mean is None:
+        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+    return _positive(mean)
+
+
+def _score(run: Run, steps: tuple[str, ...]) -> float:
+    return float(np.mean([_mean_mb_s(run, name) for name in steps]))
+
+
+def _gains(case: Case) -> dict[str, float]:
+    """Gain of each step as a share; of several protocols the steps stand side by side."""
+    many = len(case.runs) > 1
+    return {
+        f"{run.job.protocol} {name}" if many else name: _mean_mb_s(run, name)
+        / _mean_mb_s(other, name)
+        - 1
+        for run, other in case.pairs()
+        for name in case.steps
+    }
+
+
+def _parted(case: Case) -> tuple[dict[str, float], dict[str, float]]:
+    gains = _gains(case)
+    there = {name: gains.pop(name) for name in case.at}
+    return there, gains
+
+
+def _told(gains: dict[str, float]) -> str:
+    return "gains: " + ", ".join(f"{name} {100 * gain:+.1f} %" for name, gain in gains.items())
+
+
+def _positive(value: float) -> float:
+    if value <= 0:
+        raise NotMeasured("nothing moved")
+    return value

@@ -1,0 +1,136 @@
+"""Published figures beside what the simulated drives did: the rows of the table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from heatsoak import catalog
+from heatsoak.catalog import PublishedFigure, PugetCell
+from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
+from heatsoak.twin.reproduce.plan import Job, Question
+from heatsoak.twin.reproduce.runner import NotMeasured, Outcome, Run
+
+NEEDS_TRACES = "needs the trace suite"
+NOT_SIMULATED = "no recording shows it"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published figure and the simulated one.
+
+    Attributes:
+        drive: the ids of the drives that it is about, joined by commas; None for a constant.
+        conditions: what it was measured in, as published.
+        metric: the last words of the id, unit last.
+        published: both ends of the range; 1 and 1 for a statement that is true, 0 and 0 for one
+            that is not.
+        tolerance: added to each end of the range.
+        simulated: None where it could not be measured; a statement gives 1 or 0.
+        ok: whether it counts as reproduced.
+        counted: whether it counts among the reproduced figures.
+        role: whether the calibration saw it.
+        why: why it does not hold, where more can be said than the numbers do.
+    """
+
+    id: str
+    drive: str | None
+    conditions: dict[str, Any]
+    metric: str
+    published: tuple[float, float]
+    tolerance: float
+    simulated: float | None
+    ok: bool
+    counted: bool
+    role: catalog.Role
+    why: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON; `why` only where there is one."""
+        row: dict[str, Any] = {
+            "id": self.id,
+            "drive": self.drive,
+            "conditions": self.conditions,
+            "metric": self.metric,
+            "published": list(self.published),
+            "tolerance": self.tolerance,
+            "simulated": self.simulated,
+            "ok": self.ok,
+            "counted": self.counted,
+            "role": self.role,
+        }
+        if self.why is not None:
+            row["why"] = self.why
+        return row
+
+
+def make_row(question: Question, outcomes: dict[Job, Outcome]) -> Row:
+    """Return the row of one figure, measured in the recordings of its jobs."""
+    simulated, why = _measure(question, outcomes)
+    if isinstance(question.figure, PugetCell):
+        return _cell_row(question, question.figure, simulated, why)
+    return _figure_row(question, question.figure, simulated, why)
+
+
+def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | None, str | None]:
+    """The value and why it does not hold, either of which may be None."""
+    how = question.measured
+    if how is None:
+        figure = question.figure
+        needs_traces = isinstance(figure, PublishedFigure) and figure.needs == "traces"
+        return None, NEEDS_TRACES if needs_traces else NOT_SIMULATED
+    runs, against = ([outcomes[job] for job in jobs] for jobs in (question.jobs, question.against))
+    missing = dict.fromkeys(outcome for outcome in (*runs, *against) if isinstance(outcome, str))
+    if missing:
+        return None, next(iter(missing))
+    figure = question.figure
+    case = Case(
+        [run for run in runs if isinstance(run, Run)],
+        [run for run in against if isinstance(run, Run)],
+        how.steps,
+        how.at,
+        figure.interval if isinstance(figure, PublishedFigure) else (0.0, 0.0),
+    )
+    try:
+        answer: Answer = MEASURES[how.by](case)
+    except NotMeasured as reason:
+        return None, str(reason)
+    return answer.value, answer.why
+
+
+def _cell_row(question: Question, cell: PugetCell, simulated: float | None, why: str | None) -> Row:
+    metric = question.id.rpartition(".")[2]
+    if metric == "onset_s":
+        published, limits = cell.onset_s, cell.onset_limits_s
+    else:
+        published, limits = cell.depth_pct, cell.depth_limits_pct
+    return Row(
+        id=question.id,
+        drive=", ".join(question.drives),
+        conditions={"slot": cell.slot, "gpus": cell.gpus, "gpu_load": cell.gpu_load},
+        metric=metric,
+        published=published,
+        tolerance=published[0] - limits[0],
+        simulated=simulated,
+        ok=simulated is not None and limits[0] <= simulated <= limits[1],
+        counted=True,
+        role=catalog.roles().of(question.id),
+        why=why,
+    )
+
+
+def _figure_row(
+    question: Question, figure: PublishedFigure, simulated: float | None, why: str | None
+) -> Row:
+    ok = simulated is not None and why is None and figure.holds_for(simulated)
+    return Row(
+        id=figure.id,
+        drive=", ".join(figure.drives) or None,
+        conditions=dict(figure.conditions),
+        metric=figure.metric,
+        published=figure.interval,
+        tolerance=figure.tolerance,
+        simulated=simulated,
+        ok=ok,
+        counted=figure.counted,
+        role=catalog.roles().of(question.id),
+        why=why,
+    )

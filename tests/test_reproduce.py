@@ -1,0 +1,481 @@
+"""``heatsoak reproduce``: the table, and what it takes out of recordings whose truth is known."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak import catalog, protocol
+from heatsoak.analysis import analyze
+from heatsoak.analysis.judge import judge
+from heatsoak.catalog import Figure, figure_ids, published
+from heatsoak.errors import RunInterrupted, UsageError
+from heatsoak.protocol import Protocol
+from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
+from heatsoak.recording.reader import Recording
+from heatsoak.twin.calibrate import check
+from heatsoak.twin.reproduce import Job, Row, jobs_of, questions, reproduce
+from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
+from heatsoak.twin.reproduce.runner import NotMeasured, Run
+
+DRIVE = "samsung-950-pro-512"
+CELL = "puget.top.2gpu.loaded"
+KEYS = {
+    *("id", "drive", "conditions", "metric", "published"),
+    *("tolerance", "simulated", "ok", "counted", "role"),
+}
+
+
+def heatsoak(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
+    done = heatsoak("reproduce", *words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+# ---- what is asked
+
+
+def test_every_published_figure_is_a_row_once() -> None:
+    asked = [question.id for question in questions()]
+    assert asked == figure_ids()
+    assert len(set(asked)) == len(asked)
+
+
+def test_how_a_figure_is_measured_is_said_with_words_that_exist() -> None:
+    for figure in published().figures:
+        how = figure.measured
+        if how is None:
+            assert figure.needs == "traces" or not figure.counted, figure.id
+            continue
+        assert how.by in MEASURES, figure.id
+        assert set(how.at) <= set(how.steps), figure.id
+        for name in how.protocols:
+            steps = {step.name for step in protocol.load(name).workload_steps}
+            if len(how.protocols) == 1 or how.steps:
+                assert set(how.steps) <= steps, figure.id
+
+
+def test_recordings_are_shared_between_figures() -> None:
+    asked = questions(prefix="puget.")
+    jobs = jobs_of(asked)
+    assert len(jobs) == len(set(jobs)) == 15  # 14 cells, and the SATA drive
+    assert sum(len(question.jobs) for question in asked) > 28
+
+
+def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
+    roles = catalog.roles()
+    assert all(roles.of(row.id) == "fitted" for row in check().rows)
+    assert roles.of("px1.power_below_w") == "predicted"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "puget.tpo"), "begins with 'puget.tpo'"),
+        (("--only", "px2"), "they begin with puget, 850pro"),
+        (("--drive", "samsung-950-pro-521"), "did you mean 'samsung-950-pro-512'?"),
+        (("--drive", "nosuch.toml"), "nosuch.toml: there is no such file"),
+        (("--drive", "other.toml"), "no drive of the catalog is a 'My own'"),
+        (("--drive", "wrong.toml"), "wrong.toml: unknown key 'modell'"),
+        (("-o", "full"), "full: is there already"),
+        (("--fail-below", "many"), "Invalid value for '--fail-below'"),
+        (("--fail-below", "-1"), "Invalid value for '--fail-below'"),
+    ],
+)
+def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    text = (files("heatsoak.catalog") / "drives" / f"{DRIVE}.toml").read_text("utf-8")
+    model = 'model = "Samsung SSD 950 PRO 512GB"'
+    assert model in text
+    (tmp_path / "other.toml").write_text(text.replace(model, 'model = "My own"'), "utf-8")
+    (tmp_path / "wrong.toml").write_text(text.replace("model =", "modell ="), "utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "something").touch()
+    done = heatsoak("reproduce", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("heatsoak: ")
+    assert said in line
+
+
+# ---- what comes out
+
+
+def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(tmp_path: Path) -> None:
+    rows = rows_of("--only", CELL, "-o", "kept", cwd=tmp_path)
+    assert [row["id"] for row in rows] == [f"{CELL}.onset_s", f"{CELL}.depth_pct"]
+    assert all(row.keys() - {"why"} == KEYS for row in rows)
+    (recording,) = find_recordings(tmp_path / "kept")
+    assert recording.meta.conditions["enclosure"] == "puget-top-2gpu-loaded"
+    episodes = [
+        episode
+        for step in analyze([recording]).recordings[0].steps
+        if step.step.startswith("sequential")
+        for episode in step.episodes
+    ]
+    onset, depth = rows
+    assert onset["simulated"] == min(episode.onset_s for episode in episodes)
+    assert depth["simulated"] == max(episode.depth_pct for episode in episodes)
+    assert (onset["published"], onset["tolerance"]) == ([7, 7], 1.75)
+    assert (depth["published"], depth["tolerance"]) == ([76, 76], 4)
+    for row in rows:
+        low, high = row["published"]
+        is_within = low - row["tolerance"] <= row["simulated"] <= high + row["tolerance"]
+        assert row["ok"] == is_within
+    assert json.loads((tmp_path / "kept" / "reproduce.json").read_text("utf-8")) == rows
+
+
+def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path) -> None:
+    text = heatsoak("reproduce", "--only", CELL, cwd=tmp_path).stdout
+    assert "of 2 counted rows hold" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    asked = questions(prefix=CELL)
+    assert reproduce(asked, seed=3) == reproduce(asked, seed=3)
+
+
+def test_a_changed_number_of_the_drive_moves_its_rows() -> None:
+    drive = catalog.load_drive(DRIVE)
+    limit_c = drive.governor.limit_c
+    lower = limit_c.model_copy(update={"value": limit_c.value - 6, "bounds": None})
+    governor = drive.governor.model_copy(update={"limit_c": lower})
+    changed = drive.model_copy(update={"governor": governor})
+    asked = questions(DRIVE, f"{CELL}.")
+    before, after = reproduce(asked), reproduce(asked, drives={DRIVE: changed})
+    assert after[1].simulated is not None
+    assert before[1].simulated is not None
+    assert abs(after[1].simulated - before[1].simulated) > 2
+
+
+def test_a_drive_file_stands_in_for_the_drive_of_its_model(tmp_path: Path) -> None:
+    text = (files("heatsoak.catalog") / "drives" / f"{DRIVE}.toml").read_text("utf-8")
+    (tmp_path / "mine.toml").write_text(text, "utf-8")
+    assert rows_of("--drive", "mine.toml", "--only", CELL, cwd=tmp_path) == rows_of(
+        "--only", CELL, cwd=tmp_path
+    )
+
+
+def test_a_limit_on_the_rows_that_hold_decides_the_exit_code(tmp_path: Path) -> None:
+    for least, code in (("0", 0), ("3", 1)):
+        done = heatsoak("reproduce", "--only", CELL, "--fail-below", least, cwd=tmp_path)
+        assert done.returncode == code
+
+
+def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
+    traces, price = (
+        rows_of("--only", name, cwd=tmp_path)[0]
+        for name in ("px1.storage_bench_gain_pct", "px1.price_usd")
+    )
+    for row, why in ((traces, "needs the trace suite"), (price, "no recording shows it")):
+        assert (row["simulated"], row["ok"], row["why"]) == (None, False, why)
+    assert (traces["counted"], price["counted"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (Job("puget", "no-such-drive", "open-bench"), "the catalog has no drive 'no-such-drive'"),
+        (Job("puget", DRIVE, "the-moon"), "the catalog has no place 'the-moon'"),
+    ],
+)
+def test_a_drive_or_place_that_is_not_there_is_an_answer(job: Job, why: str) -> None:
+    (question,) = questions(prefix=f"{CELL}.onset_s")
+    (row,) = reproduce([replace(question, jobs=(job,))])
+    assert (row.simulated, row.ok, row.why) == (None, False, why)
+
+
+def test_a_place_that_no_drive_can_be_in_is_an_answer() -> None:
+    oven = catalog.load_enclosure("open-bench").model_copy(
+        update={"air_c": Figure(value=-500, assumed="to be refused")}
+    )
+    (question,) = questions(prefix=f"{CELL}.onset_s")
+    (row,) = reproduce([question], places={"puget-top-2gpu-loaded": oven})
+    assert row.simulated is None
+    assert row.why is not None
+    assert "\n" not in row.why
+
+
+def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
+    def stop(_done: float, _text: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(RunInterrupted, match="the recordings so far are in"):
+        reproduce(questions(prefix="puget.bottom"), tmp_path / "kept", progress=stop)
+    states = {recording.meta.status for recording in find_recordings(tmp_path / "kept")}
+    assert states <= {"finished", "interrupted"}
+
+
+def test_progress_never_goes_back_and_ends_at_one() -> None:
+    seen: list[float] = []
+    reproduce(questions(prefix="puget.top.1gpu"), progress=lambda done, _: seen.append(done))
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1)
+
+
+def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
+    hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
+    words = ["heatsoak", "reproduce", "--only", f"{CELL}.onset_s", "--format", "json"]
+    code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 1
+
+
+@pytest.mark.slow
+def test_the_whole_table_is_made_in_one_go(tmp_path: Path) -> None:
+    done = heatsoak("reproduce", "--format", "json", "-o", "all", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)
+    assert [row["id"] for row in rows] == figure_ids()
+    assert sum(row["counted"] for row in rows) == 73
+    for row in rows:
+        assert row["ok"] or row["simulated"] is not None or row["why"], row["id"]
+        assert not (row["ok"] and row["simulated"] is None)
+    assert all(row["ok"] for row in rows if row["role"] == "fitted")
+
+
+# ---- measures, on recordings whose truth is known
+
+
+def made(
+    tmp_path: Path,
+    values: Mapping[str, Any],
+    *,
+    rw: str = "randwrite",
+    protocol_name: str = "made",
+    place: str = "here",
+    temps: Mapping[str, Any] | None = None,
+    power: float | None = None,
+    **conditions: Any,
+) -> Run:
+    """A judged recording of steps at 1 Hz, each given by its MB/s, at 4096 bytes an I/O."""
+    steps = [
+        {"name": name, "rw": rw, "bs": "4k", "runtime": len(rates), "rate": 10**9}
+        for name, rates in values.items()
+    ]
+    columns = ["t_s", "step", "interval_s", "temp_c.composite", "power_w"]
+    columns += [f"{d}_{q}" for d in ("read", "write") for q in ("bw_mb_s", "iops")]
+    meta = RecordingMeta(
+        protocol=Protocol.model_validate({"name": protocol_name, "steps": steps}),
+        conditions=conditions,
+        drive={"model": "made up"},
+        columns=dict.fromkeys(columns, "x"),
+        started_unix_s=time.time(),
+    )
+    directory = tmp_path / f"{protocol_name}-{place}-{len(list(tmp_path.iterdir()))}"
+    writer = RecordingWriter(directory, meta)
+    direction = "read" if rw.endswith("read") else "write"
+    begin_s = 0.0
+    for name, rates in values.items():
+        t_s = begin_s + np.arange(1.0, len(rates) + 1)
+        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
+        frame = {
+            "t_s": t_s,
+            "step": [name] * len(rates),
+            "interval_s": np.ones(len(rates)),
+            f"{direction}_bw_mb_s": np.asarray(rates, dtype=float),
+            f"{direction}_iops": np.asarray(rates, dtype=float) * 1e6 / 4096,
+            "power_w": [power] * len(rates),
+        }
+        if temps is not None:
+            frame["temp_c.composite"] = np.asarray(temps[name], dtype=float)
+        writer.append(pl.DataFrame(frame).drop([] if power is not None else ["power_w"]))
+        begin_s += len(rates) + 100.0
+    writer.finish("finished", begin_s)
+    recording = Recording.open(directory)
+    return Run(Job(protocol_name, "drive", place), recording, judge(recording))
+
+
+def measure(
+    by: str,
+    runs: list[Run],
+    against: list[Run] | None = None,
+    steps: tuple[str, ...] = ("load",),
+    at: tuple[str, ...] = (),
+    published: tuple[float, float] = (0, 0),
+) -> Answer:
+    return MEASURES[by](Case(runs, against or [], steps, at, published))
+
+
+def falling(onset_s: int, before: float = 1000.0, after: float = 400.0) -> Any:
+    return np.where(np.arange(300) < onset_s, before, after)
+
+
+def iops(values: Any) -> Any:
+    return np.asarray(values) * 4096 / 1e6
+
+
+def test_onset_bytes_and_level_are_those_of_the_step(tmp_path: Path) -> None:
+    run = made(tmp_path, {"load": falling(100), "steady": np.full(300, 700.0)})
+    assert measure("onset_s", [run]).value == pytest.approx(100, abs=1)
+    assert measure("written_gb_at_onset", [run]).value == pytest.approx(100, abs=1)
+    assert measure("peak_mb_s", [run], steps=("load", "steady")).value == pytest.approx(1000)
+    assert measure("falls", [run]).value == 1
+    assert measure("falls", [run], steps=("steady",)).value == 0
+    assert measure("duration_min", [run]).value == pytest.approx(5)
+    with pytest.raises(NotMeasured, match="nothing falls"):
+        measure("onset_s", [run], steps=("steady",))
+    with pytest.raises(NotMeasured, match="no step 'other'"):
+        measure("onset_s", [run], steps=("other",))
+
+
+def test_a_cliff_that_heat_made_is_none(tmp_path: Path) -> None:
+    cold = made(tmp_path, {"load": falling(110)}, temps={"load": np.full(300, 40.0)})
+    for by in ("cliff_s", "cliff_gb"):
+        found = measure(by, [cold])
+        assert found.value == pytest.approx(110, abs=1)
+        assert found.why is None
+    warming = np.minimum(40 + np.arange(300) * 0.4, 80)
+    hot = made(
+        tmp_path,
+        {"load": falling(100), "again": falling(100)},
+        rw="randread",
+        temps={"load": warming, "again": warming},
+    )
+    assert hot.step("load").verdict == "thermal"
+    assert measure("cliff_s", [hot]).why == "it is judged to be heat"
+
+
+def test_places_are_compared_with_as_many_cards_and_the_least_fitting_counts(
+    tmp_path: Path,
+) -> None:
+    def at(onset_s: int, after: float, gpus: int) -> Run:
+        return made(tmp_path, {"load": falling(onset_s, after=after)}, gpus=gpus, gpu_load="idle")
+
+    upright = [at(120, 500, 1), at(110, 480, 2)]
+    others = [at(100, 450, 1), at(70, 300, 2)]
+    later = measure("onset_later_s", upright, others, published=(10, 30))
+    assert later.value == pytest.approx(40, abs=2)
+    ratio = measure("onset_ratio_x", upright, others, published=(1.5, 1.6))
+    assert ratio.value == pytest.approx(1.2, abs=0.05)
+    assert measure("level_gain_mb_s", upright, others).value == pytest.approx(180)
+    assert measure("is_slower", [others[1]], [upright[0]]).value == 1
+    assert measure("is_slower", [upright[0]], [others[1]]).value == 0
+    with pytest.raises(NotMeasured, match="can be compared"):
+        measure("onset_later_s", [upright[0]], [others[1]])
+
+
+def test_a_slow_slot_is_its_hosts_limit_only_if_it_is_slow_and_does_not_fall(
+    tmp_path: Path,
+) -> None:
+    slow, fast, falls = (
+        made(tmp_path, {"load": rates}, rw="randread")
+        for rates in (np.full(300, 500.0), np.full(300, 1000.0), falling(100))
+    )
+    assert measure("is_host_limit", [slow], [fast]) == Answer(1.0)
+    assert measure("is_host_limit", [fast], [fast]).value == 0
+    assert measure("is_host_limit", [falls], [fast]).value == 0
+
+
+def test_the_steady_state_is_that_of_the_last_400_seconds(tmp_path: Path) -> None:
+    flat = made(tmp_path, {"load": iops([90_000.0] * 200 + [6000.0] * 400)})
+    stutter = np.full(400, 6000.0)
+    stutter[::20] = 2000.0
+    uneven = made(tmp_path, {"load": iops(np.r_[np.full(200, 9e4), stutter])})
+    faster = made(tmp_path, {"load": iops(np.tile([9000.0, 9100.0], 300))})
+    assert measure("steady_mean_iops", [flat]).value == pytest.approx(6000)
+    assert measure("steady_stdev_iops", [flat]).value == pytest.approx(0, abs=1e-6)
+    assert measure("steady_mean_change_pct", [flat], [faster]).value == pytest.approx(
+        100 * (6000 / 9050 - 1)
+    )
+    assert measure("is_one_level", [flat]).value == 1
+    assert measure("is_one_level", [uneven]).value == 0
+    assert measure("lower_level_iops", [uneven]).value == pytest.approx(2000)
+    assert measure("upper_level_iops", [uneven]).value == pytest.approx(6000)
+    with pytest.raises(NotMeasured, match="one level, 6000 IOPS"):
+        measure("lower_level_iops", [flat])
+    assert measure("lows_above_highs", [faster], [uneven]).value == 1
+    assert measure("lows_above_highs", [uneven], [flat]).value == 0
+
+
+def test_consistencies_are_alike_within_a_factor_of_two(tmp_path: Path) -> None:
+    def spread(iops_off: float) -> Run:
+        return made(tmp_path, {"load": iops(np.tile([6000.0 - iops_off, 6000.0 + iops_off], 200))})
+
+    assert measure("ratios_are_alike", [spread(100), spread(190)]).value == 1
+    assert measure("ratios_are_alike", [spread(100), spread(210)]).value == 0
+    found = measure("ratios_are_alike", [spread(100), spread(0)])
+    assert found.value == 0
+    assert found.why is not None
+
+
+def test_gains_are_those_of_the_steps_means(tmp_path: Path) -> None:
+    def steps(**means: float) -> Run:
+        return made(tmp_path, {name: np.full(180, mean) for name, mean in means.items()})
+
+    bare = steps(a=100, b=100, c=100)
+    at_the_end = steps(a=101, b=100, c=175)
+    everywhere = steps(a=120, b=110, c=175)
+    names = ("a", "b", "c")
+
+    def of(by: str, run: Run, at: tuple[str, ...] = ()) -> float:
+        return measure(by, [run], [bare], names, at).value
+
+    assert of("largest_gain_x", everywhere) == pytest.approx(1.75)
+    assert of("score_gain_pct", at_the_end) == pytest.approx(100 * (376 / 300 - 1))
+    assert of("score_is_above", at_the_end) == 1
+    assert of("score_is_above", bare) == 0
+    assert of("gain_is_there_alone", at_the_end, ("c",)) == 1
+    assert of("gain_is_there_alone", everywhere, ("c",)) == 0
+    assert of("gain_is_most_there", everywhere, ("a", "c")) == 1
+    assert of("gain_is_most_there", everywhere, ("b", "c")) == 0
+    assert measure("is_not_throttled", [bare], [at_the_end], ("a", "b")).value == 1
+    throttled_throughout = measure("is_not_throttled", [bare], [everywhere], ("a", "b"))
+    assert throttled_throughout.value == 0
+    assert throttled_throughout.why is not None
+
+
+def test_a_stream_is_kept_while_the_drive_is_never_a_second_behind(tmp_path: Path) -> None:
+    keeps = made(tmp_path, {"load": np.full(300, 999.0)})
+    assert measure("keeps_rate", [keeps]).value == 1
+    stalls = made(tmp_path, {"load": np.r_[np.full(200, 1000.0), 0.0, 0.0, np.full(98, 1000.0)]})
+    found = measure("keeps_rate", [stalls])
+    assert found.value == 0
+    assert found.why == "the stream is up to 2.0 s ahead of the drive"
+
+
+def test_power_is_the_greatest_of_any_second_of_any_recording(tmp_path: Path) -> None:
+    low, high = (made(tmp_path, {"load": np.full(60, 1.0)}, power=watts) for watts in (5.0, 7.5))
+    assert measure("most_power_w", [low, high]).value == pytest.approx(7.5)
+    with pytest.raises(NotMeasured, match="no power was recorded"):
+        measure("most_power_w", [made(tmp_path, {"load": np.full(60, 1.0)})])
+
+
+def test_a_cell_takes_the_earlier_onset_and_the_deeper_fall(tmp_path: Path) -> None:
+    run = made(tmp_path, {"one": falling(50, after=600), "two": falling(80, after=300)})
+    steps = ("one", "two")
+    assert measure("cell_onset_s", [run], steps=steps).value == pytest.approx(50, abs=1)
+    assert measure("cell_depth_pct", [run], steps=steps).value == pytest.approx(70, abs=1)
+    with pytest.raises(UsageError):
+        questions(prefix="nothing")
+
+
+def test_a_row_for_json_has_why_only_where_there_is_one() -> None:
+    row = Row("x", None, {}, "m", (1.0, 1.0), 0.0, 1.0, True, True, "predicted")
+    assert row.as_dict().keys() == KEYS
+    assert replace(row, ok=False, why="so").as_dict().keys() == KEYS | {"why"}
