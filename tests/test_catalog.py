@@ -37,16 +37,19 @@ def drive_text() -> str:
 
 
 def bare_numbers(table: Any, path: str = "") -> Iterator[str]:
-    """Every number that stands without a provenance, but for labels."""
+    """Every number that stands without a provenance, but for labels and numbers of states."""
     if isinstance(table, dict):
         if "value" in table:
             if sum(key in table for key in ("source", "fitted", "assumed")) != 1:
                 yield path
             return
         for key, value in table.items():
-            if key != "conditions":
+            if key not in ("conditions", "state"):
                 yield from bare_numbers(value, f"{path}.{key}")
-    elif isinstance(table, int | float):
+    elif isinstance(table, list):
+        for entry in table:
+            yield from bare_numbers(entry, path)
+    elif isinstance(table, int | float) and not isinstance(table, bool):
         yield path
 
 
