@@ -10,6 +10,8 @@ use memmap2::MmapMut;
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 /// Tables of two drives.
 const MOST_SPARE: usize = 4;
+/// Smaller ones are not worth keeping.
+const LEAST_SPARE_BYTES: usize = 1 << 26;
 
 /// Page numbers, all 0 at first. Memory is taken as cells are first touched.
 #[derive(Debug)]
@@ -69,6 +71,9 @@ impl Clone for Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
+        if self.map.len() < LEAST_SPARE_BYTES {
+            return;
+        }
         let Ok(nothing) = MmapMut::map_anon(1) else {
             return;
         };
