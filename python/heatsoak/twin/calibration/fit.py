@@ -42,7 +42,7 @@ _POWERS = (2, 4, 8)
 _DIGITS = 4
 #: How far, as a share of its bounds, a number is thought to lie from their middle, and slots from
 #: each other.
-_FROM_MIDDLE, _FROM_EACH_OTHER = 1.0, 0.5
+_FROM_MIDDLE, _FROM_EACH_OTHER = 20.0, 10.0
 #: A place that is too hot for the drive has failed at once and wholly.
 _TOO_HOT = dict.fromkeys((READ, WRITE), Fall(-10.0, 110.0, 100.0))
 
