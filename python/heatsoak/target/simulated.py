@@ -11,6 +11,7 @@ from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
+from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
@@ -133,7 +134,8 @@ class SimulatedTarget:
             self._core.end()
 
     def _advance(self, duration_s: float) -> pl.DataFrame:
-        return pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+        return samples.cast({"power_state": dtype_of("power_state")})
 
 
 def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
