@@ -95,8 +95,6 @@ fn measure(config: &FtlConfig, drive_writes: f64) -> Result<(), Box<dyn std::err
 /// Random updates of a table of as many cells as the map has, with the same page size.
 fn memory_updates_per_s(cells: usize) -> Result<f64, Box<dyn std::error::Error>> {
     const AHEAD: usize = 128;
-    // A drive's own map is the table, so that both lie in memory alike: writing pages of a drive
-    // that is so large that nothing is ever collected would not do, for it has two tables.
     let mut map = memmap2::MmapMut::map_anon(cells * 4)?;
     #[cfg(target_os = "linux")]
     let _ = map.advise(memmap2::Advice::HugePage);
