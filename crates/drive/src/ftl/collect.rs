@@ -133,6 +133,7 @@ impl Ftl {
         }
         if self.fold.is_none() && self.cached.is_empty() {
             self.shut_slc();
+            self.refresh();
         }
         self.fold_step()
     }

@@ -489,7 +489,7 @@ fn run(config: &FtlConfig, ops: &[Op]) -> (Counters, Vec<u32>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(100000))]
 
     #[test]
     fn any_drive_holds_together(
