@@ -249,12 +249,13 @@ impl Ftl {
             }
             let lpn = p2l[from as usize];
             let cell = &mut l2p[lpn as usize];
-            if *cell == !from {
-                let to = begin + moved;
-                *cell = !to;
-                p2l[to as usize] = lpn;
-                moved += 1;
-            }
+            let to = begin + moved;
+            let valid = *cell == !from;
+            // Without a branch, for one in eight would be guessed wrong: a page that was not
+            // moved leaves its number where the next will overwrite it.
+            *cell = if valid { !to } else { *cell };
+            p2l[to as usize] = lpn;
+            moved += u32::from(valid);
         }
         let mut programmed = None;
         if moved > 0 {
