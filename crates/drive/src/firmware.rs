@@ -71,6 +71,20 @@ struct Pace {
     valid: u32,
 }
 
+impl Pace {
+    fn new(pacing: Pacing, level: f64) -> Pace {
+        Pace {
+            pacing,
+            level,
+            asked: level,
+            debt: 0.0,
+            credit_s: 0.0,
+            engaged: false,
+            valid: 0,
+        }
+    }
+}
+
 /// Firmware, data paths, buffer and flash.
 #[derive(Debug, Clone)]
 pub struct Firmware {
@@ -91,6 +105,8 @@ pub struct Firmware {
     block_pages: u32,
     margin_pages: u32,
     ahead_s: f64,
+    /// Pages that are to be tidied; less than 0 where more were than the time asked for.
+    to_tidy: f64,
     /// I/Os served.
     pub served: u64,
 }
@@ -104,15 +120,7 @@ impl Firmware {
         Firmware {
             array: Array::new(drive),
             buffer: Buffer::new((controller.buffer_bytes / drive.nand.unit_bytes) as usize),
-            pace: Pace {
-                pacing: drive.collection.pacing,
-                level: drive.collection.level_moves,
-                asked: drive.collection.level_moves,
-                debt: 0.0,
-                credit_s: 0.0,
-                engaged: false,
-                valid: 0,
-            },
+            pace: Pace::new(drive.collection.pacing, drive.collection.level_moves),
             free_s: 0.0,
             path_s: [0.0; 2],
             host_s: [0.0; 2],
@@ -134,6 +142,7 @@ impl Firmware {
             block_pages,
             margin_pages: MARGIN_BLOCKS * block_pages,
             ahead_s: 0.0,
+            to_tidy: 0.0,
             served: 0,
             ftl,
         }
@@ -190,11 +199,26 @@ impl Firmware {
             work.host_write_pages += f64::from(pages);
             let mut at_s = self.free_s.max(path_s);
             if !whole {
-                at_s = self.read(first, 1, at_s, work);
+                at_s = self.read_partial(request, at_s, work);
             }
             self.write(first, pages, at_s, share, work)
         };
         done_s + self.latency_s[way]
+    }
+
+    /// Read the pages that a write covers in part, its first and its last; when they are there.
+    #[cold]
+    fn read_partial(&mut self, request: &Request, at_s: f64, work: &mut Work) -> f64 {
+        let (begin, end) = (request.offset, request.offset + request.bytes);
+        let (first, last) = (begin / PAGE_BYTES, end / PAGE_BYTES);
+        let mut done_s = at_s;
+        if begin % PAGE_BYTES != 0 {
+            done_s = self.read(first as u32, 1, at_s, work);
+        }
+        if end % PAGE_BYTES != 0 && (last > first || begin % PAGE_BYTES == 0) {
+            done_s = done_s.max(self.read(last as u32, 1, at_s, work));
+        }
+        done_s
     }
 
     /// Read pages; when the last one is there.
@@ -364,23 +388,50 @@ impl Firmware {
         }
     }
 
-    /// Collect stale pages, or fold the cache, without load: up to `pages` moved or scanned.
-    pub fn tidy(&mut self, pages: f64, fold: bool, at_s: f64, work: &mut Work) -> f64 {
-        let mut left = pages;
-        while left > 0.0 {
+    /// Collect stale pages, or fold the cache, without load: for another `pages` of blocks that
+    /// are gone through, in the time there is. Whether there was anything to do.
+    pub fn tidy(
+        &mut self,
+        pages: f64,
+        fold: bool,
+        (from_s, until_s): (f64, f64),
+        work: &mut Work,
+    ) -> bool {
+        // whole units are moved, and whole blocks erased, so that what was too much is carried on
+        self.to_tidy = self.to_tidy.min(0.0) + pages;
+        while self.to_tidy > 0.0 && self.free_s < until_s {
             let collected = if fold {
                 self.ftl.fold_unit()
             } else {
                 self.ftl.collect_unit()
             };
             let Some(collected) = collected else {
-                break;
+                self.to_tidy = 0.0;
+                return false;
             };
-            let seen = collected.scanned_to - collected.scanned_from;
-            self.account(&collected, at_s, 1.0, work);
-            left -= f64::from(if fold { collected.moved } else { seen }.max(1));
+            self.account(&collected, from_s, 1.0, work);
+            let through = if fold {
+                collected.moved
+            } else {
+                self.gone_through(&collected)
+            };
+            self.to_tidy -= f64::from(through.max(1));
         }
-        self.free_s = self.free_s.max(at_s);
-        left.max(0.0)
+        pages > 0.0
+    }
+
+    /// Pages of a block that need not be looked at again: the rest of one without valid pages too.
+    fn gone_through(&self, collected: &Collected) -> u32 {
+        let end = collected
+            .erased
+            .map_or(collected.scanned_to, |block| (block + 1) * self.block_pages);
+        end - collected.scanned_from
+    }
+
+    /// Forget all data.
+    pub fn purge(&mut self) {
+        self.ftl.purge();
+        self.pace = Pace::new(self.pace.pacing, self.pace.level);
+        self.to_tidy = 0.0;
     }
 }

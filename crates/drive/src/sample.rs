@@ -165,3 +165,19 @@ pub(crate) fn place() -> EnclosureSpec {
         host_write_iops: None,
     }
 }
+
+/// A drive like it with a hundredth of the flash, which never throttles: for runs to a steady
+/// state. 1 GiB for the host, an eighth of it spare, blocks of 4 MiB.
+pub(crate) fn small_drive() -> DriveSpec {
+    let mut spec = drive();
+    spec.capacity = Capacity {
+        user_bytes: 1 << 30,
+        raw_bytes: (1 << 30) + (1 << 27),
+        reserve_bytes: 0,
+        purge_s: 5.0,
+    };
+    spec.nand.block_bytes = 1 << 22;
+    spec.controller.buffer_bytes = 1 << 22;
+    spec.governor.on = false;
+    spec
+}

@@ -452,9 +452,13 @@ fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn at_least_one(key: &str, value: u32) -> Result<(), SpecError> {
-    if value == 0 {
-        return Err(SpecError::new(key, value, "it has to be 1 or more"));
+/// More dies or channels than any drive has, and few enough for their tables.
+const MOST_DIES: u32 = 65_536;
+
+fn some_dies(key: &str, value: u32) -> Result<(), SpecError> {
+    if !(1..=MOST_DIES).contains(&value) {
+        let expected = format!("it has to be 1 or more, up to {MOST_DIES}");
+        return Err(SpecError::new(key, value, expected));
     }
     Ok(())
 }
@@ -511,8 +515,8 @@ impl DriveSpec {
 
     fn validate_nand(&self) -> Result<(), SpecError> {
         let nand = &self.nand;
-        at_least_one("nand.dies", nand.dies)?;
-        at_least_one("nand.channels", nand.channels)?;
+        some_dies("nand.dies", nand.dies)?;
+        some_dies("nand.channels", nand.channels)?;
         if nand.channels > nand.dies {
             return Err(SpecError::new(
                 "nand.channels",
@@ -524,11 +528,11 @@ impl DriveSpec {
         whole_pages("nand.unit_bytes", nand.unit_bytes)?;
         whole_pages("nand.block_bytes", nand.block_bytes)?;
         let pages = nand.block_bytes / PAGE_BYTES;
-        if !pages.is_power_of_two() || pages < nand.unit_bytes / PAGE_BYTES {
+        if !pages.is_power_of_two() || pages < 2 || pages < nand.unit_bytes / PAGE_BYTES {
             return Err(SpecError::new(
                 "nand.block_bytes",
                 nand.block_bytes,
-                "it has to be a power of two of 4 KiB pages, and hold nand.unit_bytes",
+                "it has to be a power of two of 4 KiB pages from 2 on, and hold nand.unit_bytes",
             ));
         }
         positive("nand.read_us", nand.read_us)?;
@@ -574,6 +578,26 @@ impl DriveSpec {
                 "cache.bits",
                 cache.bits,
                 "a cell that a cache spares holds 2 to 5 bits",
+            ));
+        }
+        let block_pages = self.nand.block_bytes / PAGE_BYTES;
+        if u64::from(cache.bits) > block_pages {
+            return Err(SpecError::new(
+                "cache.bits",
+                cache.bits,
+                format!("a block of one bit a cell would hold nothing: it has {block_pages} pages"),
+            ));
+        }
+        let flash = |bytes: u64| bytes.saturating_mul(u64::from(cache.bits));
+        let (most, of) = match cache.kind {
+            CacheKind::Static => (self.capacity.reserve_bytes, "capacity.reserve_bytes"),
+            CacheKind::Dynamic => (self.capacity.raw_bytes, "capacity.raw_bytes"),
+        };
+        if flash(cache.bytes) > most {
+            return Err(SpecError::new(
+                "cache.bytes",
+                cache.bytes,
+                format!("with cache.bits it has to fit {of}, {most}"),
             ));
         }
         positive("cache.read_us", cache.read_us)?;
