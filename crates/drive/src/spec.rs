@@ -479,12 +479,8 @@ impl DriveSpec {
         self.validate_cache()?;
         not_negative("collection.idle_mb_s", self.collection.idle_mb_s)?;
         not_negative("collection.level_moves", self.collection.level_moves)?;
-        if (self.collection.pacing == Pacing::Level) != (self.collection.level_moves > 0.0) {
-            return Err(SpecError::new(
-                "collection.level_moves",
-                self.collection.level_moves,
-                "it belongs to collection.pacing = 'level', and is needed there",
-            ));
+        if self.collection.pacing == Pacing::Level {
+            positive("collection.level_moves", self.collection.level_moves)?;
         }
         self.energy.validate()
     }

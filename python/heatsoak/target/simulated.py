@@ -9,7 +9,7 @@ import polars as pl
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note
@@ -87,7 +87,7 @@ class SimulatedTarget:
     def run(self, step: WorkloadStep) -> Iterator[Batch]:
         """Run a step's workloads to their end.
 
-        Raises UsageError for what cannot be simulated, ToolError for a drive that shut down.
+        Raises UsageError for what cannot be simulated, ShutDownError for a drive that did.
         """
         for workload in step.workloads:
             if workload.fio:
@@ -125,7 +125,7 @@ class SimulatedTarget:
             while not self._core.done:
                 yield self._advance(RUN_CHUNK_S)
             if self._core.stopped:
-                raise ToolError(
+                raise ShutDownError(
                     f"{self.identity.path}: shut itself down at "
                     f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
                     "another enclosure"
