@@ -302,6 +302,11 @@ impl Firmware {
     /// Move up to one unit of pages; how many, or none where nothing can be won.
     fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> Option<u32> {
         let collected = self.ftl.collect_unit()?;
+        // or its caller would wait for ever
+        assert!(
+            collected.moved > 0 || collected.erased.is_some(),
+            "collection has no free page to move to"
+        );
         self.account(&collected, at_s, share, work);
         Some(collected.moved)
     }
