@@ -101,6 +101,10 @@ impl Latencies {
         for index in self.low..=self.high {
             let here = f64::from(self.buckets[index]);
             if here > 0.0 && below + here >= wanted {
+                if index == BUCKETS - 1 {
+                    // it has no end
+                    return self.max_s;
+                }
                 let part = ((wanted - below) / here).clamp(0.0, 1.0);
                 let (begin, end) = (edge_s(index), edge_s(index + 1));
                 return (begin + part * (end - begin)).min(self.max_s);

@@ -1438,7 +1438,8 @@ mod errors {
 
     #[test]
     fn a_size_that_cannot_be_is_named() {
-        let cases: [(&str, fn(&mut DriveSpec)); 20] = [
+        type Case = (&'static str, fn(&mut DriveSpec));
+        let cases: [Case; 20] = [
             ("capacity.user_bytes is 0:", |spec| {
                 spec.capacity.user_bytes = 0
             }),
@@ -1499,7 +1500,8 @@ mod errors {
 
     #[test]
     fn a_wrong_workload_is_named() {
-        let cases: [(&str, fn(&mut Workload)); 17] = [
+        type Case = (&'static str, fn(&mut Workload));
+        let cases: [Case; 17] = [
             ("bs is 0:", |load| load.bs = 0),
             ("bs is 4294967296:", |load| load.bs = 1 << 32),
             ("iodepth is 0:", |load| load.iodepth = 0),
