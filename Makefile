@@ -8,7 +8,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-fast lint format bench calibrate clean
+.PHONY: help build demo reproduce test test-fast lint format bench calibrate clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ build: $(VENV)/.built ## Build the program into .venv; .venv/bin/heatsoak is it
 
 demo: build ## Run the Puget matrix on the simulated 950 PRO, published figures beside it
 	$(BIN)/heatsoak demo
+
+reproduce: build ## Hold the simulated drives against every published figure
+	$(BIN)/heatsoak reproduce
 
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 	cargo test --workspace --quiet

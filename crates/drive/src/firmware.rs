@@ -15,10 +15,12 @@ const US: f64 = 1e-6;
 const MB: f64 = 1e6;
 /// Blocks between the first collection for the host and the last free one.
 const MARGIN_BLOCKS: u32 = 2;
-/// Blocks over which firmware that paces levels its ratio of moved pages to host pages.
-const LEVEL_BLOCKS: f64 = 256.0;
-/// How strongly that ratio answers to free pages that were not expected.
-const LEVEL_GAIN: f64 = 0.05;
+/// Blocks over which firmware that holds a level sees what its victims ask for.
+const LEVEL_BLOCKS: f64 = 8.0;
+/// The least share of its level that victims may ask for before it lets go of it.
+const LEVEL_HOLDS: f64 = 0.7;
+/// Free blocks at which it rests, and keeps its pace.
+const LEVEL_FULL_BLOCKS: u32 = 2 * MARGIN_BLOCKS;
 /// Programs that collection queues on a die before it waits for it.
 const QUEUED_PROGRAMS: f64 = 2.0;
 
@@ -55,20 +57,29 @@ impl Buffer {
 #[derive(Debug, Clone)]
 struct Pace {
     pacing: Pacing,
-    ratio: Option<f64>,
+    /// Moved pages for each host page that are allowed for.
+    level: f64,
+    /// What victims asked for lately.
+    asked: f64,
+    /// Pages that are still to be moved for the host's last ones.
     debt: f64,
-    /// Pages of the victim that were looked at: as good as free.
-    scanned: u32,
+    /// Time that the host has already waited for moves to come.
+    credit_s: f64,
+    /// Whether free blocks have run low since there were plenty.
+    engaged: bool,
+    /// Pages of the victim at hand that were moved already.
     valid: u32,
 }
 
 impl Pace {
-    fn new(pacing: Pacing) -> Pace {
+    fn new(pacing: Pacing, level: f64) -> Pace {
         Pace {
             pacing,
-            ratio: None,
+            level,
+            asked: level,
             debt: 0.0,
-            scanned: 0,
+            credit_s: 0.0,
+            engaged: false,
             valid: 0,
         }
     }
@@ -92,7 +103,7 @@ pub struct Firmware {
     path_s_per_byte: [f64; 2],
     move_s: f64,
     block_pages: u32,
-    margin_pages: f64,
+    margin_pages: u32,
     ahead_s: f64,
     /// Pages that are to be tidied; less than 0 where more were than the time asked for.
     to_tidy: f64,
@@ -109,7 +120,7 @@ impl Firmware {
         Firmware {
             array: Array::new(drive),
             buffer: Buffer::new((controller.buffer_bytes / drive.nand.unit_bytes) as usize),
-            pace: Pace::new(drive.collection.pacing),
+            pace: Pace::new(drive.collection.pacing, drive.collection.level_moves),
             free_s: 0.0,
             path_s: [0.0; 2],
             host_s: [0.0; 2],
@@ -129,7 +140,7 @@ impl Firmware {
             ],
             move_s: controller.move_us * US,
             block_pages,
-            margin_pages: f64::from(MARGIN_BLOCKS * block_pages),
+            margin_pages: MARGIN_BLOCKS * block_pages,
             ahead_s: 0.0,
             to_tidy: 0.0,
             served: 0,
@@ -266,15 +277,25 @@ impl Firmware {
     /// Let collection have its share before `pages` of the host are written.
     #[inline]
     fn keep_pace(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
-        if self.pace.pacing == Pacing::None {
-            return;
+        match self.pace.pacing {
+            Pacing::None => {}
+            Pacing::Victim => {
+                if self.ftl.free_pages() <= self.margin_pages {
+                    self.pace.debt += f64::from(pages) * self.victim_ratio();
+                    self.pay(at_s, share, work);
+                }
+            }
+            Pacing::Level => self.keep_level(pages, at_s, share, work),
         }
-        let free = f64::from(self.ftl.free_pages());
-        if free > self.margin_pages {
-            return;
-        }
-        let ratio = self.ratio(free + f64::from(self.pace.scanned));
-        self.pace.debt += f64::from(pages) * ratio;
+    }
+
+    /// Moved pages for each page that the block at hand frees.
+    fn victim_ratio(&self) -> f64 {
+        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0) + self.pace.valid);
+        valid / (f64::from(self.block_pages) - valid).max(1.0)
+    }
+
+    fn pay(&mut self, at_s: f64, share: f64, work: &mut Work) {
         while self.pace.debt > 0.0 {
             let Some(moved) = self.collect(at_s, share, work) else {
                 self.pace.debt = 0.0;
@@ -284,19 +305,38 @@ impl Firmware {
         }
     }
 
-    /// Pages to be moved for a page of the host, with so many pages that are as good as free.
-    fn ratio(&mut self, free: f64) -> f64 {
-        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0) + self.pace.valid);
-        let victim = valid / (f64::from(self.block_pages) - valid).max(1.0);
-        match self.pace.pacing {
-            Pacing::None => 0.0,
-            Pacing::Victim => victim,
-            Pacing::Level => {
-                let ratio = *self.pace.ratio.get_or_insert(victim);
-                let missing = ((self.margin_pages - free) / self.margin_pages).clamp(-1.0, 1.0);
-                ratio * (1.0 + LEVEL_GAIN * missing)
+    /// The host waits for the same time before each page, and collection uses what it needs of it.
+    fn keep_level(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
+        let free = self.ftl.free_pages();
+        let full = LEVEL_FULL_BLOCKS * self.block_pages;
+        if free > 2 * full {
+            self.pace.engaged = false;
+        } else if free <= self.margin_pages {
+            self.pace.engaged = true;
+        }
+        if !self.pace.engaged {
+            return;
+        }
+        let holds = self.pace.asked >= LEVEL_HOLDS * self.pace.level;
+        let moves = if holds {
+            self.pace.level
+        } else {
+            self.pace.asked
+        };
+        let wait_s = f64::from(pages) * moves * self.move_s;
+        self.free_s = self.free_s.max(at_s) + wait_s / share;
+        self.pace.credit_s += wait_s;
+        let unit_s = f64::from(self.array.unit_pages(false)) * self.move_s;
+        while self.ftl.free_pages() < full && (self.pace.credit_s >= unit_s || !holds) {
+            if self.collect(at_s, share, work).is_none() {
+                break;
+            }
+            if !holds && self.ftl.free_pages() > self.margin_pages {
+                break;
             }
         }
+        // time that nothing had to be moved in is not saved for later
+        self.pace.credit_s = self.pace.credit_s.min(unit_s * 2.0);
     }
 
     /// Move up to one unit of pages; how many, or none where nothing can be won.
@@ -315,7 +355,10 @@ impl Firmware {
     fn account(&mut self, collected: &Collected, at_s: f64, share: f64, work: &mut Work) {
         let moved = f64::from(collected.moved);
         let begin_s = self.free_s.max(at_s);
-        let mut end_s = begin_s + moved * self.move_s / share;
+        let cost_s = moved * self.move_s;
+        let paid_s = cost_s.min(self.pace.credit_s);
+        self.pace.credit_s -= paid_s;
+        let mut end_s = begin_s + (cost_s - paid_s) / share;
         work.busy_s += moved * self.move_s;
         work.moved_pages += moved;
         if collected.moved > 0 {
@@ -334,17 +377,14 @@ impl Firmware {
             let done_s = self.array.program(unit.die, pages, false, end_s);
             end_s = end_s.max(done_s - QUEUED_PROGRAMS * self.array.program_s(false));
         }
-        self.pace.scanned += collected.scanned_to - collected.scanned_from;
         self.pace.valid += collected.moved;
         if collected.erased.is_some() {
             self.array.erase(end_s);
             work.erased_pages += f64::from(self.block_pages);
             let valid = f64::from(self.pace.valid);
             let seen = valid / (f64::from(self.block_pages) - valid).max(1.0);
-            if let Some(ratio) = &mut self.pace.ratio {
-                *ratio += (seen - *ratio) / LEVEL_BLOCKS;
-            }
-            (self.pace.scanned, self.pace.valid) = (0, 0);
+            self.pace.asked += (seen - self.pace.asked) / LEVEL_BLOCKS;
+            self.pace.valid = 0;
         }
         self.free_s = end_s;
     }
@@ -400,7 +440,7 @@ impl Firmware {
     /// Forget all data.
     pub fn purge(&mut self) {
         self.ftl.purge();
-        self.pace = Pace::new(self.pace.pacing);
+        self.pace = Pace::new(self.pace.pacing, self.pace.level);
         self.to_tidy = 0.0;
     }
 }

@@ -150,15 +150,25 @@ impl Lumped {
         for second in 0..duration_s {
             let (mut mb, mut joules) = (0.0, 0.0);
             for step in 0..steps {
+                let before_c = self.heat.governed_c();
                 let (mb_s, rates) = profile.at(self.share);
                 let mut work = rates.scaled(LOADED_STEP_S);
                 work.active_s = LOADED_STEP_S;
                 mb += mb_s * LOADED_STEP_S;
                 joules += self.heat.step(LOADED_STEP_S, &work, None) * LOADED_STEP_S;
-                let permit = self.governor.update(LOADED_STEP_S, self.heat.governed_c());
+                let after_c = self.heat.governed_c();
+                let permit = self.governor.update(LOADED_STEP_S, after_c);
                 self.share = if permit.stopped { 0.0 } else { permit.share };
                 if self.share < 1.0 && load.onset_s.is_none() {
-                    load.onset_s = Some(f64::from(second) + f64::from(step + 1) * LOADED_STEP_S);
+                    // within the step, so that a fit sees it move
+                    let part = (self.governor.begins_c() - before_c) / (after_c - before_c);
+                    let part = if part.is_finite() {
+                        part.clamp(0.0, 1.0)
+                    } else {
+                        0.0
+                    };
+                    let steps = f64::from(step) + part;
+                    load.onset_s = Some(f64::from(second) + steps * LOADED_STEP_S);
                     load.onset_sensor_c = self.heat.sensor_c(0);
                 }
             }

@@ -61,6 +61,7 @@ pub(crate) fn drive() -> DriveSpec {
         collection: CollectionSpec {
             policy: Policy::Greedy,
             pacing: Pacing::Victim,
+            level_moves: 6.0,
             idle_mb_s: 100.0,
         },
         cache: None,

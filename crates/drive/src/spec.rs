@@ -185,7 +185,8 @@ pub enum Pacing {
     None,
     /// Each host page waits for as many moved pages as the block at hand asks for.
     Victim,
-    /// As before, with a ratio that firmware holds level over hundreds of blocks.
+    /// Each host page waits for the time of `level_moves` moved pages, whatever the block at hand
+    /// asks for, as long as that is enough and not far too much.
     Level,
 }
 
@@ -197,6 +198,9 @@ pub struct CollectionSpec {
     pub policy: Policy,
     /// How host writes wait for it.
     pub pacing: Pacing,
+    /// Moved pages that `level` pacing allows for each page of the host.
+    #[serde(default)]
+    pub level_moves: f64,
     /// Stale data that is collected in a second without load.
     pub idle_mb_s: f64,
 }
@@ -474,6 +478,10 @@ impl DriveSpec {
         self.validate_controller()?;
         self.validate_cache()?;
         not_negative("collection.idle_mb_s", self.collection.idle_mb_s)?;
+        not_negative("collection.level_moves", self.collection.level_moves)?;
+        if self.collection.pacing == Pacing::Level {
+            positive("collection.level_moves", self.collection.level_moves)?;
+        }
         self.energy.validate()
     }
 

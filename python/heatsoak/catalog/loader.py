@@ -1,6 +1,7 @@
 """Reads the catalog's files, and a user's own of the same form."""
 
 import tomllib
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -45,11 +46,7 @@ def load_enclosure(name: str) -> Enclosure:
     """
     if name in _enclosures():
         return _enclosures()[name]
-    text = _own_file(name, "enclosure", enclosure_ids())
-    data = _toml(text, name)
-    if "places" in data:
-        raise UsageError(f"{name}: holds many places: a file that is named holds one, with air_c")
-    return _validated(Enclosure, data, name).model_copy(update={"id": name})
+    return _own_enclosure(name, ())
 
 
 def parse_drive(text: str, name: str) -> Drive:
@@ -57,12 +54,27 @@ def parse_drive(text: str, name: str) -> Drive:
     return _validated(Drive, _toml(text, name), name)
 
 
-def parse_enclosures(text: str, name: str) -> dict[str, Enclosure]:
-    """Return the places of a TOML text, a family or a single one that is called `name`."""
-    data = _toml(text, name)
-    if "places" in data:
-        return _validated(Family, data, name).expand()
-    return {name: _validated(Enclosure, data, name).model_copy(update={"id": name})}
+def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
+    """Return the places of TOML texts by their names, each a family or a single place.
+
+    A single one may name any of the others as its base.
+    """
+    tables = {name: _toml(text, name) for name, text in texts.items()}
+    singles = {name: data for name, data in tables.items() if "places" not in data}
+    families: dict[str, Enclosure] = {}
+    for name, data in tables.items():
+        if name not in singles:
+            families |= _validated(Family, data, name).expand()
+
+    def place(name: str, path: tuple[str, ...]) -> Enclosure:
+        if name in families:
+            return families[name]
+        if name not in singles:
+            raise UsageError(f"{path[-1]}: base: {_no_place(name, [*families, *singles])}")
+        _no_circle(name, path)
+        return _single(singles[name], name, lambda base: place(base, (*path, name)))
+
+    return {name: place(name, ()) for name in sorted({*families, *singles})}
 
 
 def read_catalog(name: str) -> dict[str, Any]:
@@ -80,10 +92,58 @@ def _drives() -> dict[str, Drive]:
 
 @cache
 def _enclosures() -> dict[str, Enclosure]:
-    places: dict[str, Enclosure] = {}
-    for stem, text in _texts("enclosures"):
-        places |= parse_enclosures(text, stem)
-    return places
+    return parse_enclosures(dict(_texts("enclosures")))
+
+
+def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
+    """A user's own place; `path` names the files that it is a base of."""
+    _no_circle(name, path)
+    data = _toml(_own_file(name, "enclosure", enclosure_ids()), name)
+    if "places" in data:
+        raise UsageError(f"{name}: holds many places: a file that is named holds one, with air_c")
+
+    def place(base: str) -> Enclosure:
+        if base in _enclosures():
+            return _enclosures()[base]
+        beside = Path(name).parent / base
+        if not beside.is_file():
+            raise UsageError(f"{name}: base: {_no_place(base, enclosure_ids())}")
+        return _own_enclosure(str(beside), (*path, name))
+
+    return _single(data, name, place)
+
+
+def _no_place(name: str, known: list[str]) -> str:
+    return f"there is no place '{name}'{suggestion(name, known)}"
+
+
+def _no_circle(name: str, path: tuple[str, ...]) -> None:
+    if name in path:
+        circle = " -> ".join((*path[path.index(name) :], name))
+        raise UsageError(f"{name}: base: goes round in a circle: {circle}")
+
+
+def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) -> Enclosure:
+    """One place of its tables, on top of its base's if it names one."""
+    tables = dict(data)
+    base = tables.pop("base", None)
+    if base is not None:
+        if not isinstance(base, str):
+            raise UsageError(f"{name}: base: it has to be the id of a place (is {base!r})")
+        tables = _over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
+    return _validated(Enclosure, tables, name).model_copy(update={"id": name})
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Tables over tables: they are merged, and a number replaces a number, provenance and all."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = below.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and "value" not in value:
+            merged[key] = _over(old, value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def _texts(folder: str) -> list[tuple[str, str]]:

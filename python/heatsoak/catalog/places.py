@@ -62,12 +62,14 @@ class Slot(Host):
         air_coupling: how much of the chassis' warming arrives here, against the slot that has 1.
         board_k_per_w: board to air.
         board_j_per_k: what the slot adds to the board's capacity.
+        air_speed_m_s: how fast the air moves there, for drives that it matters to.
     """
 
     description: str = ""
     air_coupling: Figure
     board_k_per_w: Figure
     board_j_per_k: Figure | None = None
+    air_speed_m_s: Figure | None = None
     sensor_air_share: Figure | None = None
 
 
@@ -138,19 +140,16 @@ class Family(Strict):
         )
         air_c = self.room_c.value + slot.air_coupling.value * chassis.warming_k.value
         factor = 1.0 if chassis.resistance_factor is None else chassis.resistance_factor.value
-        limits = {
-            key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields
-        }
+        limits = {key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields}
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),
             air_c=Figure(value=air_c, **why),
+            air_speed_m_s=slot.air_speed_m_s,
             conditions=member.conditions,
             nodes={} if slot.board_j_per_k is None else {"board": Node(j_per_k=slot.board_j_per_k)},
             links={
-                "air": Link(
-                    between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor)
-                )
+                "air": Link(between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor))
             },
             sensor_air_share=slot.sensor_air_share,
             **limits,

@@ -4,10 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
 from heatsoak.report import print_calibration
 
 
@@ -29,28 +27,21 @@ def calibrate_command(
     output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Fit the simulated 950 PRO to the published matrix: some minutes."""
-    from heatsoak.twin import calibrate as twin  # brings scipy's optimisers, which take a moment
+    from heatsoak.twin import calibration as twin  # brings scipy's optimisers, which take a moment
 
     if check:
         found = twin.check()
     else:
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        ) as bar:
-            task = bar.add_task("fitting", total=1.0)
+        with progress_bar() as progress:
             found = twin.calibrate(
                 seed=seed,
                 hold_out=hold_out or (),
                 starts=starts,
                 iterations=iterations,
-                progress=lambda done, text: bar.update(task, completed=done, description=text),
+                progress=progress,
             )
     if directory is not None:
-        twin.write(found, directory)
+        twin.write(found.parameters, directory)
     if output_format is Format.JSON:
         print_json(found.as_dict())
     else:

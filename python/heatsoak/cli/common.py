@@ -2,14 +2,22 @@
 
 import json
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
+from heatsoak.errors import ToolError
+from heatsoak.units import format_duration
+
+_LINE_INTERVAL_S = 10.0
 
 
 class Format(StrEnum):
@@ -45,9 +53,48 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
+@contextmanager
+def progress_bar() -> Iterator[Callable[[float, str], None]]:
+    """Show on standard error how far something is: a bar in a terminal, else a line now and then.
+
+    What it gives takes the part that is done, 0 to 1, and what goes on.
+    """
+    errors = Console(stderr=True)
+    if not errors.is_terminal:
+        yield _plain_progress()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=errors) as bar:
+        task = bar.add_task("getting ready", total=1.0)
+        yield lambda done, text: bar.update(task, completed=done, description=text)
+
+
+def _plain_progress() -> Callable[[float, str], None]:
+    began_at = said_at = time.monotonic()
+
+    def say(done: float, text: str) -> None:
+        nonlocal said_at
+        now = time.monotonic()
+        if done > 0 and now - said_at >= _LINE_INTERVAL_S:
+            left_s = (now - began_at) * (1 - done) / done
+            print(f"{text}, {done:.0%}; {format_duration(left_s)} to go", file=sys.stderr)
+            said_at = now
+
+    return say
+
+
 def print_json(document: Any) -> None:
     """Print one JSON document to standard output."""
     print(json.dumps(document, ensure_ascii=False, indent=1))
+
+
+def write_json(document: Any, path: Path) -> None:
+    """Write one JSON document, and the directory it lies in; raises ToolError where it cannot."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:

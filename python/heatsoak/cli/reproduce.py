@@ -1,13 +1,18 @@
 """``heatsoak reproduce``: the published figures against the simulated drives."""
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
+from heatsoak.cli.common import (
+    Format,
+    FormatOption,
+    OutputOption,
+    console,
+    print_json,
+    progress_bar,
+    write_json,
+)
 from heatsoak.report import print_reproduction
 from heatsoak.twin import reproduce as twin
 
@@ -38,27 +43,11 @@ def reproduce_command(
         drive, spec = twin.drive_like(drive)
         own[drive] = spec
     asked = twin.questions(drive, only)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not Console(stderr=True).is_terminal,
-    ) as bar:
-        task = bar.add_task("getting ready", total=1.0)
-        rows = twin.reproduce(
-            asked,
-            output,
-            seed=seed,
-            drives=own,
-            progress=lambda done, text: bar.update(task, completed=done, description=text),
-        )
+    with progress_bar() as progress:
+        rows = twin.reproduce(asked, output, seed=seed, drives=own, progress=progress)
     document = [row.as_dict() for row in rows]
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)  # figures may need no recording at all
-        text = json.dumps(document, ensure_ascii=False, indent=1)
-        (output / "reproduce.json").write_text(text + "\n", "utf-8")
+        write_json(document, output / "reproduce.json")
     if output_format is Format.JSON:
         print_json(document)
     else:

@@ -754,6 +754,8 @@ mod collection {
             // firmware is what limits, as in the drives that were measured
             spec.controller.write_command_us = 9.0;
             spec.controller.move_us = 13.0;
+            // a little more than greedy collection moves with this spare area
+            spec.collection.level_moves = 3.8;
             spec.collection.pacing = pacing;
             let mut drive = new(spec);
             let all = |workload| Workload {
@@ -774,7 +776,7 @@ mod collection {
         near(victim.0, none.0, 0.03);
         near(level.0, none.0, 0.03);
         assert!(victim.1 < 0.1 * none.1, "{seen:?}");
-        assert!(level.1 < victim.1, "{seen:?}");
+        assert!(level.1 < 0.5 * victim.1, "{seen:?}");
     }
 
     #[test]

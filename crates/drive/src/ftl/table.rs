@@ -1,14 +1,61 @@
 //! A table of page numbers, as large as the drive and touched at random.
 
 use std::io;
+use std::sync::Mutex;
 
 use memmap2::MmapMut;
+
+/// Memory of tables that are no longer used. On a virtual machine it costs more to get memory from
+/// the host than to fill the drive that it is for, and a matrix makes one drive after the other.
+static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
+/// Tables of two drives.
+const MOST_SPARE: usize = 4;
+/// Smaller ones are not worth keeping.
+const LEAST_SPARE_BYTES: usize = 1 << 26;
 
 /// Page numbers, all 0 at first. Memory is taken as cells are first touched.
 #[derive(Debug)]
 pub(super) struct Table {
     map: MmapMut,
     cells: usize,
+}
+
+impl Table {
+    /// A table of `cells` cells.
+    pub(super) fn new(cells: usize) -> io::Result<Self> {
+        let bytes = cells.max(1) * size_of::<u32>();
+        if let Some(mut map) = take_spare(bytes) {
+            map.fill(0);
+            return Ok(Table { map, cells });
+        }
+        let map = MmapMut::map_anon(bytes)?;
+        // Random touches miss the TLB at nearly every page of 4 KiB. A kernel that has no larger
+        // pages refuses, and all that is lost is speed.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Ok(Table { map, cells })
+    }
+
+    /// Set all cells to 0.
+    pub(super) fn clear(&mut self) {
+        self.map.fill(0);
+    }
+
+    #[inline(always)]
+    pub(super) fn cells(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.map)
+    }
+
+    #[inline(always)]
+    pub(super) fn cells_mut(&mut self) -> &mut [u32] {
+        bytemuck::cast_slice_mut(&mut self.map)
+    }
+}
+
+fn take_spare(bytes: usize) -> Option<MmapMut> {
+    let mut spare = SPARE.lock().ok()?;
+    let index = spare.iter().position(|map| map.len() == bytes)?;
+    Some(spare.swap_remove(index))
 }
 
 impl Clone for Table {
@@ -22,34 +69,21 @@ impl Clone for Table {
     }
 }
 
-impl Table {
-    /// A table of `cells` cells.
-    pub(super) fn new(cells: usize) -> io::Result<Self> {
-        let map = MmapMut::map_anon(cells.max(1) * size_of::<u32>())?;
-        // Random touches miss the TLB at nearly every page of 4 KiB. A kernel that has no larger
-        // pages refuses, and all that is lost is speed.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Table { map, cells })
-    }
-
-    /// Set all cells to 0.
-    pub(super) fn clear(&mut self) {
-        match Table::new(self.cells) {
-            // New memory is free until it is touched.
-            Ok(empty) => *self = empty,
-            Err(_) => self.map.fill(0),
+impl Drop for Table {
+    fn drop(&mut self) {
+        if self.map.len() < LEAST_SPARE_BYTES {
+            return;
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn cells(&self) -> &[u32] {
-        bytemuck::cast_slice(&self.map)
-    }
-
-    #[inline(always)]
-    pub(super) fn cells_mut(&mut self) -> &mut [u32] {
-        bytemuck::cast_slice_mut(&mut self.map)
+        let Ok(nothing) = MmapMut::map_anon(1) else {
+            return;
+        };
+        let map = std::mem::replace(&mut self.map, nothing);
+        if let Ok(mut spare) = SPARE.lock() {
+            if spare.len() == MOST_SPARE {
+                spare.remove(0);
+            }
+            spare.push(map);
+        }
     }
 }
 

@@ -154,6 +154,7 @@ pub(crate) fn validate_at_rest(
 /// The firmware's throttling.
 #[derive(Debug, Clone)]
 pub struct Governor {
+    begins_c: f64,
     law: Law,
     shutdown_c: Option<f64>,
     restart_c: Option<f64>,
@@ -191,6 +192,7 @@ impl Governor {
             )?;
         }
         Ok(Governor {
+            begins_c: begins(&spec.law).1,
             law,
             shutdown_c: spec.shutdown_c,
             restart_c: spec.restart_c,
@@ -237,6 +239,11 @@ impl Governor {
     /// What it permits.
     pub fn permit(&self) -> Permit {
         self.permit
+    }
+
+    /// Where it begins to act.
+    pub fn begins_c(&self) -> f64 {
+        self.begins_c
     }
 
     /// What it counted so far.

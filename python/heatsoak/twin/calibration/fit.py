@@ -6,67 +6,49 @@ the filled drive to the sequential write, so that it starts as warm as five minu
 it. An onset is when the governor first holds the load back; the earlier of sequential read and
 write counts, and the deeper of their falls.
 
-Errors are measured in tolerances: 1 is the edge of what counts as reproduced. The fit first
-lowers their robust sum from several starts, then ever higher powers of the best, which pulls in
-the worst cells at the cost of those that have room.
+Errors are measured in tolerances: 1 is the edge of what counts as reproduced. Beside them stands
+what is known beforehand: numbers lie near the middle of their bounds, and slots of one chassis
+are more alike than the bounds say. That is weak enough to leave every published figure within its
+tolerance, and what carries the fit to cells that it has not seen. The fit first lowers the robust
+sum of all that from several starts, then ever higher powers of the errors of the best, which pulls
+in the worst cells at the cost of those that have room.
 """
 
 import math
 import os
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass
-from importlib.resources import files
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import tomlkit
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from heatsoak import protocol
-from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, published
 from heatsoak.catalog.places import Family
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
-from heatsoak.target.simulated import workload_json
+from heatsoak.twin.calibration.cells import READ, WRITE, Fall, simulate
+from heatsoak.twin.calibration.parameters import DRIVE_FILE, PLACES_FILE, Parameter, Tables
 
-DRIVE_FILE = "drives/samsung-950-pro-512.toml"
-PLACES_FILE = "enclosures/puget.toml"
-#: More would be a table of its own, not a model.
-MOST_PARAMETERS = 24
-
-READ, WRITE = "sequential-read", "sequential-write"
 #: What the simulated recording loses when it is judged: kept free at the tolerances' edges.
 _JUDGE_ONSET_S, _JUDGE_DEPTH_PCT = 0.3, 0.3
-#: Length of the end of a step that its throttled level is taken from.
-_TAIL_S = 60
 _SENSOR_ID = "puget.reported_temp_onset_c"
 _POWERS = (2, 4, 8)
 _DIGITS = 4
+#: How far, as a share of its bounds, a number is thought to lie from their middle, and slots from
+#: each other.
+_FROM_MIDDLE, _FROM_EACH_OTHER = 20.0, 10.0
+#: A place that is too hot for the drive has failed at once and wholly.
+_TOO_HOT = dict.fromkeys((READ, WRITE), Fall(-10.0, 110.0, 100.0))
 
 Vector = NDArray[np.float64]
 #: Called with the part that is done, 0 to 1, and what goes on.
 Progress = Callable[[float, str], None]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A fitted number: the file and keys it stands under, and what it may be."""
-
-    file: str
-    keys: tuple[str, ...]
-    value: float
-    bounds: tuple[float, float]
-
-    @property
-    def name(self) -> str:
-        """Its keys, joined."""
-        return ".".join(self.keys)
 
 
 @dataclass(frozen=True)
@@ -192,97 +174,18 @@ def check(catalog_dir: Path | None = None) -> Calibration:
     return Calibration(tuple(figures.parameters), figures.rows(values), 0, figures.simulations)
 
 
-def write(calibration: Calibration, directory: Path) -> list[Path]:
-    """Write fitted numbers into the catalog in `directory`; all else stays as it was.
-
-    Returns the files. Raises UsageError where they are not a catalog's.
-    """
-    written = []
-    for name in (DRIVE_FILE, PLACES_FILE):
-        path = directory / name
-        document = tomlkit.parse(_read(path))
-        for parameter in calibration.parameters:
-            if parameter.file != name:
-                continue
-            table: Any = document
-            for key in parameter.keys:
-                if key not in table:
-                    raise UsageError(f"{path}: there is no {parameter.name}")
-                table = table[key]
-            table["value"] = parameter.value
-        path.write_text(tomlkit.dumps(document), "utf-8")
-        written.append(path)
-    return written
-
-
-def simulate(
-    drive: Drive, place_json: str, steps: Protocol
-) -> dict[str, tuple[float, float, float]]:
-    """Return onset, depth and the sensor at the onset of both sequential steps.
-
-    An onset that never comes is the length of the step; its depth is 0.
-    """
-    core = Core(drive.core_json(), place_json)
-    seen: dict[str, tuple[float, float, float]] = {}
-    for step in steps.steps:
-        match step:
-            case Purge():
-                core.purge()
-                core.advance(math.ldexp(1, 30), _TAIL_S)
-            case Pause():
-                core.advance(step.duration_s, _TAIL_S)
-            case WorkloadStep():
-                core.begin(workload_json(step, core.user_bytes))
-                samples = core.advance(math.ldexp(1, 30), 1.0)
-                if step.name in (READ, WRITE):
-                    name = "read_bw_mb_s" if step.reads else "write_bw_mb_s"
-                    seen[step.name] = _fall(samples[name], core.truth())
-                core.end()
-        if len(seen) == 2:
-            break
-    return seen
-
-
-def _fall(rates: Vector, truth: dict[str, float]) -> tuple[float, float, float]:
-    onset_s = truth["onset_s"]
-    if math.isnan(onset_s):
-        return float(len(rates)), 0.0, truth["sensor_c"]
-    before = rates[: max(1, int(onset_s))].mean()
-    depth_pct = 100 * (1 - rates[-_TAIL_S:].mean() / before)
-    return onset_s, float(depth_pct), truth["onset_sensor_c"]
-
-
 class _Figures:
     """The figures as a function of the fitted numbers."""
 
     def __init__(self, catalog_dir: Path | None, hold_out: Sequence[str]) -> None:
-        root = files("heatsoak.catalog")
-        self.texts = {
-            name: (root / name).read_text("utf-8")
-            if catalog_dir is None
-            else _read(catalog_dir / name)
-            for name in (DRIVE_FILE, PLACES_FILE)
-        }
-        self.tables = {name: tomllib.loads(text) for name, text in self.texts.items()}
-        self.parameters = [
-            parameter
-            for name, table in self.tables.items()
-            for parameter in _fitted(name, table, ())
-        ]
-        if len(self.parameters) > MOST_PARAMETERS:
-            raise UsageError(
-                f"{len(self.parameters)} numbers are marked as fitted: "
-                f"{MOST_PARAMETERS} at most, or the fit explains nothing"
-            )
+        self.tables = Tables(catalog_dir)
+        self.parameters = self.tables.parameters
         self.cells = published().cells
-        known = [cell.id for cell in self.cells]
-        for name in hold_out:
-            if name not in known:
-                raise UsageError(f"there is no cell '{name}'{suggestion(name, known)}")
-        self.hold_out = frozenset(hold_out)
+        self.hold_out = frozenset(_held_out(hold_out, [cell.id for cell in self.cells]))
         self.protocol = protocol.load("puget")
         self.simulations = 0
-        self._known: dict[tuple[str, str], dict[str, tuple[float, float, float]]] = {}
+        self._alike = _alike(self.parameters)
+        self._known: dict[tuple[str, str], dict[str, Fall]] = {}
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     def values(self, unit: Vector) -> list[float]:
@@ -313,7 +216,8 @@ class _Figures:
                 "held-out" if cell.id in self.hold_out else "fitted"
             )
             read, write_ = seen[READ], seen[WRITE]
-            onset_s, depth_pct = min(read[0], write_[0]), max(read[1], write_[1])
+            onset_s = min(read.onset_s, write_.onset_s)
+            depth_pct = max(read.depth_pct, write_.depth_pct)
             rows.append(
                 Row(
                     f"{cell.id}.onset_s",
@@ -338,7 +242,14 @@ class _Figures:
                 low, high = sensor.range
                 limits = (low - sensor.tolerance, high + sensor.tolerance)
                 rows.append(
-                    Row(f"{sensor.id}.{cell.slot}", "temp_c", sensor.range, limits, read[2], role)
+                    Row(
+                        f"{sensor.id}.{cell.slot}",
+                        "temp_c",
+                        sensor.range,
+                        limits,
+                        read.sensor_c,
+                        role,
+                    )
                 )
         return tuple(rows)
 
@@ -353,33 +264,63 @@ class _Figures:
             errors.append((row.simulated - (low + high) / 2) / ((high - low) / 2 - kept))
         return np.array(errors)
 
-    def _simulate(self, values: Sequence[float]) -> list[dict[str, tuple[float, float, float]]]:
-        tables = deepcopy(self.tables)
-        for parameter, value in zip(self.parameters, values, strict=True):
-            table = tables[parameter.file]
-            for key in parameter.keys:
-                table = table[key]
-            table["value"] = value
+    def beliefs(self, unit: Vector) -> Vector:
+        """Return how far the numbers lie from what is thought of them beforehand."""
+        middle = (unit - 0.5) / _FROM_MIDDLE
+        others = [
+            (unit[index] - unit[group].mean()) / _FROM_EACH_OTHER
+            for group in self._alike
+            for index in group
+        ]
+        return np.concatenate([middle, others])
+
+    def _simulate(self, values: Sequence[float]) -> list[dict[str, Fall]]:
+        tables = self.tables.having(list(values))
         drive = Drive.model_validate(tables[DRIVE_FILE])
         places = Family.model_validate(tables[PLACES_FILE]).expand()
-        wanted = [(drive.core_json(), places[cell.enclosure].core_json()) for cell in self.cells]
+        drive_json = drive.core_json()
+        wanted = [(drive_json, places[cell.enclosure].core_json()) for cell in self.cells]
         missing = [key for key in dict.fromkeys(wanted) if key not in self._known]
         if len(self._known) > 50_000:
             self._known = {key: self._known[key] for key in wanted if key in self._known}
-        found = self._pool.map(lambda key: _tolerant(drive, key[1], self.protocol), missing)
+        found = self._pool.map(
+            lambda key: _tolerant(*key, self.protocol, drive.user_bytes), missing
+        )
         self._known.update(zip(missing, found, strict=True))
         self.simulations += len(missing)
         return [self._known[key] for key in wanted]
 
 
 def _tolerant(
-    drive: Drive, place_json: str, steps: Protocol
-) -> dict[str, tuple[float, float, float]]:
-    """Simulate; a drive that is above its limit before any load has failed at once and wholly."""
+    drive_json: str, place_json: str, steps: protocol.Protocol, user_bytes: int
+) -> dict[str, Fall]:
     try:
-        return simulate(drive, place_json, steps)
+        return simulate(drive_json, place_json, steps, user_bytes)
     except ValueError:
-        return dict.fromkeys((READ, WRITE), (-10.0, 110.0, drive.governor.limit_c.value))
+        return _TOO_HOT
+
+
+def _held_out(patterns: Sequence[str], known: list[str]) -> list[str]:
+    """The cells that names or patterns with ``*`` stand for."""
+    names: list[str] = []
+    for pattern in patterns:
+        # an id of a figure, or a pattern for some, stands for its cell
+        cell = pattern.removesuffix(".onset_s").removesuffix(".depth_pct")
+        found = [name for name in known if fnmatchcase(name, cell)]
+        found += [name for name in known if fnmatchcase(f"{name}.onset_s", pattern)]
+        if not found:
+            raise UsageError(f"there is no cell '{pattern}'{suggestion(pattern, known)}")
+        names += found
+    return names
+
+
+def _alike(parameters: Sequence[Parameter]) -> list[list[int]]:
+    """Parameters that stand for the same thing in different slots, by their indices."""
+    groups: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for index, parameter in enumerate(parameters):
+        if len(parameter.keys) > 2:
+            groups[parameter.file, parameter.keys[0], parameter.keys[-1]].append(index)
+    return [group for group in groups.values() if len(group) > 2]
 
 
 def _lower(
@@ -390,8 +331,8 @@ def _lower(
     # shifted by one, since the solver's difference steps are relative
     def residuals(shifted: Vector) -> Vector:
         errors = figures.errors(shifted - 1)
-        result: Vector = np.sign(errors) * np.abs(errors) ** power
-        return result
+        powers: Vector = np.sign(errors) * np.abs(errors) ** power
+        return np.concatenate([powers, figures.beliefs(shifted - 1)])
 
     found = least_squares(
         residuals,
@@ -441,27 +382,3 @@ class _Report:
     def _say(self) -> None:
         if self.progress is not None:
             self.progress(self.spent / self.budget, self.text)
-
-
-def _fitted(name: str, table: dict[str, Any], keys: tuple[str, ...]) -> Iterator[Parameter]:
-    """Every figure below `table` that is marked as fitted."""
-    for key, value in table.items():
-        if not isinstance(value, dict):
-            continue
-        here = (*keys, key)
-        if value.get("fitted") is True:
-            if "bounds" not in value:
-                raise UsageError(f"{name}: {'.'.join(here)} is fitted and has no bounds")
-            low, high = value["bounds"]
-            yield Parameter(name, here, float(value["value"]), (float(low), float(high)))
-        else:
-            yield from _fitted(name, value, here)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read: {error.strerror}: name a catalog's directory"
-        ) from error
