@@ -25,10 +25,22 @@ fn main() -> Result<(), Failure> {
     let user = drive.user_bytes();
     let mut loads = Vec::new();
     for (name, load) in [
-        ("fill", json!({"rw": "write", "bs": 131_072, "io_bytes": user})),
-        ("sequential read", json!({"rw": "read", "bs": 131_072, "runtime_s": 300})),
-        ("sequential write", json!({"rw": "write", "bs": 131_072, "runtime_s": 300})),
-        ("random read", json!({"rw": "randread", "bs": 4096, "runtime_s": 300})),
+        (
+            "fill",
+            json!({"rw": "write", "bs": 131_072, "io_bytes": user}),
+        ),
+        (
+            "sequential read",
+            json!({"rw": "read", "bs": 131_072, "runtime_s": 300}),
+        ),
+        (
+            "sequential write",
+            json!({"rw": "write", "bs": 131_072, "runtime_s": 300}),
+        ),
+        (
+            "random read",
+            json!({"rw": "randread", "bs": 4096, "runtime_s": 300}),
+        ),
         (
             "an hour of random writes",
             json!({"rw": "randwrite", "bs": 4096, "runtime_s": 3600, "rate_iops": 50_000}),

@@ -318,11 +318,15 @@ impl Firmware {
             return;
         }
         let holds = self.pace.asked >= LEVEL_HOLDS * self.pace.level;
-        let moves = if holds { self.pace.level } else { self.pace.asked };
+        let moves = if holds {
+            self.pace.level
+        } else {
+            self.pace.asked
+        };
         let wait_s = f64::from(pages) * moves * self.move_s;
         self.free_s = self.free_s.max(at_s) + wait_s / share;
         self.pace.credit_s += wait_s;
-        let unit_s = 8.0 * self.move_s;
+        let unit_s = f64::from(self.array.unit_pages(false)) * self.move_s;
         while self.ftl.free_pages() < full && (self.pace.credit_s >= unit_s || !holds) {
             if self.collect(at_s, share, work).is_none() {
                 break;
@@ -338,6 +342,11 @@ impl Firmware {
     /// Move up to one unit of pages; how many, or none where nothing can be won.
     fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> Option<u32> {
         let collected = self.ftl.collect_unit()?;
+        // or its caller would wait for ever
+        assert!(
+            collected.moved > 0 || collected.erased.is_some(),
+            "collection has no free page to move to"
+        );
         self.account(&collected, at_s, share, work);
         Some(collected.moved)
     }

@@ -162,7 +162,11 @@ impl Lumped {
                 if self.share < 1.0 && load.onset_s.is_none() {
                     // within the step, so that a fit sees it move
                     let part = (self.governor.begins_c() - before_c) / (after_c - before_c);
-                    let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
+                    let part = if part.is_finite() {
+                        part.clamp(0.0, 1.0)
+                    } else {
+                        0.0
+                    };
                     let steps = f64::from(step) + part;
                     load.onset_s = Some(f64::from(second) + steps * LOADED_STEP_S);
                     load.onset_sensor_c = self.heat.sensor_c(0);

@@ -177,6 +177,8 @@ pub(crate) fn small_drive() -> DriveSpec {
         purge_s: 5.0,
     };
     spec.nand.block_bytes = 1 << 22;
+    // as long for a byte of a block
+    spec.nand.erase_us /= 64.0;
     spec.controller.buffer_bytes = 1 << 22;
     spec.governor.on = false;
     spec
