@@ -26,6 +26,7 @@ class Fleet(Generic[_Result]):
     def __init__(self, workers: int = WORKERS) -> None:
         self.workers = workers
         self._stop = threading.Event()
+        self._begin_no_more = threading.Event()
 
     def stoppable(self, observer: Observer) -> Observer:
         """Return what tells `observer` everything, and ends its run when the fleet is stopped."""
@@ -46,45 +47,36 @@ class Fleet(Generic[_Result]):
         results: list[_Result | HeatsoakError | None] = [None] * len(runs)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="fleet")
         try:
-            pending: dict[Future[_Result | HeatsoakError], int] = {
-                pool.submit(_attempt, run): index for index, run in enumerate(runs)
+            pending: dict[Future[_Result | HeatsoakError | None], int] = {
+                pool.submit(self._attempt, run): index for index, run in enumerate(runs)
             }
             while pending:
                 done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
                 for future in done:
-                    index = pending.pop(future)
-                    if not future.cancelled():
-                        results[index] = result = future.result()
-                        self._judge(result, pending)
+                    results[pending.pop(future)] = result = future.result()
+                    if isinstance(result, RunInterrupted):
+                        raise result
                 if tick is not None:
                     tick(len(runs) - len(pending))
         except (KeyboardInterrupt, RunInterrupted):
             # the signal may also reach a worker, while it is inside of polars
             raise RunInterrupted("stopped by the user") from None
         finally:
+            self._begin_no_more.set()
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
         return results
 
-    def _judge(
-        self,
-        result: _Result | HeatsoakError,
-        pending: dict[Future[_Result | HeatsoakError], int],
-    ) -> None:
-        """Raise where the user stopped a run; begin no further one where all would fail."""
-        if isinstance(result, RunInterrupted):
-            raise result
-        if isinstance(result, HeatsoakError) and not isinstance(result, ShutDownError):
-            for future in pending:
-                future.cancel()
-
-
-def _attempt(run: Callable[[], _Result]) -> _Result | HeatsoakError:
-    try:
-        return run()
-    except HeatsoakError as error:
-        # anew, without the traceback: its frames would keep a whole drive in memory
-        return type(error)(str(error))
+    def _attempt(self, run: Callable[[], _Result]) -> _Result | HeatsoakError | None:
+        if self._begin_no_more.is_set():
+            return None
+        try:
+            return run()
+        except HeatsoakError as error:
+            if not isinstance(error, ShutDownError):
+                self._begin_no_more.set()
+            # anew, without the traceback: its frames would keep a whole drive in memory
+            return type(error)(str(error))
 
 
 class _Stoppable(Observer):
