@@ -181,8 +181,9 @@ def test_a_refusal_comes_before_any_other_complaint(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path: Path) -> None:
-    done = heatsoak("demo", "-o", "demo", cwd=tmp_path, timeout=280)
+    done = heatsoak("demo", "-o", "demo", cwd=tmp_path, timeout=850)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("│ upright") == 4
     held = re.search(r"(\d+) of 14 onsets and (\d+) of 14 depths", done.stdout)
