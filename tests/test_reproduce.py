@@ -21,7 +21,7 @@ from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
-from heatsoak.twin.calibrate import check
+from heatsoak.twin.calibration import check
 from heatsoak.twin.reproduce import Job, Row, jobs_of, questions, reproduce
 from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
 from heatsoak.twin.reproduce.runner import NotMeasured, Run

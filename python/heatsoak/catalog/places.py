@@ -100,7 +100,9 @@ class Member(Strict):
 
 
 def _scaled(figure: Figure, factor: float) -> Figure:
-    return figure.model_copy(update={"value": figure.value * factor, "bounds": None, "expect": None})
+    return figure.model_copy(
+        update={"value": figure.value * factor, "bounds": None, "expect": None}
+    )
 
 
 class Family(Strict):

@@ -100,9 +100,7 @@ class Calibration:
             "figures_fitted": self.figures_fitted,
             "seed": self.seed,
             "rows": [row.as_dict() for row in self.rows],
-            "loose": [
-                {"information": d.information, "shares": dict(d.shares)} for d in self.loose
-            ],
+            "loose": [{"information": d.information, "shares": dict(d.shares)} for d in self.loose],
         }
 
 
@@ -131,9 +129,7 @@ def calibrate(
 def check(catalog_dir: Path | None = None) -> Calibration:
     """Simulate the catalog as it stands, without fitting anything."""
     figures = Matrix(catalog_dir)
-    values = [parameter.value for parameter in figures.parameters]
-    rows = figures.rows(values)
-    return Calibration(figures.stage, tuple(figures.parameters), rows, 0, figures.simulations)
+    return describe(figures, figures.tables.present(), 0)
 
 
 def lower(

@@ -99,7 +99,9 @@ def leave_one_out(
 
         found = lower(figures, iterations=iterations, progress=say)
         simulated = {row.id: row.simulated for row in figures.rows(figures.tables.values(found))}
-        guesses.append(Guess(cell, simulated[f"{cell.id}.onset_s"], simulated[f"{cell.id}.depth_pct"]))
+        guesses.append(
+            Guess(cell, simulated[f"{cell.id}.onset_s"], simulated[f"{cell.id}.depth_pct"])
+        )
         others = [other for other in figures.cells if other is not cell]
         plain.append(Guess(cell, *baseline.predict(others, cell)))
     return LeaveOneOut(tuple(guesses), tuple(plain), len(figures.parameters))

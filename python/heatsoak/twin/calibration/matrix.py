@@ -28,7 +28,7 @@ PATTERNS = ("!*:controller.*", "!*:energy.*", "*")
 #: More would be a table of its own, not a model: there are 31 figures.
 MOST_PARAMETERS = 20
 
-#: What a recording loses when it is judged, or to a sensor's steps: kept free at the tolerances' edges.
+#: What a recording loses when it is judged, or to a sensor's steps: kept free at the edges.
 _KEPT_ONSET_S, _KEPT_DEPTH_PCT, _KEPT_C = 0.3, 0.3, 0.5
 _SENSOR_ID = "puget.reported_temp_onset_c"
 #: A place that is too hot for the drive has failed at once and wholly.
@@ -107,7 +107,11 @@ class Matrix(Figures):
         missing = [key for key in dict.fromkeys(wanted) if key not in self._known]
         if len(self._known) > _MOST_KNOWN:
             self._known = {key: self._known[key] for key in wanted if key in self._known}
-        found = self._pool.map(lambda key: self._tolerant(*key, drive.user_bytes), missing)
+
+        def one(key: tuple[str, str]) -> dict[str, Fall]:
+            return self._tolerant(key[0], key[1], drive.user_bytes)
+
+        found = self._pool.map(one, missing)
         self._known.update(zip(missing, found, strict=True))
         self.simulations += len(missing)
         return [self._known[key] for key in wanted]

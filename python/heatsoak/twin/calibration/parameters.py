@@ -31,8 +31,8 @@ class Parameter:
         keys: the keys that it stands under.
         bounds: what it may be.
         expect: what it is thought to be before any fit, and how far off that may well be.
-        stderr: how uncertain a fit leaves it, one standard deviation; None where nothing was
-            fitted.
+        stderr: how uncertain the figures leave it, one standard deviation; None where nobody
+            asked.
     """
 
     file: str
@@ -109,6 +109,12 @@ class Tables:
     def expected(self) -> Vector:
         """Return the point of the unit cube that is thought likeliest before any fit."""
         unit: Vector = (self._expected - self._low) / (self._high - self._low)
+        return unit
+
+    def present(self) -> Vector:
+        """Return the point of the unit cube that the catalog's own values make."""
+        values = np.array([p.value for p in self.parameters])
+        unit: Vector = (values - self._low) / (self._high - self._low)
         return unit
 
     def values(self, unit: Vector) -> list[float]:
