@@ -2,6 +2,7 @@
 
 import platform
 
+import engine
 import matrix
 import measuring
 import segmentation
@@ -9,7 +10,7 @@ import segmentation
 
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
-    for bench in (segmentation, matrix, measuring):
+    for bench in (engine, segmentation, matrix, measuring):
         print(f"## {bench.__name__}")
         bench.main()
         print()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak import catalog
+from heatsoak._core import Lumped
 from heatsoak.errors import UsageError
 from heatsoak.target.simulated import make_core
 
@@ -104,9 +105,10 @@ def test_published_figures_are_about_drives_and_places_of_the_catalog() -> None:
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())
 def test_every_drive_works_in_every_place(drive_id: str) -> None:
     drive = catalog.load_drive(drive_id)
+    assert make_core(drive, catalog.load_enclosure(drive.enclosure)).user_bytes == drive.user_bytes
     for place_id in catalog.enclosure_ids():
-        core = make_core(drive, catalog.load_enclosure(place_id))
-        assert core.user_bytes == drive.user_bytes
+        # heat, governor and every number, without tables of gigabytes for each place
+        Lumped(drive.core_json(), catalog.load_enclosure(place_id).core_json())
 
 
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heatsoak import catalog
+from heatsoak.recording import find_recordings
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -26,8 +28,7 @@ def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProce
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
-        **kwargs,
+        **{"timeout": 120, **kwargs},
     )
 
 
@@ -180,9 +181,10 @@ def test_a_refusal_comes_before_any_other_complaint(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path: Path) -> None:
-    done = heatsoak("demo", "-o", "demo", cwd=tmp_path)
-    assert done.returncode == 0
+    done = heatsoak("demo", "-o", "demo", cwd=tmp_path, timeout=850)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.count("│ upright") == 4
     held = re.search(r"(\d+) of 14 onsets and (\d+) of 14 depths", done.stdout)
     assert held is not None
@@ -217,8 +219,124 @@ def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(tmp_path: Path) -> 
         assert judged.returncode == code
 
 
-def test_an_enclosure_can_be_named(tmp_path: Path) -> None:
-    target = "sim:samsung-950-pro-512@puget-top-2gpu-loaded"
+FEW_SECONDS = """
+schema = 1
+name = "seconds"
+[[steps]]
+name = "write"
+rw = "write"
+bs = "128k"
+iodepth = 32
+runtime = "2s"
+[[steps]]
+kind = "pause"
+duration = "1s"
+[[steps]]
+name = "both"
+rw = "randread"
+bs = "4k"
+iodepth = 16
+runtime = "2s"
+[[steps.beside]]
+rw = "randwrite"
+bs = "4k"
+iodepth = 4
+runtime = "2s"
+"""
+LATENCIES = [
+    f"{direction}_lat{kind}_us"
+    for direction in ("read", "write")
+    for kind in ("", "_p50", "_p99", "_p999", "_max")
+]
+
+
+@pytest.mark.parametrize("drive_id", catalog.drive_ids())
+def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
+    (tmp_path / "seconds.toml").write_text(FEW_SECONDS)
+    words = ("run", "seconds.toml", "--on", f"sim:{drive_id}", "-o", "r", "--format", "json")
+    done = heatsoak(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (judged,) = json.loads(done.stdout)["recordings"]
+    assert [step["step"] for step in judged["steps"]] == ["write", "both"]
+    (recording,) = find_recordings(tmp_path / "r")
+    assert recording.meta.status == "finished"
+    assert recording.meta.conditions == {"enclosure": catalog.load_drive(drive_id).enclosure}
+    samples = recording.samples()
+    write, both = (samples.filter(samples["step"] == name) for name in ("write", "both"))
+    assert write["write_bw_mb_s"].max() > 400  # type: ignore[operator]
+    # workloads beside each other, with latencies of either
+    assert set(LATENCIES) <= set(both.columns)
+    for name in ("read_iops", "write_iops", "power_w", *LATENCIES):
+        assert (both[name] > 0).all(), name
+        assert both[name].null_count() == 0, name
+    assert both["temp_c.composite"].drop_nulls().is_between(20, 90).all()
+
+
+def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_path: Path) -> None:
+    (tmp_path / "reads.toml").write_text(
+        'schema = 1\nname = "reads"\n[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\n'
+        'iodepth = 32\nruntime = "300s"\n'
+    )
+    words = ("run", "reads.toml", "--on", "sim:pcie5-tlc-2tb@open-bench", "-o", "r")
+    done = heatsoak(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("heatsoak: sim:pcie5-tlc-2tb@open-bench: shut itself down at ")
+    assert last.endswith("the recording so far is in r")
+    (recording,) = find_recordings(tmp_path / "r")
+    assert recording.meta.status == "failed"
+    seen = recording.samples()
+    assert 60 < seen["t_s"].max() < 200  # type: ignore[operator]
+    assert seen["read_bw_mb_s"][20] > 12_000
+    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("dies = { value = 32,", "dies = { value = 0,", "nand.dies is 0: "),
+        ("dies = { value = 32,", "dies = { value = -8,", "nand.dies is -8: "),
+        ("dies = { value = 32,", "dies = { value = 2.5,", "nand.dies is 2.5: "),
+        ("dies = { value = 32,", "dies = { value = 1e30,", "nand.dies"),
+        ("raw_bytes = { value = 8589934592,", "raw_bytes = { value = 8000000000,", "no spare area"),
+        (
+            "purge_s = {",
+            'reserve_bytes = { value = -4096, assumed = "x" }\npurge_s = {',
+            "capacity.reserve_bytes is -4096: ",
+        ),
+        (
+            "[thermal.links.die]",
+            '[thermal.nodes.lost]\nj_per_k = { value = 1, assumed = "x" }\n[thermal.links.die]',
+            "thermal.nodes.lost is floating",
+        ),
+        ('between = ["nand", "board"]', 'between = ["nand", "bord"]', "thermal.links.nand"),
+        (
+            "engage_c = { value = 79.73, fitted = true, bounds = [77, 82] }",
+            'engage_c = { value = 20, assumed = "x" }',
+            "governor.law.engage_c is 20: ",
+        ),
+        ("read_us = { value = 50,", "read_us = { value = nan,", "nand.read_us.value: "),
+        ("idle_w = { value = 0.4,", "idle_w = { value = inf,", "energy.idle_w.value: "),
+        ("idle_w = { value = 0.4,", "idle_w = { value = -1,", "energy.idle_w is -1: "),
+        ("erase_us = {", "erase_ms = {", "unknown key 'erase_ms' in nand"),
+        ("lag_s = { value = 5,", "lag_s = { value = -5,", "sensors.composite.lag_s is -5: "),
+        ("weights = { nand = {", "weights = { nandd = {", "sensors.composite.weights.nandd"),
+        ('kind = "band"', 'kind = "bend"', "governor.law"),
+    ],
+)
+def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
+    tmp_path: Path, small_drive_text: str, old: str, new: str, named: str
+) -> None:
+    assert small_drive_text.count(old) == 1
+    (tmp_path / "my.toml").write_text(small_drive_text.replace(old, new), "utf-8")
+    said = complaint(heatsoak("run", "quick", "--on", "sim:my.toml", cwd=tmp_path), 2)
+    assert "my.toml" in said
+    assert named in said
+    assert not (tmp_path / "recordings").exists()
+
+
+def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
+    target = f"sim:{small_drive}@puget-top-2gpu-loaded"
     done = heatsoak("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
     assert recording["conditions"] == {"enclosure": "puget-top-2gpu-loaded"}
@@ -297,8 +415,6 @@ def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path
     done = heatsoak(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert list(place.iterdir()) == []
-    from heatsoak.recording import find_recordings
-
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "finished"
     samples = recording.samples()
@@ -330,8 +446,6 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    from heatsoak.recording import find_recordings
-
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "interrupted"
     assert len(recording.samples(["t_s"])) > 3

@@ -5,6 +5,7 @@ HeatsoakError           3  something failed; base of all
 ├── UsageError          2  the command's words or files are wrong
 ├── RefusedError        4  refused for safety
 ├── ToolError           3  a drive or a tool failed meanwhile
+│   └── ShutDownError   3  a drive was too hot and shut itself down
 └── RunInterrupted    130  stopped by the user; what was recorded is kept
 ```
 
@@ -37,6 +38,10 @@ class ToolError(HeatsoakError):
     """A drive, or a tool such as fio, failed or is missing."""
 
     exit_code = 3
+
+
+class ShutDownError(ToolError):
+    """A drive was too hot, and serves nothing any more."""
 
 
 class RunInterrupted(HeatsoakError):  # noqa: N818 -- an end, not an error

@@ -24,20 +24,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(text) => text.parse()?,
         None => 1.0,
     };
+    let updates = memory_updates_per_s(CONFIG.user_pages as usize)?;
+    println!("memory alone: {:.1} M random updates/s", updates / 1e6);
     for (blocks, pages_per_block) in [(2048, 65_536), (131_072, 1024)] {
         let config = FtlConfig {
             blocks,
             pages_per_block,
             ..CONFIG
         };
-        measure(&config, drive_writes)?;
+        measure(&config, drive_writes, updates)?;
     }
-    let updates = memory_updates_per_s(CONFIG.user_pages as usize)?;
-    println!("memory alone: {:.1} M random updates/s", updates / 1e6);
     Ok(())
 }
 
-fn measure(config: &FtlConfig, drive_writes: f64) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(
+    config: &FtlConfig,
+    drive_writes: f64,
+    memory_updates_per_s: f64,
+) -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{} blocks of {} pages",
         config.blocks, config.pages_per_block
@@ -82,10 +86,14 @@ fn measure(config: &FtlConfig, drive_writes: f64) -> Result<(), Box<dyn std::err
         let took_s = began.elapsed().as_secs_f64();
         let moved = ftl.counters().moved_pages - start.moved_pages;
         let amplification = 1.0 + moved as f64 / writes as f64;
+        // The map is touched for each write and for each page of a block that is collected.
+        let erased = ftl.counters().erased_blocks - start.erased_blocks;
+        let touches = writes + erased * u64::from(config.pages_per_block);
+        let ratio = touches as f64 / took_s / memory_updates_per_s;
         let rate = writes as f64 / took_s / 1e6;
         println!(
             "  {part}: {rate:.1} M host writes/s, {:.1} M programmed pages/s, \
-             write amplification {amplification:.3}",
+             write amplification {amplification:.3}, {ratio:.2} of the memory's rate",
             rate * amplification,
         );
     }
@@ -95,8 +103,6 @@ fn measure(config: &FtlConfig, drive_writes: f64) -> Result<(), Box<dyn std::err
 /// Random updates of a table of as many cells as the map has, with the same page size.
 fn memory_updates_per_s(cells: usize) -> Result<f64, Box<dyn std::error::Error>> {
     const AHEAD: usize = 128;
-    // A drive's own map is the table, so that both lie in memory alike: writing pages of a drive
-    // that is so large that nothing is ever collected would not do, for it has two tables.
     let mut map = memmap2::MmapMut::map_anon(cells * 4)?;
     #[cfg(target_os = "linux")]
     let _ = map.advise(memmap2::Advice::HugePage);

@@ -17,8 +17,12 @@ use crate::workload::Workload;
 const LOADED_STEP_S: f64 = 0.01;
 /// The same without load.
 const RESTING_STEP_S: f64 = 0.1;
+/// Nothing is served for a share of less: a command would take longer than the share may last.
+const LEAST_SHARE: f64 = 1e-3;
 /// How far two times may lie apart and still be the same.
 const SAME_S: f64 = 1e-9;
+/// The least length of a sample.
+const SHORTEST_SAMPLE_S: f64 = 1e-6;
 /// Reported temperatures are polled once a second, as tools do.
 const POLL_S: f64 = 1.0;
 const MB: f64 = 1e6;
@@ -95,6 +99,33 @@ pub struct Drive {
     stopped: bool,
     totals: Totals,
     moved_before: (u64, u64),
+    grid: Grid,
+}
+
+/// Where samples end: at multiples of their length, so that it does not matter how a stretch of
+/// time is cut up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Grid {
+    began_s: f64,
+    sample_s: f64,
+    count: f64,
+}
+
+impl Grid {
+    fn next_s(&self, count: f64) -> f64 {
+        self.began_s + (self.count + count) * self.sample_s
+    }
+
+    /// Go on with the same grid where time stands on it, or begin another.
+    fn align(&mut self, t_s: f64, sample_s: f64) {
+        if sample_s != self.sample_s || t_s != self.next_s(0.0) {
+            *self = Grid {
+                began_s: t_s,
+                sample_s,
+                count: 0.0,
+            };
+        }
+    }
 }
 
 pub(crate) fn of_heat(error: HeatError) -> DriveError {
@@ -119,8 +150,13 @@ fn ftl_of(spec: &DriveSpec) -> Result<Ftl, SpecError> {
             slc_unit_pages: (pages(spec.nand.unit_bytes) / cache.bits).max(1),
         }),
     };
-    Ftl::new(&config)
-        .map_err(|error| SpecError::new("capacity.raw_bytes", spec.capacity.raw_bytes, error.to_string()))
+    Ftl::new(&config).map_err(|error| {
+        SpecError::new(
+            "capacity.raw_bytes",
+            spec.capacity.raw_bytes,
+            error.to_string(),
+        )
+    })
 }
 
 impl Drive {
@@ -160,6 +196,7 @@ impl Drive {
             stopped: false,
             totals: Totals::default(),
             moved_before: (0, 0),
+            grid: Grid::default(),
             spec,
             place,
         })
@@ -257,7 +294,7 @@ impl Drive {
     /// Forget all data; done once the time that the drive needs for it has passed.
     pub fn purge(&mut self) -> Result<(), DriveError> {
         self.end()?;
-        self.firmware.ftl.purge();
+        self.firmware.purge();
         self.power.wake();
         self.rested_s = 0.0;
         if self.spec.capacity.purge_s > 0.0 {
@@ -273,25 +310,29 @@ impl Drive {
     /// The last row is shorter where the end falls within it, and a little longer where the last
     /// I/Os come back just after it. Without a workload all of the time passes.
     pub fn advance(&mut self, duration_s: f64, sample_s: f64) -> Result<Samples, DriveError> {
-        for (key, value) in [("duration_s", duration_s), ("sample_s", sample_s)] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(DriveError::Time(SpecError::new(
-                    key,
-                    value,
-                    "it has to be more than 0",
-                )));
+        for (key, value, least) in [
+            ("duration_s", duration_s, 0.0),
+            ("sample_s", sample_s, SHORTEST_SAMPLE_S),
+        ] {
+            if !(value.is_finite() && value > 0.0 && value >= least) {
+                let expected = if least > 0.0 {
+                    format!("it has to be {least} or more")
+                } else {
+                    "it has to be more than 0".to_owned()
+                };
+                return Err(DriveError::Time(SpecError::new(key, value, expected)));
             }
         }
         let mut samples = Samples::new(&self.names);
         let began_s = self.t_s;
+        self.grid.align(began_s, sample_s);
         let whole = (duration_s / sample_s + SAME_S).floor();
         let rest_s = duration_s - whole * sample_s;
-        let mut count = 0.0;
-        while count < whole {
-            count += 1.0;
-            if self.sample(sample_s, began_s + count * sample_s, &mut samples)? {
+        for _ in 0..whole as u64 {
+            if self.sample(sample_s, self.grid.next_s(1.0), &mut samples)? {
                 return Ok(samples);
             }
+            self.grid.count += 1.0;
         }
         if rest_s > SAME_S {
             self.sample(rest_s, began_s + duration_s, &mut samples)?;
@@ -310,22 +351,11 @@ impl Drive {
         let directions = self.directions;
         let began_s = self.t_s;
         let mut sums = Sums::default();
-        let mut over = false;
-        while !over && end_s - self.t_s > SAME_S {
-            let longest_s = if matches!(self.activity, Activity::Running(_)) {
-                LOADED_STEP_S
-            } else {
-                RESTING_STEP_S
-            };
-            let left_s = end_s - self.t_s;
-            let parts = (left_s / longest_s - SAME_S).ceil().max(1.0);
-            over = self.step(left_s / parts, &mut sums)?;
-        }
+        let mut over = self.pass_until(end_s, &mut sums);
         if !over {
+            self.t_s = end_s;
             if let Some(last_s) = self.draining_until(end_s + 0.5 * length_s) {
-                over = self.step(last_s - self.t_s, &mut sums)?;
-            } else {
-                self.t_s = end_s;
+                over = self.pass_until(last_s, &mut sums);
             }
         }
         let elapsed_s = self.t_s - began_s;
@@ -340,6 +370,22 @@ impl Drive {
         Ok(busy && self.is_done())
     }
 
+    /// Let steps pass; whether whatever ran came to its end before.
+    fn pass_until(&mut self, end_s: f64, sums: &mut Sums) -> bool {
+        let mut over = false;
+        while !over && end_s - self.t_s > SAME_S {
+            let longest_s = if matches!(self.activity, Activity::Running(_)) {
+                LOADED_STEP_S
+            } else {
+                RESTING_STEP_S
+            };
+            let left_s = end_s - self.t_s;
+            let parts = (left_s / longest_s - SAME_S).ceil().max(1.0);
+            over = self.step(left_s / parts, sums);
+        }
+        over
+    }
+
     /// When the last I/Os come back, where none is issued any more and that is soon.
     fn draining_until(&self, latest_s: f64) -> Option<f64> {
         let Activity::Running(hosts) = &self.activity else {
@@ -349,7 +395,7 @@ impl Drive {
         for host in hosts {
             last_s = last_s.max(host.over_at()?);
         }
-        (last_s <= latest_s).then_some(last_s + SAME_S)
+        (last_s <= latest_s).then_some(last_s + 2.0 * SAME_S)
     }
 
     fn row(&mut self, sums: &Sums, elapsed_s: f64, (reads, writes): (bool, bool)) -> Vec<f64> {
@@ -412,21 +458,22 @@ impl Drive {
     }
 
     /// Let one step pass; whether that was the end of whatever ran.
-    fn step(&mut self, step_s: f64, sums: &mut Sums) -> Result<bool, DriveError> {
+    fn step(&mut self, step_s: f64, sums: &mut Sums) -> bool {
         match &self.activity {
             Activity::Idle => {
                 self.rest(step_s, sums);
-                Ok(false)
+                false
             }
             Activity::Purging { end_s } => {
                 let end_s = *end_s;
                 let last = end_s - self.t_s <= step_s + SAME_S;
                 let length_s = if last { end_s - self.t_s } else { step_s };
                 self.pass(length_s, &Work::default(), None, 1.0, sums);
+                self.govern(length_s);
                 if last {
                     self.t_s = end_s;
                 }
-                Ok(last)
+                last
             }
             Activity::Running(_) => self.serve(step_s, sums),
         }
@@ -437,8 +484,9 @@ impl Drive {
         let mut work = Work::default();
         self.rested_s += step_s;
         let cache = self.spec.cache.as_ref();
+        // blocks of the cache without a valid page have to be won back as well
         let folds = cache.is_some_and(|cache| {
-            self.firmware.ftl.cached_pages() > 0 && self.rested_s >= cache.fold_after_s
+            self.firmware.ftl.can_fold() && self.rested_s + SAME_S >= cache.fold_after_s
         });
         let mb_s = if folds {
             cache.map_or(0.0, |cache| cache.fold_mb_s)
@@ -446,15 +494,12 @@ impl Drive {
             self.spec.collection.idle_mb_s
         };
         let pages = mb_s * MB * step_s / PAGE_BYTES as f64;
-        let wanted = if folds {
-            pages
-        } else {
-            pages.min(f64::from(self.firmware.ftl.stale_pages()))
-        };
-        let mut tidied = false;
-        if wanted > 0.0 {
-            tidied = self.firmware.tidy(wanted, folds, self.t_s, &mut work) < wanted;
-        }
+        let to_tidy = folds || self.firmware.ftl.stale_pages() > 0;
+        let until_s = self.t_s + step_s;
+        let tidied = to_tidy
+            && self
+                .firmware
+                .tidy(pages, folds, (self.t_s, until_s), &mut work);
         if tidied {
             self.power.wake();
             work.active_s = step_s;
@@ -467,19 +512,20 @@ impl Drive {
     }
 
     /// A step of a workload.
-    fn serve(&mut self, step_s: f64, sums: &mut Sums) -> Result<bool, DriveError> {
+    fn serve(&mut self, step_s: f64, sums: &mut Sums) -> bool {
         let Activity::Running(hosts) = &mut self.activity else {
-            return Ok(true);
+            return true;
         };
         let (from_s, until_s) = (self.t_s, self.t_s + step_s);
         let share = self.held.unwrap_or(self.permit.share);
         let mut work = Work::default();
-        if !self.permit.stopped || self.held.is_some() {
+        let stopped = self.permit.stopped && self.held.is_none();
+        if !stopped && share >= LEAST_SHARE {
             run(
                 hosts,
                 &mut self.firmware,
                 &mut self.tallies,
-                (from_s, until_s),
+                until_s,
                 share,
                 &mut work,
             );
@@ -487,33 +533,50 @@ impl Drive {
         let mut over_s: Option<f64> = Some(from_s);
         for host in hosts.iter_mut() {
             host.settle(until_s, &mut self.tallies);
-            over_s = over_s.zip(host.over_at()).map(|(one, other)| one.max(other));
+            let host_over_s = if self.stopped {
+                Some(host.last_back_s())
+            } else {
+                host.over_at()
+            };
+            over_s = over_s.zip(host_over_s).map(|(one, other)| one.max(other));
         }
-        let length_s = match over_s {
-            Some(over_s) if over_s <= until_s + SAME_S => (over_s - from_s).clamp(0.0, step_s),
-            _ => step_s,
-        };
-        let over = over_s.is_some_and(|over_s| over_s <= until_s + SAME_S);
+        let over_s = over_s.filter(|over_s| *over_s <= until_s + SAME_S);
+        let length_s = over_s.map_or(step_s, |over_s| (over_s - from_s).clamp(0.0, step_s));
         work.active_s = length_s;
+        if let Some(over_s) = over_s {
+            // what comes back within SAME_S of the end comes back
+            for host in hosts.iter_mut() {
+                host.settle(over_s, &mut self.tallies);
+            }
+        }
         self.pass(length_s, &work, None, share, sums);
         self.govern(length_s);
-        if let (true, Some(over_s)) = (over, over_s) {
+        if let Some(over_s) = over_s {
             self.t_s = over_s.max(from_s);
         }
-        Ok(over || self.stopped)
+        over_s.is_some()
     }
 
     fn govern(&mut self, length_s: f64) {
         self.permit = self.governor.update(length_s, self.heat.governed_c());
         let held_back = self.permit.share < 1.0 || self.permit.stopped;
-        if held_back && self.onset_s.is_none() && !self.is_done() && self.held.is_none() {
+        let running = matches!(self.activity, Activity::Running(_));
+        if held_back && self.onset_s.is_none() && running && self.held.is_none() {
             self.onset_s = Some(self.t_s - self.began_s);
             self.onset_sensor_c = self.heat.sensor_c(0);
         }
-        self.stopped = self.permit.stopped && self.spec.governor.restart_c.is_none();
+        self.stopped =
+            self.permit.stopped && self.spec.governor.restart_c.is_none() && self.held.is_none();
     }
 
-    fn pass(&mut self, length_s: f64, work: &Work, rest_w: Option<f64>, share: f64, sums: &mut Sums) {
+    fn pass(
+        &mut self,
+        length_s: f64,
+        work: &Work,
+        rest_w: Option<f64>,
+        share: f64,
+        sums: &mut Sums,
+    ) {
         if length_s <= 0.0 {
             return;
         }
@@ -527,7 +590,10 @@ impl Drive {
     /// Pages that the host wrote, and pages that were moved.
     fn written(&self) -> (u64, u64) {
         let counters = self.firmware.ftl.counters();
-        (counters.host_pages, counters.moved_pages + counters.folded_pages)
+        (
+            counters.host_pages,
+            counters.moved_pages + counters.folded_pages,
+        )
     }
 
     /// State that no real drive tells.
@@ -559,12 +625,15 @@ impl Drive {
     }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// Serve the hosts' I/Os in the order they issue them, up to `until_s`.
 fn run(
     hosts: &mut [Host],
     firmware: &mut Firmware,
     tallies: &mut [Tally; 2],
-    (from_s, until_s): (f64, f64),
+    until_s: f64,
     share: f64,
     work: &mut Work,
 ) {
@@ -580,17 +649,18 @@ fn run(
         let Some((index, at_s)) = next else {
             return;
         };
-        let at_s = at_s.max(from_s);
         if at_s >= until_s {
             return;
         }
-        let host = &mut hosts[index];
-        if !host.reads_next() && firmware.is_blocked() {
+        if !hosts[index].reads_next() && firmware.is_blocked() {
             firmware.collect_until(at_s, until_s, share, work);
             if firmware.is_blocked() {
+                // firmware has no time for anyone up to then
+                hosts.iter_mut().for_each(Host::hold_back);
                 return;
             }
         }
+        let host = &mut hosts[index];
         let request = host.issue(at_s, tallies, |offset| {
             firmware.ftl.prefetch((offset / PAGE_BYTES) as u32);
         });

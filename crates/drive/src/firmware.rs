@@ -15,10 +15,12 @@ const US: f64 = 1e-6;
 const MB: f64 = 1e6;
 /// Blocks between the first collection for the host and the last free one.
 const MARGIN_BLOCKS: u32 = 2;
-/// Blocks over which firmware that paces levels its ratio of moved pages to host pages.
-const LEVEL_BLOCKS: f64 = 256.0;
-/// How strongly that ratio answers to free pages that were not expected.
-const LEVEL_GAIN: f64 = 0.05;
+/// Blocks over which firmware that holds a level sees what its victims ask for.
+const LEVEL_BLOCKS: f64 = 8.0;
+/// The least share of its level that victims may ask for before it lets go of it.
+const LEVEL_HOLDS: f64 = 0.7;
+/// Free blocks at which it rests, and keeps its pace.
+const LEVEL_FULL_BLOCKS: u32 = 2 * MARGIN_BLOCKS;
 /// Programs that collection queues on a die before it waits for it.
 const QUEUED_PROGRAMS: f64 = 2.0;
 
@@ -55,11 +57,32 @@ impl Buffer {
 #[derive(Debug, Clone)]
 struct Pace {
     pacing: Pacing,
-    ratio: Option<f64>,
+    /// Moved pages for each host page that are allowed for.
+    level: f64,
+    /// What victims asked for lately.
+    asked: f64,
+    /// Pages that are still to be moved for the host's last ones.
     debt: f64,
-    /// Pages of the victim that were looked at: as good as free.
-    scanned: u32,
+    /// Time that the host has already waited for moves to come.
+    credit_s: f64,
+    /// Whether free blocks have run low since there were plenty.
+    engaged: bool,
+    /// Pages of the victim at hand that were moved already.
     valid: u32,
+}
+
+impl Pace {
+    fn new(pacing: Pacing, level: f64) -> Pace {
+        Pace {
+            pacing,
+            level,
+            asked: level,
+            debt: 0.0,
+            credit_s: 0.0,
+            engaged: false,
+            valid: 0,
+        }
+    }
 }
 
 /// Firmware, data paths, buffer and flash.
@@ -80,8 +103,10 @@ pub struct Firmware {
     path_s_per_byte: [f64; 2],
     move_s: f64,
     block_pages: u32,
-    margin_pages: f64,
+    margin_pages: u32,
     ahead_s: f64,
+    /// Pages that are to be tidied; less than 0 where more were than the time asked for.
+    to_tidy: f64,
     /// I/Os served.
     pub served: u64,
 }
@@ -95,13 +120,7 @@ impl Firmware {
         Firmware {
             array: Array::new(drive),
             buffer: Buffer::new((controller.buffer_bytes / drive.nand.unit_bytes) as usize),
-            pace: Pace {
-                pacing: drive.collection.pacing,
-                ratio: None,
-                debt: 0.0,
-                scanned: 0,
-                valid: 0,
-            },
+            pace: Pace::new(drive.collection.pacing, drive.collection.level_moves),
             free_s: 0.0,
             path_s: [0.0; 2],
             host_s: [0.0; 2],
@@ -121,8 +140,9 @@ impl Firmware {
             ],
             move_s: controller.move_us * US,
             block_pages,
-            margin_pages: f64::from(MARGIN_BLOCKS * block_pages),
+            margin_pages: MARGIN_BLOCKS * block_pages,
             ahead_s: 0.0,
+            to_tidy: 0.0,
             served: 0,
             ftl,
         }
@@ -179,11 +199,26 @@ impl Firmware {
             work.host_write_pages += f64::from(pages);
             let mut at_s = self.free_s.max(path_s);
             if !whole {
-                at_s = self.read(first, 1, at_s, work);
+                at_s = self.read_partial(request, at_s, work);
             }
             self.write(first, pages, at_s, share, work)
         };
         done_s + self.latency_s[way]
+    }
+
+    /// Read the pages that a write covers in part, its first and its last; when they are there.
+    #[cold]
+    fn read_partial(&mut self, request: &Request, at_s: f64, work: &mut Work) -> f64 {
+        let (begin, end) = (request.offset, request.offset + request.bytes);
+        let (first, last) = (begin / PAGE_BYTES, end / PAGE_BYTES);
+        let mut done_s = at_s;
+        if begin % PAGE_BYTES != 0 {
+            done_s = self.read(first as u32, 1, at_s, work);
+        }
+        if end % PAGE_BYTES != 0 && (last > first || begin % PAGE_BYTES == 0) {
+            done_s = done_s.max(self.read(last as u32, 1, at_s, work));
+        }
+        done_s
     }
 
     /// Read pages; when the last one is there.
@@ -242,15 +277,25 @@ impl Firmware {
     /// Let collection have its share before `pages` of the host are written.
     #[inline]
     fn keep_pace(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
-        if self.pace.pacing == Pacing::None {
-            return;
+        match self.pace.pacing {
+            Pacing::None => {}
+            Pacing::Victim => {
+                if self.ftl.free_pages() <= self.margin_pages {
+                    self.pace.debt += f64::from(pages) * self.victim_ratio();
+                    self.pay(at_s, share, work);
+                }
+            }
+            Pacing::Level => self.keep_level(pages, at_s, share, work),
         }
-        let free = f64::from(self.ftl.free_pages());
-        if free > self.margin_pages {
-            return;
-        }
-        let ratio = self.ratio(free + f64::from(self.pace.scanned));
-        self.pace.debt += f64::from(pages) * ratio;
+    }
+
+    /// Moved pages for each page that the block at hand frees.
+    fn victim_ratio(&self) -> f64 {
+        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0) + self.pace.valid);
+        valid / (f64::from(self.block_pages) - valid).max(1.0)
+    }
+
+    fn pay(&mut self, at_s: f64, share: f64, work: &mut Work) {
         while self.pace.debt > 0.0 {
             let Some(moved) = self.collect(at_s, share, work) else {
                 self.pace.debt = 0.0;
@@ -260,24 +305,48 @@ impl Firmware {
         }
     }
 
-    /// Pages to be moved for a page of the host, with so many pages that are as good as free.
-    fn ratio(&mut self, free: f64) -> f64 {
-        let valid = f64::from(self.ftl.victim_valid().unwrap_or(0) + self.pace.valid);
-        let victim = valid / (f64::from(self.block_pages) - valid).max(1.0);
-        match self.pace.pacing {
-            Pacing::None => 0.0,
-            Pacing::Victim => victim,
-            Pacing::Level => {
-                let ratio = *self.pace.ratio.get_or_insert(victim);
-                let missing = ((self.margin_pages - free) / self.margin_pages).clamp(-1.0, 1.0);
-                ratio * (1.0 + LEVEL_GAIN * missing)
+    /// The host waits for the same time before each page, and collection uses what it needs of it.
+    fn keep_level(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
+        let free = self.ftl.free_pages();
+        let full = LEVEL_FULL_BLOCKS * self.block_pages;
+        if free > 2 * full {
+            self.pace.engaged = false;
+        } else if free <= self.margin_pages {
+            self.pace.engaged = true;
+        }
+        if !self.pace.engaged {
+            return;
+        }
+        let holds = self.pace.asked >= LEVEL_HOLDS * self.pace.level;
+        let moves = if holds {
+            self.pace.level
+        } else {
+            self.pace.asked
+        };
+        let wait_s = f64::from(pages) * moves * self.move_s;
+        self.free_s = self.free_s.max(at_s) + wait_s / share;
+        self.pace.credit_s += wait_s;
+        let unit_s = f64::from(self.array.unit_pages(false)) * self.move_s;
+        while self.ftl.free_pages() < full && (self.pace.credit_s >= unit_s || !holds) {
+            if self.collect(at_s, share, work).is_none() {
+                break;
+            }
+            if !holds && self.ftl.free_pages() > self.margin_pages {
+                break;
             }
         }
+        // time that nothing had to be moved in is not saved for later
+        self.pace.credit_s = self.pace.credit_s.min(unit_s * 2.0);
     }
 
     /// Move up to one unit of pages; how many, or none where nothing can be won.
     fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> Option<u32> {
         let collected = self.ftl.collect_unit()?;
+        // or its caller would wait for ever
+        assert!(
+            collected.moved > 0 || collected.erased.is_some(),
+            "collection has no free page to move to"
+        );
         self.account(&collected, at_s, share, work);
         Some(collected.moved)
     }
@@ -286,7 +355,10 @@ impl Firmware {
     fn account(&mut self, collected: &Collected, at_s: f64, share: f64, work: &mut Work) {
         let moved = f64::from(collected.moved);
         let begin_s = self.free_s.max(at_s);
-        let mut end_s = begin_s + moved * self.move_s / share;
+        let cost_s = moved * self.move_s;
+        let paid_s = cost_s.min(self.pace.credit_s);
+        self.pace.credit_s -= paid_s;
+        let mut end_s = begin_s + (cost_s - paid_s) / share;
         work.busy_s += moved * self.move_s;
         work.moved_pages += moved;
         if collected.moved > 0 {
@@ -305,17 +377,14 @@ impl Firmware {
             let done_s = self.array.program(unit.die, pages, false, end_s);
             end_s = end_s.max(done_s - QUEUED_PROGRAMS * self.array.program_s(false));
         }
-        self.pace.scanned += collected.scanned_to - collected.scanned_from;
         self.pace.valid += collected.moved;
         if collected.erased.is_some() {
             self.array.erase(end_s);
             work.erased_pages += f64::from(self.block_pages);
             let valid = f64::from(self.pace.valid);
             let seen = valid / (f64::from(self.block_pages) - valid).max(1.0);
-            if let Some(ratio) = &mut self.pace.ratio {
-                *ratio += (seen - *ratio) / LEVEL_BLOCKS;
-            }
-            (self.pace.scanned, self.pace.valid) = (0, 0);
+            self.pace.asked += (seen - self.pace.asked) / LEVEL_BLOCKS;
+            self.pace.valid = 0;
         }
         self.free_s = end_s;
     }
@@ -328,23 +397,50 @@ impl Firmware {
         }
     }
 
-    /// Collect stale pages, or fold the cache, without load: up to `pages` moved or scanned.
-    pub fn tidy(&mut self, pages: f64, fold: bool, at_s: f64, work: &mut Work) -> f64 {
-        let mut left = pages;
-        while left > 0.0 {
+    /// Collect stale pages, or fold the cache, without load: for another `pages` of blocks that
+    /// are gone through, in the time there is. Whether there was anything to do.
+    pub fn tidy(
+        &mut self,
+        pages: f64,
+        fold: bool,
+        (from_s, until_s): (f64, f64),
+        work: &mut Work,
+    ) -> bool {
+        // whole units are moved, and whole blocks erased, so that what was too much is carried on
+        self.to_tidy = self.to_tidy.min(0.0) + pages;
+        while self.to_tidy > 0.0 && self.free_s < until_s {
             let collected = if fold {
                 self.ftl.fold_unit()
             } else {
                 self.ftl.collect_unit()
             };
             let Some(collected) = collected else {
-                break;
+                self.to_tidy = 0.0;
+                return false;
             };
-            let seen = collected.scanned_to - collected.scanned_from;
-            self.account(&collected, at_s, 1.0, work);
-            left -= f64::from(if fold { collected.moved } else { seen }.max(1));
+            self.account(&collected, from_s, 1.0, work);
+            let through = if fold {
+                collected.moved
+            } else {
+                self.gone_through(&collected)
+            };
+            self.to_tidy -= f64::from(through.max(1));
         }
-        self.free_s = self.free_s.max(at_s);
-        left.max(0.0)
+        pages > 0.0
+    }
+
+    /// Pages of a block that need not be looked at again: the rest of one without valid pages too.
+    fn gone_through(&self, collected: &Collected) -> u32 {
+        let end = collected
+            .erased
+            .map_or(collected.scanned_to, |block| (block + 1) * self.block_pages);
+        end - collected.scanned_from
+    }
+
+    /// Forget all data.
+    pub fn purge(&mut self) {
+        self.ftl.purge();
+        self.pace = Pace::new(self.pace.pacing, self.pace.level);
+        self.to_tidy = 0.0;
     }
 }

@@ -1,5 +1,7 @@
 //! The host: keeps its queue full, or its pace, and counts what comes back.
 
+use std::collections::VecDeque;
+
 use fastrand::Rng;
 
 use crate::latency::Latencies;
@@ -87,6 +89,7 @@ impl InFlight {
         flight
     }
 
+    /// When the last of them is done.
     fn last_done_s(&self) -> Option<f64> {
         (self.len > 0).then(|| self.ring[(self.first + self.len - 1) & self.mask].done_s)
     }
@@ -112,9 +115,11 @@ impl Tally {
 /// A workload as it runs.
 #[derive(Debug, Clone)]
 pub struct Host {
-    began_s: f64,
-    /// Up to when everything that came back was counted: slots are free from then on.
-    settled_s: f64,
+    /// When the slot of the next I/O became free, where one is free.
+    slot_s: f64,
+    /// Whether its I/Os wait for the drive to take them, and since when each free slot was free.
+    held_back: bool,
+    slots_s: VecDeque<f64>,
     /// When it stops issuing.
     end_s: f64,
     bs: u64,
@@ -135,6 +140,8 @@ pub struct Host {
     next_read: bool,
     rng: Rng,
     left_bytes: u64,
+    /// When the last of those that came back did.
+    came_back_s: f64,
     submitted: u64,
     served: u64,
     has_runtime: bool,
@@ -156,8 +163,9 @@ impl Host {
             upcoming.fill_with(|| rng.u64(0..blocks));
         }
         let mut host = Host {
-            began_s,
-            settled_s: began_s,
+            slot_s: began_s,
+            held_back: false,
+            slots_s: VecDeque::new(),
             end_s: workload
                 .runtime_s
                 .map_or(f64::INFINITY, |runtime| began_s + runtime),
@@ -177,6 +185,7 @@ impl Host {
             next_read: false,
             rng,
             left_bytes: workload.io_bytes.unwrap_or(u64::MAX),
+            came_back_s: began_s,
             submitted: 0,
             served: 0,
             has_runtime: workload.runtime_s.is_some(),
@@ -196,7 +205,7 @@ impl Host {
         if self.left_bytes == 0 {
             return None;
         }
-        let mut at_s = self.settled_s;
+        let mut at_s = self.slot_s;
         if self.in_flight.len == self.queue {
             at_s = self.in_flight.ring[self.in_flight.first & self.in_flight.mask].done_s;
         }
@@ -213,6 +222,9 @@ impl Host {
     #[inline]
     pub fn issue(&mut self, at_s: f64, tallies: &mut [Tally; 2], soon: impl Fn(u64)) -> Request {
         self.settle(at_s, tallies);
+        if self.held_back {
+            self.take_slot(at_s);
+        }
         let read = self.next_read;
         let way = usize::from(read);
         let (block, sequential) = if self.random {
@@ -226,13 +238,20 @@ impl Host {
             let jobs = self.cursors.len();
             let cursor = &mut self.cursors[self.turn][way];
             let block = *cursor;
-            *cursor = if block + 1 == self.blocks { 0 } else { block + 1 };
+            *cursor = if block + 1 == self.blocks {
+                0
+            } else {
+                block + 1
+            };
             if jobs > 1 {
                 self.turn = (self.turn + 1) % jobs;
             }
             (block, block > 0 && jobs == 1)
         };
-        let bytes = self.bs.min(self.span - block * self.bs).min(self.left_bytes);
+        let bytes = self
+            .bs
+            .min(self.span - block * self.bs)
+            .min(self.left_bytes);
         self.left_bytes -= bytes;
         self.submitted += 1;
         if self.pace_s > 0.0 {
@@ -262,7 +281,9 @@ impl Host {
     /// Count everything that is done by `now_s`.
     #[inline]
     pub fn settle(&mut self, now_s: f64, tallies: &mut [Tally; 2]) {
-        self.settled_s = now_s;
+        if !self.held_back {
+            self.slot_s = now_s;
+        }
         while let Some(flight) = self.in_flight.front() {
             if flight.done_s > now_s {
                 break;
@@ -272,6 +293,34 @@ impl Host {
             tally.bytes += u64::from(flight.bytes);
             tally.latencies.add(flight.done_s - flight.issued_s);
             self.served += 1;
+            self.came_back_s = flight.done_s;
+            if self.held_back {
+                self.slots_s.push_back(flight.done_s);
+                self.slot_s = self.slots_s[0];
+            }
+        }
+    }
+
+    /// Have its I/Os wait, from when they would have been issued: that is part of what they take.
+    #[cold]
+    pub fn hold_back(&mut self) {
+        if !self.held_back {
+            self.held_back = true;
+            let free = self.queue - self.in_flight.len;
+            self.slots_s.extend(std::iter::repeat_n(self.slot_s, free));
+        }
+    }
+
+    /// Use the slot that was free for longest.
+    #[cold]
+    fn take_slot(&mut self, at_s: f64) {
+        self.slots_s.pop_front();
+        if self.slots_s.back().is_none_or(|latest_s| *latest_s <= at_s) {
+            self.held_back = false;
+            self.slots_s.clear();
+            self.slot_s = at_s;
+        } else {
+            self.slot_s = self.slots_s[0];
         }
     }
 
@@ -281,12 +330,17 @@ impl Host {
             return None;
         }
         let by_bytes = self.left_bytes == 0;
-        let time_up = if self.has_runtime && !by_bytes {
-            self.end_s
-        } else {
-            self.began_s
-        };
-        Some(self.in_flight.last_done_s().map_or(time_up, |done| done.max(time_up)))
+        let last_s = self.last_back_s();
+        if self.has_runtime && !by_bytes {
+            return Some(last_s.max(self.end_s));
+        }
+        Some(last_s)
+    }
+
+    /// When the last of the I/Os that were issued comes back, or came.
+    pub fn last_back_s(&self) -> f64 {
+        let last_s = self.in_flight.last_done_s();
+        last_s.unwrap_or(self.came_back_s)
     }
 
     /// I/Os issued, and I/Os that came back.

@@ -98,16 +98,20 @@ impl Latencies {
         }
         let wanted = share * self.count as f64;
         let mut below = 0.0;
-        for index in self.low..=self.high {
+        for index in self.low..self.high {
             let here = f64::from(self.buckets[index]);
-            if here > 0.0 && below + here >= wanted {
+            if below + here >= wanted && here > 0.0 {
                 let part = ((wanted - below) / here).clamp(0.0, 1.0);
                 let (begin, end) = (edge_s(index), edge_s(index + 1));
                 return (begin + part * (end - begin)).min(self.max_s);
             }
             below += here;
         }
-        self.max_s
+        // the last one ends at the longest
+        let here = f64::from(self.buckets[self.high]);
+        let part = ((wanted - below) / here).clamp(0.0, 1.0);
+        let begin = edge_s(self.high).min(self.max_s);
+        begin + part * (self.max_s - begin)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::drive::{DriveError, of_heat};
 use crate::governor::Governor;
 use crate::heat::{Heat, Work};
 use crate::power::PowerStates;
-use crate::spec::{DriveSpec, EnclosureSpec, SpecError, positive};
+use crate::spec::{DriveSpec, EnclosureSpec, SpecError, not_negative, positive, share};
 
 /// Lengths of steps: under load, and without, where only leakage changes.
 const LOADED_STEP_S: f64 = 0.04;
@@ -39,10 +39,22 @@ pub struct Profile {
 impl Profile {
     /// Check that there are levels, with rising shares.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let rising = self.levels.windows(2).all(|pair| pair[0].share < pair[1].share);
+        let rising = self
+            .levels
+            .windows(2)
+            .all(|pair| pair[0].share < pair[1].share);
         if self.levels.is_empty() || !rising {
             let expected = "a profile has one level or more, with rising shares";
             return Err(SpecError::new("profile", self.levels.len(), expected));
+        }
+        for (index, level) in self.levels.iter().enumerate() {
+            let key = |last: &str| format!("profile[{index}].{last}");
+            positive(&key("share"), level.share)?;
+            share(&key("share"), level.share)?;
+            not_negative(&key("mb_s"), level.mb_s)?;
+            for (name, value) in level.work.by_name() {
+                not_negative(&key(&format!("work.{name}")), value)?;
+            }
         }
         Ok(())
     }
@@ -106,12 +118,20 @@ impl Lumped {
     /// Let time pass without load.
     pub fn rest(&mut self, duration_s: f64) -> Result<(), SpecError> {
         positive("duration_s", duration_s)?;
-        let steps = (duration_s / RESTING_STEP_S).ceil().max(1.0);
-        let step_s = duration_s / steps;
-        for _ in 0..steps as u64 {
-            self.power.rest(step_s);
-            self.heat.step(step_s, &Work::default(), self.power.power_w());
+        let mut left_s = duration_s;
+        while left_s > 0.0 {
+            // a state's power holds from its entry on
+            let change_s = self
+                .power
+                .next_change_s()
+                .filter(|change_s| *change_s > 0.0);
+            let step_s = change_s.map_or(RESTING_STEP_S, |change_s| change_s.min(RESTING_STEP_S));
+            let step_s = step_s.min(left_s);
+            left_s -= step_s;
+            self.heat
+                .step(step_s, &Work::default(), self.power.power_w());
             self.share = self.governor.update(step_s, self.heat.governed_c()).share;
+            self.power.rest(step_s);
         }
         Ok(())
     }
@@ -142,7 +162,11 @@ impl Lumped {
                 if self.share < 1.0 && load.onset_s.is_none() {
                     // within the step, so that a fit sees it move
                     let part = (self.governor.begins_c() - before_c) / (after_c - before_c);
-                    let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
+                    let part = if part.is_finite() {
+                        part.clamp(0.0, 1.0)
+                    } else {
+                        0.0
+                    };
                     let steps = f64::from(step) + part;
                     load.onset_s = Some(f64::from(second) + steps * LOADED_STEP_S);
                     load.onset_sensor_c = self.heat.sensor_c(0);

@@ -61,6 +61,7 @@ pub(crate) fn drive() -> DriveSpec {
         collection: CollectionSpec {
             policy: Policy::Greedy,
             pacing: Pacing::Victim,
+            level_moves: 6.0,
             idle_mb_s: 100.0,
         },
         cache: None,
@@ -163,4 +164,22 @@ pub(crate) fn place() -> EnclosureSpec {
         host_read_iops: None,
         host_write_iops: None,
     }
+}
+
+/// A drive like it with a hundredth of the flash, which never throttles: for runs to a steady
+/// state. 1 GiB for the host, an eighth of it spare, blocks of 4 MiB.
+pub(crate) fn small_drive() -> DriveSpec {
+    let mut spec = drive();
+    spec.capacity = Capacity {
+        user_bytes: 1 << 30,
+        raw_bytes: (1 << 30) + (1 << 27),
+        reserve_bytes: 0,
+        purge_s: 5.0,
+    };
+    spec.nand.block_bytes = 1 << 22;
+    // as long for a byte of a block
+    spec.nand.erase_us /= 64.0;
+    spec.controller.buffer_bytes = 1 << 22;
+    spec.governor.on = false;
+    spec
 }

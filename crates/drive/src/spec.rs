@@ -185,7 +185,8 @@ pub enum Pacing {
     None,
     /// Each host page waits for as many moved pages as the block at hand asks for.
     Victim,
-    /// As before, with a ratio that firmware holds level over hundreds of blocks.
+    /// Each host page waits for the time of `level_moves` moved pages, whatever the block at hand
+    /// asks for, as long as that is enough and not far too much.
     Level,
 }
 
@@ -197,6 +198,9 @@ pub struct CollectionSpec {
     pub policy: Policy,
     /// How host writes wait for it.
     pub pacing: Pacing,
+    /// Moved pages that `level` pacing allows for each page of the host.
+    #[serde(default)]
+    pub level_moves: f64,
     /// Stale data that is collected in a second without load.
     pub idle_mb_s: f64,
 }
@@ -448,9 +452,13 @@ fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn at_least_one(key: &str, value: u32) -> Result<(), SpecError> {
-    if value == 0 {
-        return Err(SpecError::new(key, value, "it has to be 1 or more"));
+/// More dies or channels than any drive has, and few enough for their tables.
+const MOST_DIES: u32 = 65_536;
+
+fn some_dies(key: &str, value: u32) -> Result<(), SpecError> {
+    if !(1..=MOST_DIES).contains(&value) {
+        let expected = format!("it has to be 1 or more, up to {MOST_DIES}");
+        return Err(SpecError::new(key, value, expected));
     }
     Ok(())
 }
@@ -470,6 +478,10 @@ impl DriveSpec {
         self.validate_controller()?;
         self.validate_cache()?;
         not_negative("collection.idle_mb_s", self.collection.idle_mb_s)?;
+        not_negative("collection.level_moves", self.collection.level_moves)?;
+        if self.collection.pacing == Pacing::Level {
+            positive("collection.level_moves", self.collection.level_moves)?;
+        }
         self.energy.validate()
     }
 
@@ -499,8 +511,8 @@ impl DriveSpec {
 
     fn validate_nand(&self) -> Result<(), SpecError> {
         let nand = &self.nand;
-        at_least_one("nand.dies", nand.dies)?;
-        at_least_one("nand.channels", nand.channels)?;
+        some_dies("nand.dies", nand.dies)?;
+        some_dies("nand.channels", nand.channels)?;
         if nand.channels > nand.dies {
             return Err(SpecError::new(
                 "nand.channels",
@@ -512,11 +524,11 @@ impl DriveSpec {
         whole_pages("nand.unit_bytes", nand.unit_bytes)?;
         whole_pages("nand.block_bytes", nand.block_bytes)?;
         let pages = nand.block_bytes / PAGE_BYTES;
-        if !pages.is_power_of_two() || pages < nand.unit_bytes / PAGE_BYTES {
+        if !pages.is_power_of_two() || pages < 2 || pages < nand.unit_bytes / PAGE_BYTES {
             return Err(SpecError::new(
                 "nand.block_bytes",
                 nand.block_bytes,
-                "it has to be a power of two of 4 KiB pages, and hold nand.unit_bytes",
+                "it has to be a power of two of 4 KiB pages from 2 on, and hold nand.unit_bytes",
             ));
         }
         positive("nand.read_us", nand.read_us)?;
@@ -562,6 +574,26 @@ impl DriveSpec {
                 "cache.bits",
                 cache.bits,
                 "a cell that a cache spares holds 2 to 5 bits",
+            ));
+        }
+        let block_pages = self.nand.block_bytes / PAGE_BYTES;
+        if u64::from(cache.bits) > block_pages {
+            return Err(SpecError::new(
+                "cache.bits",
+                cache.bits,
+                format!("a block of one bit a cell would hold nothing: it has {block_pages} pages"),
+            ));
+        }
+        let flash = |bytes: u64| bytes.saturating_mul(u64::from(cache.bits));
+        let (most, of) = match cache.kind {
+            CacheKind::Static => (self.capacity.reserve_bytes, "capacity.reserve_bytes"),
+            CacheKind::Dynamic => (self.capacity.raw_bytes, "capacity.raw_bytes"),
+        };
+        if flash(cache.bytes) > most {
+            return Err(SpecError::new(
+                "cache.bytes",
+                cache.bytes,
+                format!("with cache.bits it has to fit {of}, {most}"),
             ));
         }
         positive("cache.read_us", cache.read_us)?;

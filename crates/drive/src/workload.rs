@@ -4,6 +4,9 @@ use serde::Deserialize;
 
 use crate::spec::SpecError;
 
+/// The most I/Os in flight: NVMe's deepest queue.
+const MOST_IN_FLIGHT: u64 = 65_536;
+
 /// fio's access pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -100,11 +103,24 @@ impl Workload {
         if self.bs == 0 {
             return wrong("bs", "0".into(), "an I/O has more than no bytes");
         }
+        if self.bs > u64::from(u32::MAX) {
+            return wrong("bs", self.bs.to_string(), "an I/O has less than 4 GiB");
+        }
         if self.iodepth == 0 {
             return wrong("iodepth", "0".into(), "it has to be 1 or more");
         }
         if self.numjobs == 0 {
             return wrong("numjobs", "0".into(), "it has to be 1 or more");
+        }
+        if u64::from(self.iodepth) * u64::from(self.numjobs) > MOST_IN_FLIGHT {
+            return wrong(
+                "iodepth",
+                self.iodepth.to_string(),
+                &format!(
+                    "all {} jobs have at most {MOST_IN_FLIGHT} I/Os in flight",
+                    self.numjobs
+                ),
+            );
         }
         if self.span_bytes < self.bs {
             return wrong(

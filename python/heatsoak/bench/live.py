@@ -1,6 +1,7 @@
-"""What a person sees while a run goes on: a live view in a terminal, plain lines elsewhere."""
+"""What a person sees while runs go on: a live view in a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 import time
 from collections import deque
 from types import TracebackType
@@ -22,81 +23,59 @@ _BARS = "▁▂▃▄▅▆▇█"
 _LINE_INTERVAL_S = 10.0
 
 
-class View(Observer):
-    """Follows the runs of a session against their plans; subclasses show it."""
+class RunView(Observer):
+    """Follows one run against its plan, in the thread that makes it."""
 
-    def __init__(self, plans: list[Plan], title: str) -> None:
-        self.plans = plans
-        self.title = title
-        self.run_index = -1
-        self.label = ""
+    def __init__(self, view: "View", plan: Plan, label: str) -> None:
+        self.view = view
+        self.plan = plan
+        self.label = label
+        self.is_over = False
         self.step: Step | None = None
         self.step_index = 0
         self.step_begin_s = 0.0
         self.t_s = 0.0
         self.latest: Latest | None = None
-        self._began_at = time.monotonic()
-
-    def begin_run(self, index: int, label: str) -> None:
-        """The run with this index begins; `label` tells it from the others."""
-        self.run_index, self.label = index, label
-        self.step, self.step_index, self.t_s, self.latest = None, 0, 0.0, None
+        #: Throughput of the last minute, once a second at most.
+        self.history: deque[float] = deque(maxlen=60)
+        self._history_t_s = 0.0
 
     def end(self) -> None:
-        """All runs are over."""
+        """The run is over, however it ended."""
+        self.is_over = True
+        self.view.on_end(self)
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self.step_index, self.step, self.step_begin_s = index, step, t_s
+        self.view.on_step(self)
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self.t_s, self.latest = t_s, latest
+        throughput = latest.throughput_mb_s()
+        if throughput is not None and t_s - self._history_t_s >= 1:
+            self.history.append(throughput)
+            self._history_t_s = t_s
+        self.view.on_progress(self)
 
     @override
     def on_note(self, level: str, text: str) -> None:
-        """Show nothing; subclasses may."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.end()
-
-    def eta_s(self) -> float:
-        """Return how long all that is planned still takes, by the clock on the wall.
-
-        Simulated time runs faster than the wall's; how much faster, what is done tells.
-        """
-        remaining_s = self.remaining_s()
-        done_s = sum(plan.duration_s for plan in self.plans) - remaining_s
-        speed = done_s / max(time.monotonic() - self._began_at, 1e-3)
-        return remaining_s / speed if speed > 2 else remaining_s
+        self.view.on_note(level, text)
 
     def remaining_s(self) -> float:
-        """Return how long all that is planned still takes, in the targets' time."""
-        plan = self.plans[max(self.run_index, 0)]
-        step = plan.steps[self.step_index]
+        """Return how long it still takes as planned, in the target's time."""
+        if self.is_over:
+            return 0.0
+        step = self.plan.steps[self.step_index]
         left = max(0.0, step.duration_s - (self.t_s - self.step_begin_s))
-        left += sum(later.duration_s for later in plan.steps[self.step_index + 1 :])
-        return left + sum(later.duration_s for later in self.plans[self.run_index + 1 :])
-
-    def share_done(self) -> float:
-        """Return the share of the planned time that is over, 0 to 1."""
-        total = sum(plan.duration_s for plan in self.plans)
-        return 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+        return left + sum(later.duration_s for later in self.plan.steps[self.step_index + 1 :])
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
         if self.step is None:
             return "getting ready"
-        count = len(self.plans[max(self.run_index, 0)].steps)
-        text = f"step {self.step_index + 1} of {count}, {self.step.name}"
+        text = f"step {self.step_index + 1} of {len(self.plan.steps)}, {self.step.name}"
         if isinstance(self.step, WorkloadStep):
             text += f" ({self.step.describe()})"
         return text
@@ -113,14 +92,83 @@ class View(Observer):
         return "  ".join(parts)
 
 
+class View:
+    """Follows the runs of a session, some of them at once; subclasses show it."""
+
+    def __init__(self, plans: list[Plan], title: str) -> None:
+        self.plans = plans
+        self.title = title
+        self.runs: list[RunView] = []
+        self._began_at = time.monotonic()
+
+    def begin_run(self, plan: Plan, label: str) -> RunView:
+        """Return what follows a run that begins; `label` tells it from the others."""
+        run = RunView(self, plan, label)
+        self.runs.append(run)
+        return run
+
+    def end(self) -> None:
+        """All runs are over."""
+
+    def on_step(self, run: RunView) -> None:
+        """A step of `run` begins."""
+
+    def on_progress(self, run: RunView) -> None:
+        """Time has passed for `run`."""
+
+    def on_end(self, run: RunView) -> None:
+        """A run is over."""
+
+    def on_note(self, level: str, text: str) -> None:
+        """Something worth a line was seen."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def planned_s(self) -> float:
+        """Return how long all runs take as planned, in the targets' time."""
+        return sum(plan.duration_s for plan in self.plans)
+
+    def remaining_s(self) -> float:
+        """Return how long all that is planned still takes, in the targets' time."""
+        begun = list(self.runs)
+        later_s = self.planned_s() - sum(run.plan.duration_s for run in begun)
+        return max(0.0, later_s) + sum(run.remaining_s() for run in begun)
+
+    def eta_s(self) -> float:
+        """Return how long all that is planned still takes, by the clock on the wall.
+
+        Simulated time runs faster than the wall's; how much faster, what is done tells.
+        """
+        remaining_s = self.remaining_s()
+        done_s = self.planned_s() - remaining_s
+        speed = done_s / max(time.monotonic() - self._began_at, 1e-3)
+        return remaining_s / speed if speed > 2 else remaining_s
+
+    def share_done(self) -> float:
+        """Return the share of the planned time that is over, 0 to 1."""
+        total = self.planned_s()
+        return 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+
+    def describe_count(self) -> str:
+        """Return how many of several runs are done."""
+        return f"{sum(run.is_over for run in list(self.runs))} of {len(self.plans)} recordings done"
+
+
 class LiveView(View):
     """A block at the bottom of the terminal that is redrawn in place."""
 
     def __init__(self, plans: list[Plan], title: str, console: Console) -> None:
         super().__init__(plans, title)
         self.console = console
-        self.history: deque[float] = deque(maxlen=60)
-        self._history_t_s = 0.0
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -140,22 +188,8 @@ class LiveView(View):
         return self
 
     @override
-    def begin_run(self, index: int, label: str) -> None:
-        super().begin_run(index, label)
-        self.history.clear()
-        self._history_t_s = 0.0
-
-    @override
     def end(self) -> None:
         self.live.stop()
-
-    @override
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        super().on_progress(t_s, latest)
-        throughput = latest.throughput_mb_s()
-        if throughput is not None and t_s - self._history_t_s >= 1:
-            self.history.append(throughput)
-            self._history_t_s = t_s
 
     @override
     def on_note(self, level: str, text: str) -> None:
@@ -163,46 +197,52 @@ class LiveView(View):
             self.console.print(Text(f"{level}: {text}", style="yellow"))
 
     def _render(self) -> RenderableType:
-        self.bar.update(self.task, completed=self.share_done(), eta=self._eta())
-        where = f"{self.label}: {self.describe_step()}" if self.label else self.describe_step()
-        lines: list[RenderableType] = [self.bar, Text(where, overflow="ellipsis", no_wrap=True)]
-        readings = self.describe_readings()
-        if readings:
-            spark = _sparkline(list(self.history))
-            lines.append(Text(f"{readings}  {spark}", overflow="ellipsis", no_wrap=True))
+        title = f"{self.title}: {self.describe_count()}" if len(self.plans) > 1 else self.title
+        eta = f"ETA {format_duration(self.eta_s())}" if self.runs else ""
+        self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
+        lines: list[RenderableType] = [self.bar]
+        for run in list(self.runs):
+            if not run.is_over:
+                lines += _lines_of(run)
         return Group(*lines)
 
-    def _eta(self) -> str:
-        return "" if self.run_index < 0 else f"ETA {format_duration(self.eta_s())}"
+
+def _lines_of(run: RunView) -> list[Text]:
+    where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
+    lines = [where]
+    readings = run.describe_readings()
+    if readings:
+        lines.append(f"{readings}  {_sparkline(list(run.history))}")
+    return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
 class PlainView(View):
-    """A line when a step begins and every ten seconds; for logs and pipes."""
+    """A line when a step begins, when one of several runs ends, and every ten seconds."""
 
     def __init__(self, plans: list[Plan], title: str) -> None:
         super().__init__(plans, title)
-        self._said_at = 0.0
+        self._said_at = time.monotonic()
+        self._is_saying = threading.Lock()
 
     @override
-    def begin_run(self, index: int, label: str) -> None:
-        super().begin_run(index, label)
-        if label:
-            self._say(f"[{index + 1}/{len(self.plans)}] {label}")
-
-    @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        super().on_step(index, step, t_s)
+    def on_step(self, run: RunView) -> None:
         if len(self.plans) == 1:
-            self._say(f"{self.describe_step()}; {format_duration(self.eta_s())} to go")
+            self._say(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
 
     @override
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        super().on_progress(t_s, latest)
-        if time.monotonic() - self._said_at >= _LINE_INTERVAL_S:
-            self._say(
-                f"{t_s:.0f} s: {self.describe_readings() or self.describe_step()}; "
-                f"{format_duration(self.eta_s())} to go"
-            )
+    def on_progress(self, run: RunView) -> None:
+        if time.monotonic() - self._said_at < _LINE_INTERVAL_S:
+            return
+        if len(self.plans) == 1:
+            doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
+        else:
+            doing = f"{self.describe_count()}, {self.share_done():.0%}"
+        self._say(f"{doing}; {format_duration(self.eta_s())} to go")
+
+    @override
+    def on_end(self, run: RunView) -> None:
+        if len(self.plans) > 1:
+            self._say(f"{self.describe_count()}: {run.label}")
 
     @override
     def on_note(self, level: str, text: str) -> None:
@@ -210,8 +250,9 @@ class PlainView(View):
             self._say(f"{level}: {text}")
 
     def _say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-        self._said_at = time.monotonic()
+        with self._is_saying:
+            print(line, file=sys.stderr, flush=True)
+            self._said_at = time.monotonic()
 
 
 def make_view(plans: list[Plan], title: str) -> View:

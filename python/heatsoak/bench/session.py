@@ -2,15 +2,17 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
-from heatsoak.bench.conductor import conduct
+from heatsoak.bench.conductor import Observer, conduct
+from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import View, make_view
 from heatsoak.bench.plan import Plan, Speeds, plan
-from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, Sensor, device_behind, discover
@@ -79,25 +81,59 @@ class Session:
         """Return what each run would take and write; nothing is touched."""
         return [self._preview(run) for run in self.runs]
 
-    def record(self, directory: Path) -> list[Recording]:
+    def record(self, directory: Path, *, workers: int = WORKERS) -> list[Recording]:
         """Make all recordings, in `directory` itself or one directory each below it.
 
+        Several on simulated drives are made at once, by `workers` threads; what they hold does not
+        depend on it. Where one fails, the others are kept.
         Raises UsageError where the directory holds something already, and what
         :func:`heatsoak.bench.conduct` raises.
         """
         require_empty(directory)
         plans = [preview.plan for preview in self.preview()]
-        recordings = []
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
-            for index, run in enumerate(self.runs):
-                many = len(self.runs) > 1
-                view.begin_run(index, run.name if many else "")
-                recordings.append(
-                    self._record(run, directory / run.name if many else directory, view)
-                )
-        return recordings
+            if len(self.runs) == 1:
+                return [self._record(self.runs[0], directory, view.begin_run(plans[0], ""))]
+            fleet = Fleet[Recording](workers if self.place.is_simulated else 1)
+            makers = [
+                partial(self._record_one, run, directory / run.name, plan, view, fleet)
+                for run, plan in zip(self.runs, plans, strict=True)
+            ]
+            try:
+                results = fleet.make(makers)
+            except RunInterrupted:
+                raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
+        return self._whole(results, directory)
 
-    def _record(self, run: Run, directory: Path, view: View) -> Recording:
+    def _whole(
+        self, results: Sequence[Recording | HeatsoakError | None], directory: Path
+    ) -> list[Recording]:
+        """The recordings, where all of them were made; else raise the first one's error."""
+        failed = [
+            (run.name, result)
+            for run, result in zip(self.runs, results, strict=True)
+            if isinstance(result, HeatsoakError)
+        ]
+        whole = [result for result in results if isinstance(result, Recording)]
+        if not failed:
+            return whole
+        (name, error), *others = failed
+        also = f"; so did {', '.join(name for name, _ in others)}" if others else ""
+        kept = f"{len(whole)} of {len(results)} recordings are whole"
+        look = f": heatsoak analyze {directory}" if whole else ""
+        raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
+
+    def _record_one(
+        self, run: Run, directory: Path, plan: Plan, view: View, fleet: Fleet[Recording]
+    ) -> Recording:
+        """One of several."""
+        seen = view.begin_run(plan, run.name)
+        try:
+            return self._record(run, directory, fleet.stoppable(seen))
+        finally:
+            seen.end()
+
+    def _record(self, run: Run, directory: Path, observer: Observer) -> Recording:
         target = run.place.target(
             self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
         )
@@ -115,7 +151,7 @@ class Session:
                 run.conditions,
                 directory,
                 sensors=sensors,
-                observer=view,
+                observer=observer,
                 notes=notes,
             )
         finally:

@@ -17,7 +17,7 @@ class Figure(Strict):
     Attributes:
         value: the number; its unit stands in the key it belongs to.
         source: where it was published.
-        fitted: whether it was fitted to published figures by ``heatsoak calibrate``.
+        fitted: whether it was fitted to published figures, by ``heatsoak calibrate`` or by hand.
         assumed: why it is taken to be so.
         bounds: what a fitted number may be, from physics.
         expect: what a fitted number is thought to be before any fit, and how far off that may

@@ -60,6 +60,7 @@ class Collection(Strict):
 
     policy: Literal["greedy", "cost-benefit"] = "greedy"
     pacing: Literal["none", "victim", "level"]
+    level_moves: Figure | None = None
     idle_mb_s: Figure
 
 

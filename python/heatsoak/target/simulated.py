@@ -9,8 +9,9 @@ import polars as pl
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
+from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
@@ -86,7 +87,7 @@ class SimulatedTarget:
     def run(self, step: WorkloadStep) -> Iterator[Batch]:
         """Run a step's workloads to their end.
 
-        Raises UsageError for what cannot be simulated, ToolError for a drive that shut down.
+        Raises UsageError for what cannot be simulated, ShutDownError for a drive that did.
         """
         for workload in step.workloads:
             if workload.fio:
@@ -124,7 +125,7 @@ class SimulatedTarget:
             while not self._core.done:
                 yield self._advance(RUN_CHUNK_S)
             if self._core.stopped:
-                raise ToolError(
+                raise ShutDownError(
                     f"{self.identity.path}: shut itself down at "
                     f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
                     "another enclosure"
@@ -133,7 +134,8 @@ class SimulatedTarget:
             self._core.end()
 
     def _advance(self, duration_s: float) -> pl.DataFrame:
-        return pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+        return samples.cast({"power_state": dtype_of("power_state")})
 
 
 def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:

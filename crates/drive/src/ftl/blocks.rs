@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const APART: u32 = 1 << 31;
 /// Set in the key of a block in pSLC mode, and only beside [`APART`].
 const SLC: u32 = 1 << 30;
-/// Blocks of a group. A search looks at the least key of each group, then into one group.
+/// Blocks of a group, and groups of a group of groups. A search looks down from the top.
 const GROUP: usize = 64;
 /// Blocks that one search by cost and benefit looks at.
 const WINDOW: usize = 2048;
@@ -33,6 +33,8 @@ pub(super) struct Blocks {
     /// while a block is closed, so that this costs an invalidation one comparison, and the least
     /// of all is exact.
     least: Vec<u32>,
+    /// By group of groups, the least of `least`.
+    least_of_all: Vec<u32>,
     /// By block, when it was closed, in programmed pages.
     closed_at: Vec<u64>,
     in_use: Vec<bool>,
@@ -43,9 +45,11 @@ pub(super) struct Blocks {
 impl Blocks {
     /// `count` blocks, of which the first `shared` are free for all; the rest is the cache's own.
     pub(super) fn new(count: u32, shared: u32) -> Self {
+        let groups = (count as usize).div_ceil(GROUP);
         Blocks {
             keys: vec![APART; count as usize],
-            least: vec![APART; (count as usize).div_ceil(GROUP)],
+            least: vec![APART; groups],
+            least_of_all: vec![APART; groups.div_ceil(GROUP)],
             closed_at: vec![0; count as usize],
             in_use: vec![false; count as usize],
             free: (0..shared).collect(),
@@ -102,8 +106,8 @@ impl Blocks {
     pub(super) fn close(&mut self, block: u32, now: u64) {
         let key = &mut self.keys[block as usize];
         *key &= !APART;
-        let least = &mut self.least[block as usize / GROUP];
-        *least = (*least).min(*key);
+        let key = *key;
+        self.lower(block, key);
         self.closed_at[block as usize] = now;
     }
 
@@ -111,9 +115,9 @@ impl Blocks {
     pub(super) fn take_closed(&mut self, block: u32) {
         self.keys[block as usize] |= APART;
         let group = block as usize / GROUP;
-        let end = self.keys.len().min((group + 1) * GROUP);
-        let keys = &self.keys[group * GROUP..end];
-        self.least[group] = keys.iter().fold(APART, |least, &key| least.min(key));
+        self.least[group] = least_of_group(&self.keys, group);
+        let group_of_groups = group / GROUP;
+        self.least_of_all[group_of_groups] = least_of_group(&self.least, group_of_groups);
     }
 
     /// Forget a block of which no page is valid.
@@ -134,23 +138,33 @@ impl Blocks {
     pub(super) fn invalidate_many(&mut self, block: u32, pages: u32) {
         let key = &mut self.keys[block as usize];
         *key -= pages;
-        let least = &mut self.least[block as usize / GROUP];
-        if *key < *least {
-            *least = *key;
+        let key = *key;
+        self.lower(block, key);
+    }
+
+    #[inline(always)]
+    fn lower(&mut self, block: u32, key: u32) {
+        let group = block as usize / GROUP;
+        let least = &mut self.least[group];
+        if key < *least {
+            *least = key;
+            let least_of_all = &mut self.least_of_all[group / GROUP];
+            *least_of_all = key.min(*least_of_all);
         }
     }
 
     /// The closed native block with the least valid pages.
     pub(super) fn greedy(&self) -> Option<u32> {
-        // Two passes: the first has no indices to carry and runs in wide registers.
-        let least = self.least.iter().fold(APART, |least, &key| least.min(key));
+        let least = least(&self.least_of_all);
         if least == APART {
             return None;
         }
-        let group = self.least.iter().position(|&key| key == least)?;
-        let first = group * GROUP;
-        let within = self.keys[first..].iter().position(|&key| key == least)?;
-        Some((first + within) as u32)
+        let mut at = 0;
+        for level in [&self.least_of_all, &self.least, &self.keys] {
+            at *= GROUP;
+            at += level[at..].iter().position(|&key| key == least)?;
+        }
+        Some(at as u32)
     }
 
     /// Among the closed native blocks with at most `fit` valid pages the one with the largest
@@ -178,4 +192,12 @@ impl Blocks {
         }
         best
     }
+}
+
+fn least(keys: &[u32]) -> u32 {
+    keys.iter().fold(APART, |least, &key| least.min(key))
+}
+
+fn least_of_group(keys: &[u32], group: usize) -> u32 {
+    least(&keys[group * GROUP..keys.len().min((group + 1) * GROUP)])
 }

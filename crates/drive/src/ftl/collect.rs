@@ -1,7 +1,7 @@
 //! Winning stale pages back: collection of native blocks, and folding of the cache's.
 
 use super::table::prefetch;
-use super::{CacheKind, Ftl, LOW_WATER_BLOCKS, Policy};
+use super::{CacheKind, Ftl, Policy, Stream};
 
 /// Pages ahead of a move that their logical page's cell is asked for.
 const AHEAD: u32 = 64;
@@ -33,9 +33,15 @@ pub struct Collected {
 }
 
 impl Ftl {
-    /// Whether collection should be under way: free blocks are at [`LOW_WATER_BLOCKS`].
+    /// Free blocks at which collection should be under way: none, for the open block is where
+    /// victims go, or one where the host has an open block of its own.
+    pub fn low_water_blocks(&self) -> u32 {
+        u32::from(self.separate)
+    }
+
+    /// Whether collection should be under way.
     pub fn needs_collection(&self) -> bool {
-        self.blocks.free() <= LOW_WATER_BLOCKS
+        self.blocks.free() <= self.low_water_blocks()
     }
 
     /// Whether the host has to wait for collection.
@@ -62,13 +68,14 @@ impl Ftl {
 
     fn next_valid(&self) -> Option<u32> {
         let greedy = || self.blocks.greedy();
-        let native = match self.config.policy {
-            Policy::Greedy => greedy(),
-            Policy::CostBenefit => self.candidate.or_else(greedy),
-        };
+        let pages = self.config.pages_per_block;
+        let standing = self.candidate.filter(|&block| {
+            self.config.policy == Policy::CostBenefit && self.blocks.valid(block) < pages
+        });
+        let native = standing.or_else(greedy);
         let native = native.map_or(u32::MAX, |block| self.blocks.valid(block));
         let least = native.min(self.fold_cost());
-        (least < self.config.pages_per_block).then_some(least)
+        (least < pages).then_some(least)
     }
 
     /// Valid pages of what collection is at that it has still to move.
@@ -112,6 +119,8 @@ impl Ftl {
         self.blocks.take_closed(block);
         let victim = self.begin(block, pages);
         self.victim = Some(victim);
+        // It may need more free pages than what was last looked at, though no more than there are.
+        self.refresh();
         Some(self.step(victim, false, cost))
     }
 
@@ -124,6 +133,7 @@ impl Ftl {
         }
         if self.fold.is_none() && self.cached.is_empty() {
             self.shut_slc();
+            self.refresh();
         }
         self.fold_step()
     }
@@ -151,7 +161,7 @@ impl Ftl {
     /// block back to all.
     fn fold_limit(&mut self) -> u32 {
         let cost = self.fold_cost();
-        if cost <= self.native_cost() && cost <= self.free_pages() {
+        if cost <= self.native_cost() && cost <= self.collection_pages() {
             return cost;
         }
         self.room()
@@ -177,7 +187,7 @@ impl Ftl {
 
     /// Free pages that may be programmed while those remain that the cheapest victim needs.
     pub(super) fn room(&mut self) -> u32 {
-        let free = self.free_pages();
+        let free = self.collection_pages();
         let spent = |ftl: &Ftl| match ftl.native_cost().min(ftl.fold_cost()) {
             u32::MAX => 0,
             cost => cost,
@@ -194,7 +204,7 @@ impl Ftl {
 
     fn choose(&mut self) -> Option<u32> {
         let (pages, now) = (self.config.pages_per_block, self.programmed_pages());
-        let fit = self.free_pages();
+        let fit = self.collection_pages();
         match self.config.policy {
             Policy::Greedy => None,
             Policy::CostBenefit => self.blocks.cost_benefit(fit, pages, now),
@@ -239,12 +249,13 @@ impl Ftl {
             }
             let lpn = p2l[from as usize];
             let cell = &mut l2p[lpn as usize];
-            if *cell == !from {
-                let to = begin + moved;
-                *cell = !to;
-                p2l[to as usize] = lpn;
-                moved += 1;
-            }
+            let to = begin + moved;
+            let valid = *cell == !from;
+            // Without a branch, for one in eight would be guessed wrong: a page that was not
+            // moved leaves its number where the next will overwrite it.
+            *cell = if valid { !to } else { *cell };
+            p2l[to as usize] = lpn;
+            moved += u32::from(valid);
         }
         let mut programmed = None;
         if moved > 0 {
@@ -276,7 +287,7 @@ impl Ftl {
         let left = self.native.left();
         if done || was_slc || left == 0 || self.cache_is(CacheKind::Dynamic) {
             self.refresh();
-        } else if !self.to_cache {
+        } else if self.stream == Stream::Native {
             self.host_left = self.host_left.min(left);
         }
         Collected {

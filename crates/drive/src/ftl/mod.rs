@@ -13,6 +13,11 @@
 //! Since the victim is erased in the end, at least a block of free pages follows, and because
 //! user pages leave more than a block of spare, a victim with stale pages always exists.
 //!
+//! Cost and benefit can only tell blocks apart whose pages are unlike, so with
+//! [`Policy::CostBenefit`] hosts have an append point of their own, and moved pages, which are
+//! the colder ones, stay among themselves. That takes a second block of spare; a drive without
+//! one shares the append point after all.
+//!
 //! A cache of pSLC blocks, with one bit a cell, is a second append point, of hosts alone. Its
 //! blocks are folded in the order they were filled, into the native append point.
 //!
@@ -39,9 +44,6 @@ pub use table::prefetch;
 
 /// What [`Ftl::lookup`] says of a page that holds nothing.
 pub const UNMAPPED: u32 = u32::MAX;
-
-/// Free blocks at which collection should be under way: the open block is the last one.
-pub const LOW_WATER_BLOCKS: u32 = 0;
 
 /// Free blocks without which no block of a dynamic cache is opened. Collection under load wins
 /// back one at a time, so that a cache which was used up stays so until the drive had rest.
@@ -181,6 +183,17 @@ impl Append {
     }
 }
 
+/// An append point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    /// Collection's, and the host's if it shares it.
+    Native,
+    /// The host's own.
+    Host,
+    /// The cache's.
+    Slc,
+}
+
 /// A drive's translation layer.
 #[derive(Debug, Clone)]
 pub struct Ftl {
@@ -191,9 +204,12 @@ pub struct Ftl {
     blocks: Blocks,
     shift: u32,
     native: Append,
+    host: Append,
     slc: Append,
-    /// Whether hosts append to the cache.
-    to_cache: bool,
+    /// Where the host appends now.
+    stream: Stream,
+    /// Whether the host has an append point of its own in native mode.
+    separate: bool,
     /// Pages that hosts may append before [`Ftl::refresh`] has to look again.
     host_left: u32,
     /// What collection and folding are at.
@@ -224,8 +240,11 @@ impl Ftl {
             blocks: Blocks::new(blocks, config.blocks),
             shift: config.pages_per_block.trailing_zeros(),
             native: Append::new(config.unit_pages),
+            host: Append::new(config.unit_pages),
             slc: Append::new(config.cache.map_or(1, |cache| cache.slc_unit_pages)),
-            to_cache: false,
+            stream: Stream::Native,
+            separate: config.policy == Policy::CostBenefit
+                && config.user_pages < (config.blocks - 2) * config.pages_per_block,
             host_left: 0,
             victim: None,
             fold: None,
@@ -250,9 +269,13 @@ impl Ftl {
     /// Forget all data; all blocks are free. Their erasing is not counted.
     pub fn purge(&mut self) {
         let blocks = self.blocks.count();
-        self.l2p.clear();
+        // a new drive's table has not been touched yet
+        if self.programmed_pages() > 0 {
+            self.l2p.clear();
+        }
         self.blocks = Blocks::new(blocks, self.config.blocks);
         self.native.shut();
+        self.host.shut();
         self.slc.shut();
         (self.victim, self.fold, self.candidate) = (None, None, None);
         self.cached.clear();
@@ -316,10 +339,10 @@ impl Ftl {
     #[inline]
     pub fn write(&mut self, lpn: u32) -> Placed {
         assert!(self.host_left > 0, "a write has to wait for collection");
-        let append = if self.to_cache {
-            &mut self.slc
-        } else {
-            &mut self.native
+        let append = match self.stream {
+            Stream::Native => &mut self.native,
+            Stream::Host => &mut self.host,
+            Stream::Slc => &mut self.slc,
         };
         let ppn = append.next;
         let old = std::mem::replace(&mut self.l2p.cells_mut()[lpn as usize], !ppn);
@@ -348,10 +371,10 @@ impl Ftl {
     pub fn write_run(&mut self, lpn: u32, count: u32) -> Run {
         assert!(count > 0, "a run has at least one page");
         assert!(self.host_left > 0, "a write has to wait for collection");
-        let append = if self.to_cache {
-            &mut self.slc
-        } else {
-            &mut self.native
+        let append = match self.stream {
+            Stream::Native => &mut self.native,
+            Stream::Host => &mut self.host,
+            Stream::Slc => &mut self.slc,
         };
         let pages = count.min(append.unit_left).min(self.host_left);
         let ppn = append.next;
@@ -392,7 +415,7 @@ impl Ftl {
     /// Whether the host's next page goes to the cache.
     #[inline]
     pub fn writes_go_to_cache(&self) -> bool {
-        self.to_cache
+        self.stream == Stream::Slc
     }
 
     /// Totals.
@@ -437,7 +460,7 @@ impl Ftl {
 
     /// Pages that can be programmed in native mode before anything is erased.
     pub fn free_pages(&self) -> u32 {
-        self.native.left() + (self.blocks.free() << self.shift)
+        self.host.left() + self.collection_pages()
     }
 
     /// What a block is at the moment.
@@ -447,12 +470,17 @@ impl Ftl {
 
     /// Valid pages of a block.
     pub fn block_valid(&self, block: u32) -> u32 {
-        let open = [self.native, self.slc]
+        let open = [self.native, self.host, self.slc]
             .iter()
             .filter(|append| append.open && append.block == block)
             .map(Append::left)
             .sum::<u32>();
         self.blocks.valid(block) - open
+    }
+
+    /// Free pages that collection may append to.
+    fn collection_pages(&self) -> u32 {
+        self.native.left() + (self.blocks.free() << self.shift)
     }
 
     fn programmed_pages(&self) -> u64 {
@@ -469,20 +497,30 @@ impl Ftl {
     #[inline(never)]
     fn refresh(&mut self) {
         self.close_full();
-        self.to_cache = self.open_slc();
-        self.host_left = if self.to_cache {
-            self.slc.left()
+        (self.stream, self.host_left) = if self.open_slc() {
+            (Stream::Slc, self.slc.left())
+        } else if self.separate {
+            if !self.host.open {
+                // A whole block is at stake: look at what is cheapest now.
+                self.candidate = None;
+                if self.room() >= self.config.pages_per_block {
+                    self.host = self.open_block(self.host);
+                }
+            }
+            (Stream::Host, self.host.left())
         } else {
             self.open_native();
-            self.room().min(self.native.left())
+            (Stream::Native, self.room().min(self.native.left()))
         };
     }
 
     fn close_full(&mut self) {
-        if self.native.open && self.native.left() == 0 {
-            self.blocks
-                .close(self.native.block, self.programmed_pages());
-            self.native.shut();
+        let now = self.programmed_pages();
+        for append in [&mut self.native, &mut self.host] {
+            if append.open && append.left() == 0 {
+                self.blocks.close(append.block, now);
+                append.shut();
+            }
         }
         if self.slc.open && self.slc.left() == 0 {
             self.shut_slc();
@@ -500,14 +538,19 @@ impl Ftl {
     }
 
     fn open_native(&mut self) {
-        if self.native.open {
-            return;
+        if !self.native.open {
+            self.native = self.open_block(self.native);
         }
+    }
+
+    /// An append point in a free block, or as it was where there is none.
+    fn open_block(&mut self, mut append: Append) -> Append {
         if let Some(block) = self.blocks.take_free() {
             let pages = self.config.pages_per_block;
             self.blocks.open(block, pages, false);
-            self.native.open(block, block << self.shift, pages);
+            append.open(block, block << self.shift, pages);
         }
+        append
     }
 
     /// Have an open block in the cache, if the cache may take more.

@@ -8,8 +8,8 @@ use memmap2::MmapMut;
 /// Memory of tables that are no longer used. On a virtual machine it costs more to get memory from
 /// the host than to fill the drive that it is for, and a matrix makes one drive after the other.
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
-/// Tables of two drives.
-const MOST_SPARE: usize = 4;
+/// Tables of one drive: a matrix drops one before it makes the next.
+const MOST_SPARE: usize = 2;
 /// Smaller ones are not worth keeping.
 const LEAST_SPARE_BYTES: usize = 1 << 26;
 

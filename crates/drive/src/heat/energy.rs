@@ -52,6 +52,22 @@ impl Work {
         self.active_s += other.active_s;
     }
 
+    /// Each number with its name.
+    pub fn by_name(&self) -> [(&'static str, f64); 10] {
+        [
+            ("read_commands", self.read_commands),
+            ("write_commands", self.write_commands),
+            ("host_read_pages", self.host_read_pages),
+            ("host_write_pages", self.host_write_pages),
+            ("read_pages", self.read_pages),
+            ("programmed_pages", self.programmed_pages),
+            ("erased_pages", self.erased_pages),
+            ("moved_pages", self.moved_pages),
+            ("busy_s", self.busy_s),
+            ("active_s", self.active_s),
+        ]
+    }
+
     /// A share of it, or several times it.
     pub fn scaled(&self, factor: f64) -> Work {
         Work {

@@ -1,8 +1,6 @@
 """Makes the recordings, two at a time, as any run is made: by the bench's conductor."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,19 +11,14 @@ from heatsoak import catalog, protocol
 from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
-from heatsoak.bench import Observer, conduct
+from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.session import typical_plan
-from heatsoak.errors import RunInterrupted, UsageError
+from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
 from heatsoak.protocol import Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
-
-#: Recordings made at once. The simulator runs outside Python's lock, so that threads do; more
-#: than two would need more memory than small machines have, since a large drive takes a gigabyte.
-WORKERS = 2
-_POLL_S = 0.2
 
 #: Called with the part that is done, 0 to 1, and what goes on.
 Progress = Callable[[float, str], None]
@@ -87,40 +80,42 @@ def make_recordings(
     the catalog does not have, or that no simulation can take, is an answer and not an error.
     Raises RunInterrupted when the user stops it, ToolError where nothing can be written.
     """
-    stop = threading.Event()
     weights = {job: typical_plan(protocol.load(job.protocol)).duration_s for job in jobs}
-    shares = {job: _Share(stop, weights[job]) for job in jobs}
-    outcomes: dict[Job, Outcome] = {}
+    shares = {job: _Share(weights[job]) for job in jobs}
+    fleet = Fleet[Outcome]()
     # the longest first, so that no worker is left alone with one at the end
-    make = partial(_make, directory=directory, seed=seed, drives=drives or {}, places=places or {})
     order = sorted(jobs, key=lambda job: -weights[job])
-    pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="reproduce")
-    try:
-        pending: dict[Future[Outcome], Job] = {
-            pool.submit(make, job, shares[job]): job for job in order
-        }
-        while pending:
-            done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            for future in done:
-                job = pending.pop(future)
-                outcomes[job] = future.result()
-                shares[job].value = 1.0
-            if progress is not None:
-                total = sum(weights.values())
-                part = sum(shares[job].value * weights[job] for job in jobs) / total
-                progress(part, f"{len(outcomes)} of {len(jobs)} recordings")
-    except (KeyboardInterrupt, RunInterrupted):
-        # the signal may also reach a worker, while it is inside of polars
-        raise RunInterrupted("stopped by the user") from None
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+
+    def make(job: Job) -> Outcome:
+        outcome = _make(
+            job,
+            fleet.stoppable(shares[job]),
+            directory=directory,
+            seed=seed,
+            drives=drives or {},
+            places=places or {},
+        )
+        shares[job].value = 1.0
+        return outcome
+
+    def tick(count: int) -> None:
+        if progress is not None:
+            part = sum(shares[job].value * weights[job] for job in jobs) / sum(weights.values())
+            progress(part, f"{count} of {len(jobs)} recordings")
+
+    made = fleet.make([partial(make, job) for job in order], tick=tick)
+    outcomes: dict[Job, Outcome] = {}
+    for job, result in zip(order, made, strict=True):
+        if isinstance(result, HeatsoakError):
+            raise result
+        if result is not None:
+            outcomes[job] = result
     return outcomes
 
 
 def _make(
     job: Job,
-    share: "_Share",
+    observer: Observer,
     *,
     directory: Path,
     seed: int,
@@ -141,9 +136,9 @@ def _make(
     try:
         conditions = {**steps.conditions, **place.conditions, "enclosure": place.id}
         recording = conduct(
-            steps, target, conditions, directory / job.name, sensors=[], observer=share
+            steps, target, conditions, directory / job.name, sensors=[], observer=observer
         )
-    except UsageError as error:
+    except (UsageError, ShutDownError) as error:
         # the cause is without the recording's path, which may be gone when this is read
         return str(error.__cause__ or error)
     finally:
@@ -152,27 +147,20 @@ def _make(
 
 
 class _Share(Observer):
-    """How much of a job is done, as its own thread says; and the way to stop it."""
+    """How much of a job is done, as its own thread says."""
 
-    def __init__(self, stop: threading.Event, planned_s: float) -> None:
+    def __init__(self, planned_s: float) -> None:
         self.value = 0.0
         self.planned_s = planned_s
-        self._stop = stop
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self._look()
+        """Steps are as long as they are."""
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self.value = min(0.99, t_s / self.planned_s)
-        self._look()
 
     @override
     def on_note(self, level: str, text: str) -> None:
         """Notes stand in the recording."""
-
-    def _look(self) -> None:
-        if self._stop.is_set():
-            # as if the user had stopped this one: the conductor keeps what there is
-            raise KeyboardInterrupt

@@ -1,0 +1,51 @@
+"""What several test modules use."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+#: Drives as small as are still drives: what they are made of, and 8 GB in place of 512 or 2000.
+_SMALL = {
+    'model = "Samsung SSD 950 PRO 512GB"': 'model = "Samsung SSD 950 PRO 8GB"',
+    "user_bytes = { value = 512110190592,": "user_bytes = { value = 8001720320,",
+    "raw_bytes = { value = 549755813888,": "raw_bytes = { value = 8589934592,",
+    "block_bytes = { value = 268435456,": "block_bytes = { value = 4194304,",
+}
+_SMALL_HOT = {
+    "user_bytes = { value = 2000398934016,": "user_bytes = { value = 7814057984,",
+    "raw_bytes = { value = 2199023255552,": "raw_bytes = { value = 8589934592,",
+    "reserve_bytes = { value = 42949672960,": "reserve_bytes = { value = 167772160,",
+    "block_bytes = { value = 2147483648,": "block_bytes = { value = 8388608,",
+    "bytes = { value = 663572447232,": "bytes = { value = 2592079872,",
+}
+
+
+def _changed(drive: str, changes: dict[str, str]) -> str:
+    text = (files("heatsoak.catalog") / "drives" / f"{drive}.toml").read_text("utf-8")
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture(scope="session")
+def small_drive_text() -> str:
+    """The 950 PRO's file with 8 GB, for tests that its size does not matter to."""
+    return _changed("samsung-950-pro-512", _SMALL)
+
+
+@pytest.fixture(scope="session")
+def small_drive(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The path of the small drive's file."""
+    path = tmp_path_factory.mktemp("drives") / "small.toml"
+    path.write_text(small_drive_text, "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_hot_drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PCIe 5.0 drive's file with 8 GB; on a bare board it shuts down."""
+    path = tmp_path_factory.mktemp("drives") / "hot.toml"
+    path.write_text(_changed("pcie5-tlc-2tb", _SMALL_HOT), "utf-8")
+    return path
