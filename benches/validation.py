@@ -55,9 +55,8 @@ def main() -> None:
     }
     page = PAGE.read_text("utf-8")
     for name, text in parts.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
-        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        page, count = re.subn(pattern, lambda _, t=text: f"{begin}\n{t}\n{end}", page, flags=re.S)
+        between = re.compile(f"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.S)
+        page, count = between.subn(lambda found, new=text: f"{found[1]}{new}\n{found[2]}", page)
         if count != 1:
             sys.exit(f"{PAGE}: there have to be markers for '{name}'")
     PAGE.write_text(page, "utf-8")
@@ -163,12 +162,14 @@ def loose_list(found: dict[str, Any]) -> str:
 # ---- pictures
 
 
-def axes_pair(onset: tuple[str, str], depth: tuple[str, str]) -> tuple[Figure, Axes, Axes]:
+def axes_pair(
+    onset: tuple[str, str], depth: tuple[str, str], most_s: float, least_pct: float
+) -> tuple[Figure, Axes, Axes]:
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     for axes, (across, up), ends_, tolerance in (
-        (left, onset, (5.0, 85.0), 3.0),
-        (right, depth, (30.0, 90.0), 4.0),
+        (left, onset, (5.0, most_s), 3.0),
+        (right, depth, (least_pct, 90.0), 4.0),
     ):
         low, high = ends_
         axes.set(xlabel=across, ylabel=up, xlim=ends_, ylim=ends_, aspect="equal")
@@ -183,7 +184,7 @@ def axes_pair(onset: tuple[str, str], depth: tuple[str, str]) -> tuple[Figure, A
             label="published tolerance",
         )
         axes.plot(ends_, ends_, color="#888888", linewidth=0.8)
-    ticks = [5, 10, 20, 40, 80]
+    ticks = [tick for tick in (5, 10, 20, 40, 80, 160) if tick <= most_s]
     left.set(xscale="log", yscale="log", xticks=ticks, yticks=ticks)
     for axis in (left.xaxis, left.yaxis):
         axis.set_major_formatter("{x:g}")
@@ -201,6 +202,8 @@ def draw_fit(found: dict[str, Any]) -> None:
     figure, left, right = axes_pair(
         ("published onset, s", "simulated onset, s"),
         ("published depth, %", "simulated depth, %"),
+        85.0,
+        30.0,
     )
     for row in found["rows"]:
         metric = row["id"].rpartition(".")[2]
@@ -231,20 +234,20 @@ def draw_leave_one_out(predicted: dict[str, Any]) -> None:
     figure, left, right = axes_pair(
         ("published onset, s", "predicted onset, s"),
         ("published depth, %", "predicted depth, %"),
+        170.0,
+        25.0,
     )
     for axes, metric in ((left, "onset_s"), (right, "depth_pct")):
         for by, colour in (("baseline", EFFECTS), ("model", MODEL)):
             for cell in predicted["cells"]:
                 shape, _ = mark(cell["id"] + ".")
-                value = min(cell[by][metric], axes.get_ylim()[1])
                 axes.plot(
                     sum(cell[metric]) / 2,
-                    value,
-                    marker="^" if value < cell[by][metric] else shape,
+                    cell[by][metric],
+                    marker=shape,
                     color=colour,
                     markerfacecolor=colour if by == "model" else "white",
                     linestyle="none",
-                    clip_on=False,
                 )
     right.plot([], [], color=MODEL, marker="o", linestyle="none", label="simulated drive")
     right.plot(

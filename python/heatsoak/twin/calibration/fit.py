@@ -32,7 +32,7 @@ _STEP = 5e-5
 #: A direction is called loose where the figures say less about it than what was expected did.
 _LOOSE = 1.0
 #: Of a direction, numbers with less than this share of the greatest are not named.
-_NAMED = 0.4
+_NAMED = 0.5
 
 #: Called with the part that is done, 0 to 1, and what goes on.
 Progress = Callable[[float, str], None]
