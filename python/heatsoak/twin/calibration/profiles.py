@@ -57,9 +57,9 @@ def of_filled(drive_json: str, enclosure_json: str, workloads: str) -> str:
 
 
 @cache
-def of_worn(drive_json: str, enclosure_json: str, workloads: str) -> str:
-    """Return the profile of `workloads` after they ran until the drive's state was steady."""
-    return measure(worn(drive_json, enclosure_json, workloads), workloads)
+def of_worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> str:
+    """Return the profile of `workloads` after they wrote so much to a drive that was full."""
+    return measure(worn(drive_json, enclosure_json, workloads, written_bytes), workloads)
 
 
 def filled(drive_json: str, enclosure_json: str) -> Core:
@@ -71,13 +71,13 @@ def filled(drive_json: str, enclosure_json: str) -> Core:
     return core
 
 
-def worn(drive_json: str, enclosure_json: str, workloads: str) -> Core:
-    """Return a drive on which `workloads` wrote what it holds three times over, at random."""
+def worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> Core:
+    """Return a drive that was filled, and on which `workloads` wrote so much after that."""
     core = filled(drive_json, enclosure_json)
     spec = json.loads(workloads)
     for workload in spec:
         workload.pop("runtime_s", None)
-        workload["io_bytes"] = 3 * core.user_bytes
+        workload["io_bytes"] = written_bytes
     core.begin(json.dumps(spec))
     _run(core, lambda: core.done)
     return core
