@@ -56,9 +56,11 @@ def main() -> None:
     page = PAGE.read_text("utf-8")
     for name, text in parts.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.S)
-        page, count = between.subn(lambda found, new=text: f"{found[1]}{new}\n{found[2]}", page)
-        if count != 1:
-            sys.exit(f"{PAGE}: there have to be markers for '{name}'")
+        marked = between.split(page)
+        if len(marked) != 4:
+            sys.exit(f"{PAGE}: there have to be markers for '{name}', once")
+        before, begin, end, after = marked
+        page = f"{before}{begin}{text}\n{end}{after}"
     PAGE.write_text(page, "utf-8")
 
 

@@ -21,7 +21,8 @@ def print_calibration(calibration: dict[str, Any], console: Console) -> None:
             moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
             console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
     parameters, figures = len(calibration["parameters"]), calibration["figures_fitted"]
-    console.print(f"\n{parameters} parameters fitted to {figures} figures.")
+    stage = calibration["stage"]
+    console.print(f"\nStage {stage}: {parameters} parameters fitted to {figures} figures.\n")
 
 
 def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:

@@ -25,7 +25,7 @@ from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
 from heatsoak.twin.calibration.cells import fill, profile_of_filled
 from heatsoak.twin.calibration.figures import Figures, Row
-from heatsoak.twin.calibration.parameters import Tables
+from heatsoak.twin.calibration.parameters import Parameter, Tables
 
 NAME = "anandtech"
 _PRO, _SM951 = "samsung-950-pro-512", "samsung-sm951-ahci-512"
@@ -58,11 +58,14 @@ class _Case:
 class Bench(Figures):
     """Two drives, bare and under two heatsinks."""
 
-    def __init__(self, catalog_dir: Path | None = None) -> None:
-        """Read the catalog in `catalog_dir`, or heatsoak's own; raises UsageError."""
-        super().__init__(NAME, Tables(FILES, PATTERNS, MOST_PARAMETERS, catalog_dir))
+    def __init__(self, catalog_dir: Path | None = None, given: Sequence[Parameter] = ()) -> None:
+        """Read the catalog in `catalog_dir`, or heatsoak's own, with what was found before.
+
+        Raises UsageError for a catalog that cannot be read.
+        """
+        super().__init__(NAME, Tables(FILES, PATTERNS, MOST_PARAMETERS, catalog_dir, given))
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
-        self._known: dict[tuple[str, str, str], float] = {}
+        self._known: dict[tuple[str, str], float] = {}
         # collection does the same whatever it costs: it is measured at what is expected
         expected = self.tables.having(self.tables.values(self.tables.expected()))
         self._expected = {name: _drive(expected, name).core_json() for name in (_PRO, _SM951)}
@@ -102,7 +105,7 @@ class Bench(Figures):
         }
 
     def _once(self, name: str, job: Callable[[], float], told: str) -> float:
-        key = (name, told, "")
+        key = (name, told)
         if key not in self._known:
             self._known[key] = job()
             self.simulations += 1
@@ -120,7 +123,9 @@ class Bench(Figures):
         written = spare + int(published_iops * _PAGE_BYTES * _HOUR_S * 0.9)
         written -= written % _PAGE_BYTES
         # places differ in nothing that flash or host would notice
-        profile = profiles.of_worn(self._expected[name], _still(case.place_json), workloads, written)
+        profile = profiles.of_worn(
+            self._expected[name], _still(case.place_json), workloads, written
+        )
         lumped = Lumped(case.drive_json, case.place_json)
         load = lumped.load(_costing(profile, case.drive, self._expected[name]), _HOUR_S)
         return float(np.mean(load["mb_s"][-_END_S:])) * 1e6 / _PAGE_BYTES

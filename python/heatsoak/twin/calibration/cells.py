@@ -55,7 +55,9 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
             case Pause():
                 lumped.rest(step.duration_s)
             case WorkloadStep():
-                profile = profile_of_filled(drive_json, place_json, workloads_json(step, user_bytes))
+                profile = profile_of_filled(
+                    drive_json, place_json, workloads_json(step, user_bytes)
+                )
                 if step.runtime_s is None:
                     fill(lumped, profile, user_bytes / 1e6)
                 else:
@@ -91,7 +93,7 @@ _measuring = Lock()
 
 
 def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> str:
-    """Return what `workloads` do on a filled drive, measured once for each kind of flash and host."""
+    """Return what `workloads` do on a filled drive, measured once for each kind of flash."""
     drive, place = json.loads(drive_json), json.loads(place_json)
     flash = json.dumps([drive.get(table) for table in _FLASH])
     host = json.dumps([place.get(key) for key in _HOST])

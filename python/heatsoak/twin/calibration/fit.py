@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from heatsoak.twin.calibration import bench, matrix
 from heatsoak.twin.calibration.figures import Figures, Row
-from heatsoak.twin.calibration.matrix import Matrix
 from heatsoak.twin.calibration.parameters import Parameter, Vector
 
+#: In their order: each is given what those before have found.
+STAGES = (matrix.NAME, bench.NAME)
 STARTS, ITERATIONS = 1, 20
 _POWERS = (2, 4, 8)
 #: Step of the difference quotients, as a share of the bounds.
@@ -106,6 +108,8 @@ class Calibration:
 
 def calibrate(
     *,
+    stage: str = matrix.NAME,
+    given: Sequence[Parameter] = (),
     seed: int = 0,
     hold_out: Sequence[str] = (),
     starts: int = STARTS,
@@ -113,23 +117,32 @@ def calibrate(
     progress: Progress | None = None,
     catalog_dir: Path | None = None,
 ) -> Calibration:
-    """Fit every number of the first stage, and return what came out.
+    """Fit every number of a stage, and return what came out.
 
-    The values that stand in the catalog play no part. `hold_out` names cells, such as
+    The values that stand in the catalog for these numbers play no part; `given` are those that
+    stages before have found. `hold_out` names cells of the matrix, such as
     ``puget.top.1gpu.idle``, or has patterns for them, ``puget.*.2gpu.*``, that the fit may not
     see. `starts` and `iterations` bound the work; starts after the first are drawn with `seed`.
     `catalog_dir` is a catalog other than heatsoak's own. Writes nothing; may be interrupted at
     any time. Raises UsageError for cells that are not there and a catalog that cannot be read.
     """
-    figures = Matrix(catalog_dir, hold_out)
+    figures = _figures(stage, catalog_dir, hold_out, given)
     found = lower(figures, seed=seed, starts=starts, iterations=iterations, progress=progress)
     return describe(figures, found, seed)
 
 
-def check(catalog_dir: Path | None = None) -> Calibration:
-    """Simulate the catalog as it stands, without fitting anything."""
-    figures = Matrix(catalog_dir)
+def check(catalog_dir: Path | None = None, stage: str = matrix.NAME) -> Calibration:
+    """Simulate a stage of the catalog as it stands, without fitting anything."""
+    figures = _figures(stage, catalog_dir, (), ())
     return describe(figures, figures.tables.present(), 0)
+
+
+def _figures(
+    stage: str, catalog_dir: Path | None, hold_out: Sequence[str], given: Sequence[Parameter]
+) -> Figures:
+    if stage == matrix.NAME:
+        return matrix.Matrix(catalog_dir, hold_out)
+    return bench.Bench(catalog_dir, given)
 
 
 def lower(

@@ -66,11 +66,13 @@ class Tables:
         patterns: Sequence[str],
         most: int,
         catalog_dir: Path | None = None,
+        given: Sequence[Parameter] = (),
     ) -> None:
         """Read the files `names` of the catalog in `catalog_dir`, or of heatsoak's own.
 
         `patterns` say which of their fitted numbers the stage fits, `most` how many those may be.
-        Raises UsageError for files that cannot be read, and for more numbers than that.
+        `given` are what other stages found. Raises UsageError for files that cannot be read, and
+        for more numbers than that.
         """
         root = files("heatsoak.catalog")
         texts = {
@@ -80,6 +82,9 @@ class Tables:
             for name in names
         }
         self._tables = {name: tomllib.loads(text) for name, text in texts.items()}
+        for parameter in given:
+            if parameter.file in self._tables:
+                _put(self._tables[parameter.file], parameter.keys, parameter.value)
         self.parameters = [
             parameter
             for name, table in self._tables.items()
@@ -100,10 +105,7 @@ class Tables:
         """Return the tables by file with these fitted numbers."""
         tables = deepcopy(self._tables)
         for parameter, value in zip(self.parameters, values, strict=True):
-            table = tables[parameter.file]
-            for key in parameter.keys:
-                table = table[key]
-            table["value"] = value
+            _put(tables[parameter.file], parameter.keys, value)
         return tables
 
     def expected(self) -> Vector:
@@ -155,6 +157,12 @@ def write(parameters: Sequence[Parameter], directory: Path) -> list[Path]:
         path.write_text(tomlkit.dumps(document), "utf-8")
         written.append(path)
     return written
+
+
+def _put(table: dict[str, Any], keys: Sequence[str], value: float) -> None:
+    for key in keys:
+        table = table[key]
+    table["value"] = value
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
