@@ -33,7 +33,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--leave-one-out", type=Path, metavar="FILE")
     given = arguments.parse_args()
-    found = twin.check().as_dict()
+    found, second = (twin.check(stage=stage).as_dict() for stage in twin.STAGES)
     if given.leave_one_out is None:
         with progress_bar() as progress:
             predicted = twin.leave_one_out(progress=progress).as_dict()
@@ -52,6 +52,10 @@ def main() -> None:
         "summary": summary_table(predicted),
         "parameters": parameter_table(found),
         "loose": loose_list(found),
+        "second-fit": fit_table(second),
+        "second-counts": counts(second),
+        "second-parameters": parameter_table(second),
+        "second-loose": loose_list(second),
     }
     page = PAGE.read_text("utf-8")
     for name, text in parts.items():
@@ -136,7 +140,7 @@ def parameter_table(found: dict[str, Any]) -> str:
         learned = 1 - (parameter["stderr"] / spread) ** 2
         rows.append(
             [
-                parameter["key"],
+                named(parameter),
                 f"{parameter['value']:g}",
                 f"{parameter['stderr']:.2g}",
                 f"{middle:g} ± {spread:g}",
@@ -146,6 +150,13 @@ def parameter_table(found: dict[str, Any]) -> str:
         )
     header = ["parameter", "value", "±", "expected", "bounds", "learned"]
     return table(header, rows)
+
+
+def named(parameter: dict[str, Any]) -> str:
+    """The key, and the file where it is not one of the 950 PRO or of its slots."""
+    file = Path(parameter["file"]).stem
+    own = file in ("samsung-950-pro-512", "puget")
+    return parameter["key"] if own else f"{file}: {parameter['key']}"
 
 
 def loose_list(found: dict[str, Any]) -> str:

@@ -1,25 +1,30 @@
 import math
 import re
 import shutil
+import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 import pytest
-from heatsoak.catalog import PugetCell, parse_enclosures, published
+from heatsoak.catalog import PugetCell, load_drive, parse_enclosures, published
 from heatsoak.errors import UsageError
 from heatsoak.twin import calibration
 from heatsoak.twin.calibration import (
     MOST_PARAMETERS,
     Calibration,
     baseline,
+    bench,
     calibrate,
     check,
     leave_one_out,
     write,
+    write_roles,
 )
-from heatsoak.twin.calibration.figures import Figures, Row
+from heatsoak.twin.calibration.bench import Bench
+from heatsoak.twin.calibration.figures import Figures, FitRole, Row
 from heatsoak.twin.calibration.fit import describe, lower
 from heatsoak.twin.calibration.holdout import Guess, summary
 from heatsoak.twin.calibration.matrix import DRIVE_FILE, PLACES_FILE, Matrix
@@ -324,3 +329,54 @@ def test_a_slot_takes_what_it_does_not_give_from_the_one_it_is_like() -> None:
 def test_a_slot_that_is_like_none_is_one_line(old: str, new: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         parse_enclosures({"family": FAMILY.replace(old, new)})
+
+
+# ---- the second stage, and what is said of both
+
+
+def test_the_second_stage_fits_its_own_numbers_alone() -> None:
+    figures = Bench()
+    ids = {parameter.id for parameter in figures.parameters}
+    assert ids.isdisjoint(parameter.id for parameter in Matrix().parameters)
+    assert "drives/samsung-950-pro-512:energy.move_uj" in ids
+    assert len(ids) <= bench.MOST_PARAMETERS
+
+
+def test_a_stage_is_given_what_those_before_have_found() -> None:
+    die = next(p for p in Matrix().parameters if p.name == "thermal.links.die.k_per_w")
+    tables = Bench(given=[replace(die, value=5.0)]).tables.having(
+        [parameter.value for parameter in Bench().parameters]
+    )
+    assert tables[DRIVE_FILE]["thermal"]["links"]["die"]["k_per_w"]["value"] == 5.0
+
+
+@pytest.mark.slow
+def test_the_catalog_reproduces_the_bench() -> None:
+    rows = check(stage="anandtech").rows
+    assert {row.role for row in rows} == {"fitted"}
+    assert [row.id for row in rows if not row.ok] == []
+
+
+def test_roles_are_written_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.toml"
+    path.write_text('# why\nfitted = ["puget.top.2gpu.idle", "other"]\nheld_out = []\n', "utf-8")
+    roles: dict[str, FitRole] = {
+        "puget.top.1gpu.idle.onset_s": "fitted",
+        "puget.top.2gpu.idle.onset_s": "held-out",
+        "puget.reported_temp_onset_c.top": "fitted",
+    }
+    rows = [Row(name, "", (1, 1), (0, 2), 1, role) for name, role in roles.items()]
+    write_roles(rows, tmp_path)
+    text = path.read_text("utf-8")
+    assert text.startswith("# why")
+    assert tomllib.loads(text) == {
+        "fitted": ["puget.top.1gpu.idle", "puget.reported_temp_onset_c", "other"],
+        "held_out": ["puget.top.2gpu.idle"],
+    }
+
+
+def test_what_was_fitted_in_one_drive_is_the_same_in_its_siblings() -> None:
+    found = load_drive("samsung-950-pro-512")
+    for sibling in ("samsung-950-pro-256", "samsung-sm951-ahci-512", "samsung-sm951-nvme-256"):
+        other = load_drive(sibling)
+        assert other.thermal.links["die"].k_per_w.value == found.thermal.links["die"].k_per_w.value
