@@ -462,15 +462,19 @@ def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Pa
 
 
 def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
-    done = heatsoak("calibrate", "--check", "--format", "json", cwd=tmp_path)
-    found = json.loads(done.stdout)
-    assert len(found["parameters"]) <= 24
+    check = ("calibrate", "--check", "--stage", "puget")
+    done = heatsoak(*check, "--format", "json", cwd=tmp_path)
+    (found,) = json.loads(done.stdout)["stages"]
+    assert len(found["parameters"]) <= 20
     for metric in ("onset_s", "depth_pct"):
         rows = [row for row in found["rows"] if row["id"].endswith(metric)]
         assert len(rows) == 14
         assert sum(row["ok"] for row in rows) >= 10
-    text = heatsoak("calibrate", "--check", cwd=tmp_path).stdout
+    text = heatsoak(*check, cwd=tmp_path).stdout
     assert "parameters fitted to" in text
+    wrong = heatsoak("calibrate", "--stage", "pugte", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "did you mean 'puget'" in wrong.stderr
     wrong = heatsoak("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean" in wrong.stderr

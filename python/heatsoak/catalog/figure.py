@@ -20,6 +20,8 @@ class Figure(Strict):
         fitted: whether it was fitted to published figures, by ``heatsoak calibrate`` or by hand.
         assumed: why it is taken to be so.
         bounds: what a fitted number may be, from physics.
+        expect: what a fitted number is thought to be before any fit, and how far off that may
+            well be; without it the middle of the bounds, and a quarter of their width.
     """
 
     value: float = Field(strict=True)
@@ -27,6 +29,7 @@ class Figure(Strict):
     fitted: bool = False
     assumed: str | None = Field(None, min_length=1)
     bounds: tuple[float, float] | None = None
+    expect: tuple[float, float] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -51,6 +54,14 @@ class Figure(Strict):
                 raise ValueError("bounds are the lower and the upper one")
             if not low <= self.value <= high:
                 raise ValueError(f"the value lies outside its bounds, {low:g} to {high:g}")
+        if self.expect is not None:
+            if self.bounds is None:
+                raise ValueError("expect belongs to a fitted number with bounds")
+            middle, spread = self.expect
+            if not self.bounds[0] <= middle <= self.bounds[1]:
+                raise ValueError("what is expected lies outside the bounds")
+            if spread <= 0:
+                raise ValueError("the spread of what is expected has to be more than 0")
         return self
 
 

@@ -59,16 +59,20 @@ class Slot(Host):
     """One slot of a family: an enclosure but for the air, which depends on the chassis.
 
     Attributes:
+        like: another slot, whose numbers stand where this one gives none.
         air_coupling: how much of the chassis' warming arrives here, against the slot that has 1.
         board_k_per_w: board to air.
         board_j_per_k: what the slot adds to the board's capacity.
+        sheltered: whether the air that a state of the chassis moves passes it by.
         air_speed_m_s: how fast the air moves there, for drives that it matters to.
     """
 
     description: str = ""
-    air_coupling: Figure
-    board_k_per_w: Figure
+    like: str | None = None
+    air_coupling: Figure | None = None
+    board_k_per_w: Figure | None = None
     board_j_per_k: Figure | None = None
+    sheltered: bool = False
     air_speed_m_s: Figure | None = None
     sensor_air_share: Figure | None = None
 
@@ -79,7 +83,7 @@ class Chassis(Strict):
     Attributes:
         warming_k: how far it warms the air above the room's.
         resistance_factor: how much harder heat leaves a board than in still air; below 1 where
-            fans blow.
+            fans blow. Slots that are sheltered from them keep that of still air.
     """
 
     description: str = ""
@@ -96,7 +100,9 @@ class Member(Strict):
 
 
 def _scaled(figure: Figure, factor: float) -> Figure:
-    return figure.model_copy(update={"value": figure.value * factor, "bounds": None})
+    return figure.model_copy(
+        update={"value": figure.value * factor, "bounds": None, "expect": None}
+    )
 
 
 class Family(Strict):
@@ -124,22 +130,54 @@ class Family(Strict):
                         f"places.{name} names the {kind} '{key}', which is none of "
                         f"{', '.join(known)}"
                     )
+        for name in self.slots:
+            self._check_slot(name)
         return self
+
+    def _check_slot(self, name: str) -> None:
+        path = [name]
+        while (like := self.slots[path[-1]].like) is not None:
+            if like not in self.slots:
+                raise ValueError(
+                    f"slots.{path[-1]} is like '{like}', which is none of {', '.join(self.slots)}"
+                )
+            if like in path:
+                raise ValueError(f"slots: goes round in a circle: {' -> '.join([*path, like])}")
+            path.append(like)
+        for key in ("air_coupling", "board_k_per_w"):
+            if self._number(self.slots[name], key) is None:
+                raise ValueError(f"slots.{name}.{key} is missing")
 
     def expand(self) -> dict[str, Enclosure]:
         """Return the places by their ids."""
         return {name: self._place(name, member) for name, member in self.places.items()}
 
+    def _number(self, slot: Slot, key: str) -> Figure | None:
+        """A number of a slot, or of the one that it is like."""
+        found: Figure | None = getattr(slot, key)
+        if found is None and slot.like is not None:
+            return self._number(self.slots[slot.like], key)
+        return found
+
+    def _given(self, name: str, key: str) -> Figure:
+        found = self._number(self.slots[name], key)
+        assert found is not None  # checked when the family was read
+        return found
+
     def _place(self, name: str, member: Member) -> Enclosure:
         slot, chassis = self.slots[member.slot], self.chassis[member.chassis]
-        parts = (self.room_c, slot.air_coupling, chassis.warming_k)
+        coupling = self._given(member.slot, "air_coupling")
+        resistance = self._given(member.slot, "board_k_per_w")
+        capacity = self._number(slot, "board_j_per_k")
+        parts = (self.room_c, coupling, chassis.warming_k)
         why: dict[str, Any] = (
             {"fitted": True}
             if any(part.fitted for part in parts)
             else {"assumed": "the room, warmed by the chassis as much as the slot takes of it"}
         )
-        air_c = self.room_c.value + slot.air_coupling.value * chassis.warming_k.value
-        factor = 1.0 if chassis.resistance_factor is None else chassis.resistance_factor.value
+        air_c = self.room_c.value + coupling.value * chassis.warming_k.value
+        moved = None if slot.sheltered else chassis.resistance_factor
+        factor = 1.0 if moved is None else moved.value
         limits = {key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields}
         return Enclosure(
             id=name,
@@ -147,10 +185,8 @@ class Family(Strict):
             air_c=Figure(value=air_c, **why),
             air_speed_m_s=slot.air_speed_m_s,
             conditions=member.conditions,
-            nodes={} if slot.board_j_per_k is None else {"board": Node(j_per_k=slot.board_j_per_k)},
-            links={
-                "air": Link(between=("board", "air"), k_per_w=_scaled(slot.board_k_per_w, factor))
-            },
+            nodes={} if capacity is None else {"board": Node(j_per_k=capacity)},
+            links={"air": Link(between=("board", "air"), k_per_w=_scaled(resistance, factor))},
             sensor_air_share=slot.sensor_air_share,
             **limits,
         )

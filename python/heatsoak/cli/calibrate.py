@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
-from heatsoak.report import print_calibration
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.report import print_calibration, print_leave_one_out
 
 
 def calibrate_command(
@@ -16,36 +17,75 @@ def calibrate_command(
     ] = None,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option("--hold-out", metavar="ID", help="A cell that the fit may not see."),
+        typer.Option(
+            "--hold-out",
+            metavar="ID",
+            help="A cell that the fit may not see, or a pattern for some: 'puget.*.2gpu.*'.",
+        ),
+    ] = None,
+    leave_one_out: Annotated[
+        bool,
+        typer.Option(
+            "--leave-one-out",
+            help="Predict each cell from a fit of all others, beside a table of main effects.",
+        ),
+    ] = False,
+    stage: Annotated[
+        str | None,
+        typer.Option(help="Fit one stage alone, the others as the catalog has them."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the further starts.")] = 0,
-    starts: Annotated[int, typer.Option(min=1, help="How many starts are tried.")] = 4,
-    iterations: Annotated[int, typer.Option(min=1, help="Steps of each start at most.")] = 40,
+    starts: Annotated[int, typer.Option(min=1, help="How many starts are tried.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, help="Steps of each stretch at most.")] = 20,
     check: Annotated[
         bool, typer.Option("--check", help="Fit nothing: show the catalog as it stands.")
     ] = False,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
-    """Fit the simulated 950 PRO to the published matrix: some minutes."""
+    """Fit the simulated drives to the published figures: a minute; leaving out: minutes."""
     from heatsoak.twin import calibration as twin  # brings scipy's optimisers, which take a moment
 
-    if check:
-        found = twin.check()
-    else:
+    if stage is not None and stage not in twin.STAGES:
+        raise UsageError(
+            f"--stage: there is no stage '{stage}'{suggestion(stage, twin.STAGES)}: there are "
+            f"{', '.join(twin.STAGES)}"
+        )
+    if leave_one_out:
+        if check or hold_out or directory is not None:
+            raise UsageError("--leave-one-out writes nothing and leaves out every cell by itself")
         with progress_bar() as progress:
-            found = twin.calibrate(
-                seed=seed,
-                hold_out=hold_out or (),
-                starts=starts,
-                iterations=iterations,
-                progress=progress,
+            predicted = twin.leave_one_out(iterations=iterations, progress=progress)
+        if output_format is Format.JSON:
+            print_json(predicted.as_dict())
+        else:
+            print_leave_one_out(predicted.as_dict(), console())
+        return
+    found: list[twin.Calibration] = []
+    for name in twin.STAGES if stage is None else (stage,):
+        if check:
+            found.append(twin.check(stage=name))
+            continue
+        with progress_bar() as progress:
+            found.append(
+                twin.calibrate(
+                    stage=name,
+                    given=[parameter for one in found for parameter in one.parameters],
+                    seed=seed,
+                    hold_out=hold_out or (),
+                    starts=starts,
+                    iterations=iterations,
+                    progress=progress,
+                )
             )
     if directory is not None:
-        twin.write(found.parameters, directory)
+        twin.write([parameter for one in found for parameter in one.parameters], directory)
+        if not check:
+            twin.write_roles([row for one in found for row in one.rows], directory)
     if output_format is Format.JSON:
-        print_json(found.as_dict())
+        print_json({"stages": [one.as_dict() for one in found]})
     else:
-        print_calibration(found.as_dict(), console())
+        for one in found:
+            print_calibration(one.as_dict(), console())
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,6 +1,6 @@
 """Findings -> what people and programs read: terminal tables and JSON."""
 
-from heatsoak.report.calibration import print_calibration
+from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings
 from heatsoak.report.lists import print_drives, print_preview, print_protocols
 from heatsoak.report.matrix import print_matrix
@@ -10,6 +10,7 @@ __all__ = [
     "print_calibration",
     "print_drives",
     "print_findings",
+    "print_leave_one_out",
     "print_matrix",
     "print_preview",
     "print_protocols",

@@ -9,34 +9,87 @@ from rich.text import Text
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:
     """Print parameters with their bounds, then each figure, fitted and held out apart."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Parameter")
-    for heading in ("value", "at least", "at most"):
-        table.add_column(heading, justify="right")
-    for parameter in calibration["parameters"]:
-        low, high = parameter["bounds"]
-        table.add_row(parameter["key"], f"{parameter['value']:g}", f"{low:g}", f"{high:g}")
-    console.print(table)
+    _print_parameters(calibration["parameters"], console)
     for role, title in (("fitted", "Figures that the fit saw"), ("held-out", "Figures held out")):
         rows = [row for row in calibration["rows"] if row["role"] == role]
         if rows:
             console.print()
             _print_rows(title, rows, console)
+    if calibration["loose"]:
+        console.print("\nCombinations that the expectations say more about than the figures:")
+        for direction in calibration["loose"]:
+            moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
+            console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
     parameters, figures = len(calibration["parameters"]), calibration["figures_fitted"]
-    console.print(f"\n{parameters} parameters fitted to {figures} figures.")
+    stage = calibration["stage"]
+    console.print(f"\nStage {stage}: {parameters} parameters fitted to {figures} figures.\n")
+
+
+def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
+    """Print each cell as predicted without itself, then how far off both predictions are."""
+    table = _table("Left out", "onset, s", "model", "effects", "depth, %", "model", "effects")
+    for cell in predicted["cells"]:
+        numbers = []
+        for metric in ("onset_s", "depth_pct"):
+            numbers.append(_range(cell[metric]))
+            numbers += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
+        table.add_row(cell["id"], *numbers)
+    console.print(table)
+    console.print()
+    model, baseline = predicted["summary"]["model"], predicted["summary"]["baseline"]
+    table = _table("Off by", "model", "effects")
+    for title, key, form in (
+        ("onset, mean, s", "onset_error_s", "{:.1f}"),
+        ("onset, mean, as a share", "onset_error_share", "{:.0%}"),
+        ("depth, mean, points", "depth_error_pct", "{:.1f}"),
+        ("onset within a quarter", "near_onset", "{} of {cells}"),
+        ("depth within 8 points", "near_depth", "{} of {cells}"),
+        ("both", "near_both", "{} of {cells}"),
+        ("onset within its tolerance", "held_onset", "{} of {cells}"),
+        ("depth within its tolerance", "held_depth", "{} of {cells}"),
+    ):
+        cells = model["cells"]
+        table.add_row(title, *(form.format(by[key], cells=cells) for by in (model, baseline)))
+    console.print(table)
+    console.print(
+        f"\nModel: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
+        "cards and load, additive; six coefficients for onsets and six for depths."
+    )
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _range(ends: list[float]) -> str:
+    low, high = ends
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def _print_parameters(parameters: list[dict[str, Any]], console: Console) -> None:
+    table = _table("Parameter", "value", "+-", "expected", "+-", "at least", "at most")
+    for parameter in parameters:
+        error = parameter["stderr"]
+        table.add_row(
+            parameter["key"],
+            f"{parameter['value']:g}",
+            "" if error is None else f"{error:.2g}",
+            *(f"{number:g}" for number in (*parameter["expect"], *parameter["bounds"])),
+        )
+    console.print(table)
 
 
 def _print_rows(title: str, rows: list[dict[str, Any]], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(title)
-    for heading in ("published", "simulated", "off by"):
-        table.add_column(heading, justify="right")
+    table = _table(title, "published", "simulated", "off by")
     table.add_column("")
     for row in rows:
-        low, high = row["published"]
         table.add_row(
             row["id"],
-            f"{low:g}" if low == high else f"{low:g}-{high:g}",
+            _range(row["published"]),
             f"{row['simulated']:.1f}",
             f"{row['error']:+.1f}",
             Text("ok", style="green") if row["ok"] else Text("off", style="red"),

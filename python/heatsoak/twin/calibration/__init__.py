@@ -1,6 +1,22 @@
 """The fit of the simulated drive to what was published, and how well it predicts."""
 
-from heatsoak.twin.calibration.fit import Calibration, Row, calibrate, check
-from heatsoak.twin.calibration.parameters import MOST_PARAMETERS, Parameter, write
+from heatsoak.twin.calibration.figures import Row
+from heatsoak.twin.calibration.fit import STAGES, Calibration, calibrate, check
+from heatsoak.twin.calibration.holdout import LeaveOneOut, leave_one_out
+from heatsoak.twin.calibration.matrix import MOST_PARAMETERS
+from heatsoak.twin.calibration.parameters import Parameter, write
+from heatsoak.twin.calibration.roles import write_roles
 
-__all__ = ["MOST_PARAMETERS", "Calibration", "Parameter", "Row", "calibrate", "check", "write"]
+__all__ = [
+    "MOST_PARAMETERS",
+    "STAGES",
+    "Calibration",
+    "LeaveOneOut",
+    "Parameter",
+    "Row",
+    "calibrate",
+    "check",
+    "leave_one_out",
+    "write",
+    "write_roles",
+]

@@ -55,9 +55,11 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
             case Pause():
                 lumped.rest(step.duration_s)
             case WorkloadStep():
-                profile = _profile(drive_json, place_json, workloads_json(step, user_bytes))
+                profile = profile_of_filled(
+                    drive_json, place_json, workloads_json(step, user_bytes)
+                )
                 if step.runtime_s is None:
-                    _fill(lumped, profile, user_bytes / 1e6)
+                    fill(lumped, profile, user_bytes / 1e6)
                 else:
                     load = lumped.load(profile, round(step.runtime_s))
                     if step.name in (READ, WRITE):
@@ -67,7 +69,8 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
     return seen
 
 
-def _fill(lumped: Lumped, profile: str, left_mb: float) -> None:
+def fill(lumped: Lumped, profile: str, left_mb: float) -> None:
+    """Write so much; raises ValueError where the drive stops before."""
     while left_mb > 0:
         served_mb = float(lumped.load(profile, _FILL_S)["mb_s"].sum())
         if served_mb <= 0:
@@ -89,7 +92,8 @@ _known: dict[tuple[str, str, str], str] = {}
 _measuring = Lock()
 
 
-def _profile(drive_json: str, place_json: str, workloads: str) -> str:
+def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> str:
+    """Return what `workloads` do on a filled drive, measured once for each kind of flash."""
     drive, place = json.loads(drive_json), json.loads(place_json)
     flash = json.dumps([drive.get(table) for table in _FLASH])
     host = json.dumps([place.get(key) for key in _HOST])

@@ -14,12 +14,17 @@ from heatsoak._core import Drive as Core
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 #: Time at a share before it is measured, and measured.
 SETTLE_S, MEASURE_S = 0.2, 0.5
+#: Under steady random writes, time at full share in which several blocks are collected.
+WORN_S = 5.0
 _FILL = '[{"rw": "write", "bs": 131072, "iodepth": 32, "span_bytes": %d, "io_bytes": %d}]'
 _CONTINUOUS_S = 1e9
 
 
-def measure(core: Core, workloads: str) -> str:
+def measure(core: Core, workloads: str, full_s: float = 0.0) -> str:
     """Return the profile of `workloads` on a drive, as :class:`Lumped` takes it.
+
+    Each share is measured for half a second, and for as long as what takes `full_s` with
+    everything permitted.
 
     The workloads run on the drive, so that its state goes on.
     """
@@ -33,7 +38,8 @@ def measure(core: Core, workloads: str) -> str:
         core.hold(share)
         core.advance(SETTLE_S, SETTLE_S)
         before = json.loads(core.totals())
-        samples = core.advance(MEASURE_S, MEASURE_S)
+        measure_s = max(MEASURE_S, full_s / share)
+        samples = core.advance(measure_s, measure_s)
         after = json.loads(core.totals())
         rates = sum(
             float(samples[name][0])
@@ -44,7 +50,7 @@ def measure(core: Core, workloads: str) -> str:
             {
                 "share": share,
                 "mb_s": rates,
-                "work": {key: (after[key] - before[key]) / MEASURE_S for key in after},
+                "work": {key: (after[key] - before[key]) / measure_s for key in after},
             }
         )
     return json.dumps(levels)
@@ -57,9 +63,20 @@ def of_filled(drive_json: str, enclosure_json: str, workloads: str) -> str:
 
 
 @cache
-def of_worn(drive_json: str, enclosure_json: str, workloads: str) -> str:
-    """Return the profile of `workloads` after they ran until the drive's state was steady."""
-    return measure(worn(drive_json, enclosure_json, workloads), workloads)
+def of_worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> str:
+    """Return the profile of `workloads` after they wrote so much to a drive that was full."""
+    core = worn(drive_json, enclosure_json, workloads, written_bytes)
+    return measure(core, workloads, WORN_S)
+
+
+@cache
+def of_after(drive_json: str, enclosure_json: str, before: str, workloads: str) -> str:
+    """Return the profile of `workloads` on a new drive that other workloads ran on before."""
+    core = Core(drive_json, enclosure_json)
+    core.hold(1.0)
+    core.begin(before)
+    _run(core, lambda: core.done)
+    return measure(core, workloads)
 
 
 def filled(drive_json: str, enclosure_json: str) -> Core:
@@ -71,13 +88,13 @@ def filled(drive_json: str, enclosure_json: str) -> Core:
     return core
 
 
-def worn(drive_json: str, enclosure_json: str, workloads: str) -> Core:
-    """Return a drive on which `workloads` wrote what it holds three times over, at random."""
+def worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> Core:
+    """Return a drive that was filled, and on which `workloads` wrote so much after that."""
     core = filled(drive_json, enclosure_json)
     spec = json.loads(workloads)
     for workload in spec:
         workload.pop("runtime_s", None)
-        workload["io_bytes"] = 3 * core.user_bytes
+        workload["io_bytes"] = written_bytes
     core.begin(json.dumps(spec))
     _run(core, lambda: core.done)
     return core

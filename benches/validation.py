@@ -1,0 +1,282 @@
+"""Writes the tables and pictures of docs/validation.md: ``make validation``.
+
+Between the markers of that page stands only what this prints. With ``--leave-one-out FILE`` the
+minutes of fits are spared, and what ``heatsoak calibrate --leave-one-out --format json`` wrote
+into that file is shown.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from heatsoak.cli.common import progress_bar
+from heatsoak.twin import calibration as twin
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "validation.md"
+PICTURES = DOCS / "validation"
+
+# of Okabe and Ito's palette, told apart by the colour-blind too
+MODEL, EFFECTS, BAND = "#0072B2", "#D55E00", "#DDDDDD"
+SLOTS = {"bottom": "o", "top": "s", "upright": "^", "underside": "D"}
+
+
+def main() -> None:
+    """Write the page and its pictures."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--leave-one-out", type=Path, metavar="FILE")
+    given = arguments.parse_args()
+    found, second = (twin.check(stage=stage).as_dict() for stage in twin.STAGES)
+    if given.leave_one_out is None:
+        with progress_bar() as progress:
+            predicted = twin.leave_one_out(progress=progress).as_dict()
+    else:
+        predicted = json.loads(given.leave_one_out.read_text("utf-8"))
+    # the same bytes for the same numbers
+    mpl.rcParams.update({"svg.hashsalt": "heatsoak", "font.size": 9, "axes.grid": True})
+    mpl.rcParams.update({"grid.color": "#eeeeee", "axes.axisbelow": True, "svg.fonttype": "none"})
+    PICTURES.mkdir(exist_ok=True)
+    draw_fit(found)
+    draw_leave_one_out(predicted)
+    parts = {
+        "fit": fit_table(found),
+        "counts": counts(found),
+        "leave-one-out": leave_one_out_table(predicted),
+        "summary": summary_table(predicted),
+        "parameters": parameter_table(found),
+        "loose": loose_list(found),
+        "second-fit": fit_table(second),
+        "second-counts": counts(second),
+        "second-parameters": parameter_table(second),
+        "second-loose": loose_list(second),
+    }
+    page = PAGE.read_text("utf-8")
+    for name, text in parts.items():
+        between = re.compile(f"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.S)
+        marked = between.split(page)
+        if len(marked) != 4:
+            sys.exit(f"{PAGE}: there have to be markers for '{name}', once")
+        before, begin, end, after = marked
+        page = f"{before}{begin}{text}\n{end}{after}"
+    PAGE.write_text(page, "utf-8")
+
+
+# ---- tables
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown, numbers to the right."""
+    marks = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, marks, *rows))
+
+
+def ends(both: list[float]) -> str:
+    low, high = both
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def fit_table(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            row["id"].removeprefix("puget."),
+            ends(row["published"]),
+            f"{row['simulated']:.1f}",
+            f"{row['error']:+.1f}",
+            "yes" if row["ok"] else "no",
+        ]
+        for row in found["rows"]
+    ]
+    return table(["figure", "published", "simulated", "off by", "within tolerance"], rows)
+
+
+def counts(found: dict[str, Any]) -> str:
+    held = sum(row["ok"] for row in found["rows"])
+    return (
+        f"{len(found['parameters'])} parameters, {found['figures_fitted']} figures, "
+        f"{held} of them within tolerance."
+    )
+
+
+def leave_one_out_table(predicted: dict[str, Any]) -> str:
+    rows = []
+    for cell in predicted["cells"]:
+        row = [cell["id"].removeprefix("puget.")]
+        for metric in ("onset_s", "depth_pct"):
+            row.append(ends(cell[metric]))
+            row += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
+        rows.append(row)
+    header = ["left out", "onset, s", "model", "effects", "depth, %", "model", "effects"]
+    return table(header, rows)
+
+
+def summary_table(predicted: dict[str, Any]) -> str:
+    model, effects = predicted["summary"]["model"], predicted["summary"]["baseline"]
+    of = f"of {model['cells']}"
+    shown: list[tuple[str, Callable[[dict[str, float]], str]]] = [
+        ("onset, mean absolute error, s", lambda by: f"{by['onset_error_s']:.1f}"),
+        ("onset, mean relative error", lambda by: f"{by['onset_error_share']:.0%}"),
+        ("depth, mean absolute error, points", lambda by: f"{by['depth_error_pct']:.1f}"),
+        ("onset within 25 %", lambda by: f"{by['near_onset']} {of}"),
+        ("depth within 8 points", lambda by: f"{by['near_depth']} {of}"),
+        ("both", lambda by: f"{by['near_both']} {of}"),
+        ("onset within the published tolerance", lambda by: f"{by['held_onset']} {of}"),
+        ("depth within the published tolerance", lambda by: f"{by['held_depth']} {of}"),
+    ]
+    rows = [[title, text(model), text(effects)] for title, text in shown]
+    return table(["off by", "model", "effects"], rows)
+
+
+def parameter_table(found: dict[str, Any]) -> str:
+    rows = []
+    for parameter in found["parameters"]:
+        (middle, spread), (low, high) = parameter["expect"], parameter["bounds"]
+        learned = 1 - (parameter["stderr"] / spread) ** 2
+        rows.append(
+            [
+                named(parameter),
+                f"{parameter['value']:g}",
+                f"{parameter['stderr']:.2g}",
+                f"{middle:g} ± {spread:g}",
+                f"{low:g} to {high:g}",
+                f"{learned:.0%}",
+            ]
+        )
+    header = ["parameter", "value", "±", "expected", "bounds", "learned"]
+    return table(header, rows)
+
+
+def named(parameter: dict[str, Any]) -> str:
+    """The key, and the file where it is not one of the 950 PRO or of its slots."""
+    file = Path(parameter["file"]).stem
+    own = file in ("samsung-950-pro-512", "puget")
+    return parameter["key"] if own else f"{file}: {parameter['key']}"
+
+
+def loose_list(found: dict[str, Any]) -> str:
+    return table(
+        ["what moves together, in spreads of what is expected", "figures against expectations"],
+        [
+            [
+                ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items()),
+                f"{direction['information']:.2f}",
+            ]
+            for direction in found["loose"]
+        ],
+    )
+
+
+# ---- pictures
+
+
+def axes_pair(
+    onset: tuple[str, str], depth: tuple[str, str], most_s: float, least_pct: float
+) -> tuple[Figure, Axes, Axes]:
+    figure = Figure(figsize=(8.4, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes, (across, up), ends_, tolerance in (
+        (left, onset, (5.0, most_s), 3.0),
+        (right, depth, (least_pct, 90.0), 4.0),
+    ):
+        low, high = ends_
+        axes.set(xlabel=across, ylabel=up, xlim=ends_, ylim=ends_, aspect="equal")
+        steps = [low + (high - low) * step / 200 for step in range(201)]
+        allowed = [min(tolerance, x / 4) if axes is left else tolerance for x in steps]
+        axes.fill_between(
+            steps,
+            [x - y for x, y in zip(steps, allowed, strict=True)],
+            [x + y for x, y in zip(steps, allowed, strict=True)],
+            color=BAND,
+            linewidth=0,
+            label="published tolerance",
+        )
+        axes.plot(ends_, ends_, color="#888888", linewidth=0.8)
+    ticks = [tick for tick in (5, 10, 20, 40, 80, 160) if tick <= most_s]
+    left.set(xscale="log", yscale="log", xticks=ticks, yticks=ticks)
+    for axis in (left.xaxis, left.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(mpl.ticker.NullFormatter())
+    return figure, left, right
+
+
+def mark(cell: str) -> tuple[str, bool]:
+    """The marker of a cell's slot, and whether the cards were loaded."""
+    slot, load = cell.split(".")[1], cell.split(".")[3]
+    return SLOTS[slot], load == "loaded"
+
+
+def draw_fit(found: dict[str, Any]) -> None:
+    figure, left, right = axes_pair(
+        ("published onset, s", "simulated onset, s"),
+        ("published depth, %", "simulated depth, %"),
+        85.0,
+        30.0,
+    )
+    for row in found["rows"]:
+        metric = row["id"].rpartition(".")[2]
+        if metric not in ("onset_s", "depth_pct"):
+            continue
+        shape, loaded = mark(row["id"])
+        axes = left if metric == "onset_s" else right
+        low, high = row["published"]
+        axes.errorbar(
+            (low + high) / 2,
+            row["simulated"],
+            xerr=(high - low) / 2 or None,
+            marker=shape,
+            color=MODEL,
+            markerfacecolor=MODEL if loaded else "white",
+            linestyle="none",
+        )
+    for slot, shape in SLOTS.items():
+        right.plot([], [], color=MODEL, marker=shape, linestyle="none", label=slot)
+    right.plot([], [], color=MODEL, marker="o", mfc="white", linestyle="none", label="idle cards")
+    right.legend(loc="upper left", fontsize=8, frameon=False)
+    left.set_title("Onset")
+    right.set_title("Depth")
+    save(figure, "fit")
+
+
+def draw_leave_one_out(predicted: dict[str, Any]) -> None:
+    figure, left, right = axes_pair(
+        ("published onset, s", "predicted onset, s"),
+        ("published depth, %", "predicted depth, %"),
+        170.0,
+        25.0,
+    )
+    for axes, metric in ((left, "onset_s"), (right, "depth_pct")):
+        for by, colour in (("baseline", EFFECTS), ("model", MODEL)):
+            for cell in predicted["cells"]:
+                shape, _ = mark(cell["id"] + ".")
+                axes.plot(
+                    sum(cell[metric]) / 2,
+                    cell[by][metric],
+                    marker=shape,
+                    color=colour,
+                    markerfacecolor=colour if by == "model" else "white",
+                    linestyle="none",
+                )
+    right.plot([], [], color=MODEL, marker="o", linestyle="none", label="simulated drive")
+    right.plot(
+        [], [], color=EFFECTS, marker="o", mfc="white", linestyle="none", label="main effects"
+    )
+    right.legend(loc="upper left", fontsize=8, frameon=False)
+    left.set_title("Onset of a cell left out")
+    right.set_title("Depth of a cell left out")
+    save(figure, "leave-one-out")
+
+
+def save(figure: Figure, name: str) -> None:
+    figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
+    if preview := sys.flags.dev_mode:  # python -X dev also leaves pictures that anything can show
+        figure.savefig(PICTURES / f"{name}.png", dpi=80 * preview)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Published figures as a function of the numbers that a stage of the calibration fits."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
+
+FitRole = Literal["fitted", "held-out"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published figure beside the simulated one.
+
+    Attributes:
+        id: as in ``heatsoak reproduce``.
+        metric: what it is, its unit last.
+        published: both ends of the published range.
+        limits: that range widened by its tolerance.
+        kept: the part of the tolerance that a fit leaves free, since a recording that is judged
+            loses a little.
+        role: whether the fit saw it.
+    """
+
+    id: str
+    metric: str
+    published: tuple[float, float]
+    limits: tuple[float, float]
+    simulated: float
+    role: FitRole
+    kept: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it counts as reproduced."""
+        return self.limits[0] <= self.simulated <= self.limits[1]
+
+    @property
+    def error(self) -> float:
+        """How far off the published range it is; 0 within."""
+        low, high = self.published
+        return self.simulated - min(max(self.simulated, low), high)
+
+    @property
+    def in_tolerances(self) -> float:
+        """How far off the middle of its range it is; 1 is the edge of what counts."""
+        low, high = self.limits
+        return (self.simulated - (low + high) / 2) / ((high - low) / 2 - self.kept)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "id": self.id,
+            "published": list(self.published),
+            "simulated": self.simulated,
+            "error": self.error,
+            "ok": self.ok,
+            "role": self.role,
+        }
+
+
+class Figures(ABC):
+    """The figures of a stage.
+
+    Attributes:
+        stage: the name of the stage.
+        tables: the files of the catalog with the numbers that are fitted.
+        simulations: how much was simulated so far.
+    """
+
+    def __init__(self, stage: str, tables: Tables) -> None:
+        self.stage = stage
+        self.tables = tables
+        self.simulations = 0
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The numbers that are fitted."""
+        return self.tables.parameters
+
+    @abstractmethod
+    def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
+        """Return every figure, simulated with these numbers."""
+
+    def errors(self, unit: Vector) -> Vector:
+        """Return the errors of the figures that are fitted, in tolerances."""
+        rows = self.rows(self.tables.values(unit))
+        return np.array([row.in_tolerances for row in rows if row.role == "fitted"])

@@ -1,0 +1,128 @@
+"""How well the simulated drive predicts cells of the matrix that its fit has not seen.
+
+Each cell is left out once; the fit of the others, from what is expected and with nothing else
+known, predicts it. Beside it stands :mod:`heatsoak.twin.calibration.baseline` with the same cells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatsoak.catalog import PugetCell
+from heatsoak.twin.calibration import baseline
+from heatsoak.twin.calibration.fit import ITERATIONS, Progress, lower
+from heatsoak.twin.calibration.matrix import Matrix
+
+#: What counts as near, beside the published tolerance.
+NEAR_SHARE, NEAR_PCT = 0.25, 8.0
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What was predicted for a cell that was left out."""
+
+    cell: PugetCell
+    onset_s: float
+    depth_pct: float
+
+    @property
+    def onset_error_s(self) -> float:
+        """Off the middle of the published range."""
+        return self.onset_s - baseline.onset_s(self.cell)
+
+    @property
+    def depth_error_pct(self) -> float:
+        """Off the middle of the published range, in percentage points."""
+        return self.depth_pct - baseline.depth_pct(self.cell)
+
+    @property
+    def onset_share(self) -> float:
+        """The error of the onset as a share of it."""
+        return abs(self.onset_error_s) / baseline.onset_s(self.cell)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Every cell, predicted without itself.
+
+    Attributes:
+        model: by the fits of the simulated drive.
+        baseline: by main effects alone.
+        parameters: how many numbers each fit had.
+    """
+
+    model: tuple[Guess, ...]
+    baseline: tuple[Guess, ...]
+    parameters: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON: every cell, then a summary of both."""
+        return {
+            "parameters": self.parameters,
+            "cells": [
+                {
+                    "id": model.cell.id,
+                    "onset_s": list(model.cell.onset_s),
+                    "depth_pct": list(model.cell.depth_pct),
+                    "model": {"onset_s": model.onset_s, "depth_pct": model.depth_pct},
+                    "baseline": {"onset_s": plain.onset_s, "depth_pct": plain.depth_pct},
+                }
+                for model, plain in zip(self.model, self.baseline, strict=True)
+            ],
+            "summary": {"model": summary(self.model), "baseline": summary(self.baseline)},
+        }
+
+
+def leave_one_out(
+    *,
+    iterations: int = ITERATIONS,
+    progress: Progress | None = None,
+    catalog_dir: Path | None = None,
+) -> LeaveOneOut:
+    """Predict every cell from a fit of all others; some minutes.
+
+    The fit is the one that :func:`heatsoak.twin.calibration.calibrate` makes. Writes nothing.
+    Raises UsageError for a catalog that cannot be read.
+    """
+    # one for all, so that what one fit has simulated the next need not
+    figures = Matrix(catalog_dir)
+    guesses, plain = [], []
+    for index, cell in enumerate(figures.cells):
+        figures.hold_out = frozenset([cell.id])
+
+        def say(part: float, text: str, index: int = index, name: str = cell.id) -> None:
+            if progress is not None:
+                progress((index + part) / len(figures.cells), f"without {name}: {text}")
+
+        found = lower(figures, iterations=iterations, progress=say)
+        simulated = {row.id: row.simulated for row in figures.rows(figures.tables.values(found))}
+        guesses.append(
+            Guess(cell, simulated[f"{cell.id}.onset_s"], simulated[f"{cell.id}.depth_pct"])
+        )
+        others = [other for other in figures.cells if other is not cell]
+        plain.append(Guess(cell, *baseline.predict(others, cell)))
+    return LeaveOneOut(tuple(guesses), tuple(plain), len(figures.parameters))
+
+
+def summary(guesses: Sequence[Guess]) -> dict[str, float]:
+    """Return mean errors, and how many of the predictions are near.
+
+    Keys: ``onset_error_s`` and ``depth_error_pct`` (means of absolute errors),
+    ``onset_error_share``, ``near_onset`` (within a quarter), ``near_depth`` (within 8 points),
+    ``near_both``, ``held_onset`` and ``held_depth`` (within the published tolerance), ``cells``.
+    """
+    near = [(g.onset_share <= NEAR_SHARE, abs(g.depth_error_pct) <= NEAR_PCT) for g in guesses]
+    return {
+        "onset_error_s": float(np.mean([abs(g.onset_error_s) for g in guesses])),
+        "onset_error_share": float(np.mean([g.onset_share for g in guesses])),
+        "depth_error_pct": float(np.mean([abs(g.depth_error_pct) for g in guesses])),
+        "near_onset": sum(onset for onset, _ in near),
+        "near_depth": sum(depth for _, depth in near),
+        "near_both": sum(onset and depth for onset, depth in near),
+        "held_onset": sum(g.cell.onset_holds(g.onset_s) for g in guesses),
+        "held_depth": sum(g.cell.depth_holds(g.depth_pct) for g in guesses),
+        "cells": len(guesses),
+    }
