@@ -188,6 +188,7 @@ def test_a_changed_number_of_the_drive_moves_its_rows(drives: dict[str, catalog.
     assert abs(after[1].simulated - before[1].simulated) > 2
 
 
+@pytest.mark.slow
 def test_a_drive_file_stands_in_for_the_drive_of_its_model(tmp_path: Path) -> None:
     text = (files("heatsoak.catalog") / "drives" / f"{DRIVE}.toml").read_text("utf-8")
     (tmp_path / "mine.toml").write_text(text, "utf-8")
