@@ -88,6 +88,21 @@ def filled(drive_json: str, enclosure_json: str) -> Core:
     return core
 
 
+@cache
+def hour_iops(
+    drive_json: str, enclosure_json: str, workloads: str, duration_s: int, end_s: int
+) -> float:
+    """Return the mean of the last `end_s` of a workload's writes on a filled drive, governed."""
+    core = filled(drive_json, enclosure_json)
+    core.hold(None)
+    spec = json.loads(workloads)
+    for workload in spec:
+        workload["runtime_s"] = _CONTINUOUS_S
+    core.begin(json.dumps(spec))
+    samples = core.advance(float(duration_s), float(end_s))
+    return float(samples["write_iops"][-1])
+
+
 def worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> Core:
     """Return a drive that was filled, and on which `workloads` wrote so much after that."""
     core = filled(drive_json, enclosure_json)
