@@ -432,7 +432,7 @@ impl Drive {
             self.heat.controller_c(),
             self.heat.nand_c(),
             self.heat.board_c(),
-            sums.permitted_s / elapsed_s,
+            (sums.permitted_s / elapsed_s).min(1.0),
             f64::from(self.firmware.ftl.free_pages()) * PAGE_BYTES as f64 / GB,
             f64::from(self.firmware.ftl.cached_pages()) * PAGE_BYTES as f64 / GB,
             if moved.is_finite() { moved } else { f64::NAN },

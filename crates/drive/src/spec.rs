@@ -554,6 +554,16 @@ impl DriveSpec {
         not_negative("controller.read_latency_us", controller.read_latency_us)?;
         not_negative("controller.write_latency_us", controller.write_latency_us)?;
         whole_pages("controller.buffer_bytes", controller.buffer_bytes)?;
+        if controller.buffer_bytes > self.capacity.raw_bytes {
+            return Err(SpecError::new(
+                "controller.buffer_bytes",
+                controller.buffer_bytes,
+                format!(
+                    "it cannot be more than capacity.raw_bytes, {}",
+                    self.capacity.raw_bytes
+                ),
+            ));
+        }
         if controller.buffer_bytes < self.nand.unit_bytes {
             return Err(SpecError::new(
                 "controller.buffer_bytes",

@@ -10,8 +10,8 @@ use memmap2::MmapMut;
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 /// Tables of one drive: a matrix drops one before it makes the next.
 const MOST_SPARE: usize = 2;
-/// Smaller ones are not worth keeping.
-const LEAST_SPARE_BYTES: usize = 1 << 26;
+/// Smaller ones are not worth keeping, larger ones too much to hold for nothing.
+const SPARE_BYTES: std::ops::RangeInclusive<usize> = 1 << 26..=1 << 30;
 
 /// Page numbers, all 0 at first. Memory is taken as cells are first touched.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Clone for Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        if self.map.len() < LEAST_SPARE_BYTES {
+        if !SPARE_BYTES.contains(&self.map.len()) {
             return;
         }
         let Ok(nothing) = MmapMut::map_anon(1) else {
