@@ -293,6 +293,10 @@ def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_pat
     assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
 
 
+#: The limit of the catalog moves with each fit.
+FITTED_LIMIT = r"engage_c = \{[^}]*\}"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
@@ -313,7 +317,7 @@ def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_pat
         ),
         ('between = ["nand", "board"]', 'between = ["nand", "bord"]', "thermal.links.nand"),
         (
-            "engage_c = { value = 79.73, fitted = true, bounds = [77, 82] }",
+            FITTED_LIMIT,
             'engage_c = { value = 20, assumed = "x" }',
             "governor.law.engage_c is 20: ",
         ),
@@ -335,8 +339,9 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
     new: str,
     named: str,
 ) -> None:
-    assert small_drive_text.count(old) == 1
-    (tmp_path / "my.toml").write_text(small_drive_text.replace(old, new), "utf-8")
+    text, count = re.subn(old if old == FITTED_LIMIT else re.escape(old), new, small_drive_text)
+    assert count == 1
+    (tmp_path / "my.toml").write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["heatsoak", "run", "quick", "--on", "sim:my.toml"])
     # here and not in a process of its own, of which each takes a second to begin
