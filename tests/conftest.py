@@ -11,12 +11,14 @@ _SMALL = {
     "user_bytes = { value = 512110190592,": "user_bytes = { value = 8001720320,",
     "raw_bytes = { value = 549755813888,": "raw_bytes = { value = 8589934592,",
     "block_bytes = { value = 268435456,": "block_bytes = { value = 4194304,",
+    "erase_us = { value = 4000,": "erase_us = { value = 62.5,",  # as long for each byte
 }
 _SMALL_HOT = {
     "user_bytes = { value = 2000398934016,": "user_bytes = { value = 7814057984,",
     "raw_bytes = { value = 2199023255552,": "raw_bytes = { value = 8589934592,",
     "reserve_bytes = { value = 42949672960,": "reserve_bytes = { value = 167772160,",
     "block_bytes = { value = 2147483648,": "block_bytes = { value = 8388608,",
+    "erase_us = { value = 5000,": "erase_us = { value = 19.53125,",
     "bytes = { value = 663572447232,": "bytes = { value = 2592079872,",
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from heatsoak import catalog
+from heatsoak.cli import main
 from heatsoak.recording import find_recordings
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
@@ -203,6 +204,7 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path:
     } <= step["episodes"][0].keys()
 
 
+@pytest.mark.slow
 def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(tmp_path: Path) -> None:
     words = ("run", "puget", "--on", "sim:samsung-950-pro-512", *PUGET_CELL, "--format", "json")
     done = heatsoak(*words, "-o", "r", "--fail-on", "throttle", cwd=tmp_path)
@@ -325,11 +327,26 @@ def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_pat
     ],
 )
 def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
-    tmp_path: Path, small_drive_text: str, old: str, new: str, named: str
+    tmp_path: Path,
+    small_drive_text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    named: str,
 ) -> None:
     assert small_drive_text.count(old) == 1
     (tmp_path / "my.toml").write_text(small_drive_text.replace(old, new), "utf-8")
-    said = complaint(heatsoak("run", "quick", "--on", "sim:my.toml", cwd=tmp_path), 2)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["heatsoak", "run", "quick", "--on", "sim:my.toml"])
+    # here and not in a process of its own, of which each takes a second to begin
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    output, errors = capsys.readouterr()
+    assert (ended.value.code, output) == (2, ""), errors
+    (said,) = errors.splitlines()
+    assert said.startswith("heatsoak: ")
     assert "my.toml" in said
     assert named in said
     assert not (tmp_path / "recordings").exists()
@@ -461,6 +478,7 @@ def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Pa
     assert "no such file or directory" in complaint(done, 2)
 
 
+@pytest.mark.slow
 def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
     check = ("calibrate", "--check", "--stage", "puget")
     done = heatsoak(*check, "--format", "json", cwd=tmp_path)

@@ -17,6 +17,7 @@ from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Figure, figure_ids, published
+from heatsoak.catalog.specs import Band
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
@@ -34,14 +35,14 @@ KEYS = {
 }
 
 
-def heatsoak(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def heatsoak(*words: str, cwd: Path, timeout: float = 280) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "heatsoak", *words],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=timeout,
     )
 
 
@@ -50,6 +51,19 @@ def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
+
+
+@pytest.fixture(scope="session")
+def small(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of 8 GB that stands in for the 950 PRO: heat does not ask for the size."""
+    path = tmp_path_factory.mktemp("small") / "small.toml"
+    path.write_text(small_drive_text.replace("PRO 8GB", "PRO 512GB"), "utf-8")
+    return path
+
+
+@pytest.fixture
+def drives(small: Path) -> dict[str, catalog.Drive]:
+    return {DRIVE: catalog.load_drive(str(small))}
 
 
 # ---- what is asked
@@ -122,8 +136,10 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
 # ---- what comes out
 
 
-def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(tmp_path: Path) -> None:
-    rows = rows_of("--only", CELL, "-o", "kept", cwd=tmp_path)
+def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(
+    tmp_path: Path, small: Path
+) -> None:
+    rows = rows_of("--drive", str(small), "--only", CELL, "-o", "kept", cwd=tmp_path)
     assert [row["id"] for row in rows] == [f"{CELL}.onset_s", f"{CELL}.depth_pct"]
     assert all(row.keys() - {"why"} == KEYS for row in rows)
     (recording,) = find_recordings(tmp_path / "kept")
@@ -146,30 +162,33 @@ def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(tmp_path: Pat
     assert json.loads((tmp_path / "kept" / "reproduce.json").read_text("utf-8")) == rows
 
 
-def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path) -> None:
-    text = heatsoak("reproduce", "--only", CELL, cwd=tmp_path).stdout
+def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path, small: Path) -> None:
+    text = heatsoak("reproduce", "--drive", str(small), "--only", CELL, cwd=tmp_path).stdout
     assert "of 2 counted rows hold" in text
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_seed_gives_the_same_rows() -> None:
+def test_the_same_seed_gives_the_same_rows(drives: dict[str, catalog.Drive]) -> None:
     asked = questions(prefix=CELL)
-    assert reproduce(asked, seed=3) == reproduce(asked, seed=3)
+    assert reproduce(asked, seed=3, drives=drives) == reproduce(asked, seed=3, drives=drives)
 
 
-def test_a_changed_number_of_the_drive_moves_its_rows() -> None:
-    drive = catalog.load_drive(DRIVE)
-    limit_c = drive.governor.limit_c
-    lower = limit_c.model_copy(update={"value": limit_c.value - 6, "bounds": None})
-    governor = drive.governor.model_copy(update={"limit_c": lower})
-    changed = drive.model_copy(update={"governor": governor})
+def test_a_changed_number_of_the_drive_moves_its_rows(drives: dict[str, catalog.Drive]) -> None:
+    law = drives[DRIVE].governor.law
+    assert isinstance(law, Band)
+    engage_c = law.engage_c.model_copy(update={"value": law.engage_c.value - 6, "bounds": None})
+    governor = drives[DRIVE].governor.model_copy(
+        update={"law": law.model_copy(update={"engage_c": engage_c})}
+    )
+    changed = drives[DRIVE].model_copy(update={"governor": governor})
     asked = questions(DRIVE, f"{CELL}.")
-    before, after = reproduce(asked), reproduce(asked, drives={DRIVE: changed})
+    before, after = reproduce(asked, drives=drives), reproduce(asked, drives={DRIVE: changed})
     assert after[1].simulated is not None
     assert before[1].simulated is not None
     assert abs(after[1].simulated - before[1].simulated) > 2
 
 
+@pytest.mark.slow
 def test_a_drive_file_stands_in_for_the_drive_of_its_model(tmp_path: Path) -> None:
     text = (files("heatsoak.catalog") / "drives" / f"{DRIVE}.toml").read_text("utf-8")
     (tmp_path / "mine.toml").write_text(text, "utf-8")
@@ -178,9 +197,10 @@ def test_a_drive_file_stands_in_for_the_drive_of_its_model(tmp_path: Path) -> No
     )
 
 
-def test_a_limit_on_the_rows_that_hold_decides_the_exit_code(tmp_path: Path) -> None:
+def test_a_limit_on_the_rows_that_hold_decides_the_exit_code(tmp_path: Path, small: Path) -> None:
+    words = ("reproduce", "--drive", str(small), "--only", CELL, "--fail-below")
     for least, code in (("0", 0), ("3", 1)):
-        done = heatsoak("reproduce", "--only", CELL, "--fail-below", least, cwd=tmp_path)
+        done = heatsoak(*words, least, cwd=tmp_path)
         assert done.returncode == code
 
 
@@ -218,6 +238,15 @@ def test_a_place_that_no_drive_can_be_in_is_an_answer() -> None:
     assert "\n" not in row.why
 
 
+def test_a_drive_that_shuts_down_is_an_answer(small_hot_drive: Path) -> None:
+    hot = catalog.load_drive(str(small_hot_drive))
+    for row in reproduce(questions(DRIVE, f"{CELL}."), drives={DRIVE: hot}):
+        assert (row.simulated, row.ok) == (None, False)
+        assert row.why is not None
+        assert "shut itself down at" in row.why
+        assert "recording" not in row.why
+
+
 def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
     def stop(_done: float, _text: str) -> None:
         raise KeyboardInterrupt
@@ -228,16 +257,18 @@ def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
     assert states <= {"finished", "interrupted"}
 
 
-def test_progress_never_goes_back_and_ends_at_one() -> None:
+def test_progress_never_goes_back_and_ends_at_one(drives: dict[str, catalog.Drive]) -> None:
     seen: list[float] = []
-    reproduce(questions(prefix="puget.top.1gpu"), progress=lambda done, _: seen.append(done))
+    asked = questions(prefix="puget.top.1gpu")
+    reproduce(asked, drives=drives, progress=lambda done, _: seen.append(done))
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(1)
 
 
-def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
+def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
-    words = ["heatsoak", "reproduce", "--only", f"{CELL}.onset_s", "--format", "json"]
+    words = ["heatsoak", "reproduce", "--drive", str(small), "--only", f"{CELL}.onset_s"]
+    words += ["--format", "json"]
     code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -247,8 +278,9 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_the_whole_table_is_made_in_one_go(tmp_path: Path) -> None:
-    done = heatsoak("reproduce", "--format", "json", "-o", "all", cwd=tmp_path)
+    done = heatsoak("reproduce", "--format", "json", "-o", "all", cwd=tmp_path, timeout=1400)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row["id"] for row in rows] == figure_ids()

@@ -125,7 +125,7 @@ def test_a_purge_takes_time_and_brings_random_writes_back(small: SimulatedTarget
     collect(small.run(step(rw="write")))
     worn = collect(small.run(step(rw="randwrite", bs="4k", runtime="10s")))
     assert worn["sim.spare_gb"][-1] < 0.05 * worn["sim.spare_gb"][0]
-    assert worn["write_iops"][-1] < 7500
+    assert worn["write_iops"][-1] < 0.1 * worn["write_iops"][1]
     began_s = small.clock.now_s()
     assert (collect(small.purge())["write_bw_mb_s"] == 0).all()
     assert small.clock.now_s() - began_s == pytest.approx(load_drive(DRIVE).capacity.purge_s.value)

@@ -34,8 +34,8 @@ use std::io;
 
 use thiserror::Error;
 
-use blocks::Blocks;
 pub use crate::spec::{CacheKind, Policy};
+use blocks::Blocks;
 pub use blocks::State;
 pub use collect::Collected;
 use collect::Victim;
