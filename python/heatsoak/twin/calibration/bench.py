@@ -4,7 +4,7 @@ The bench's two resistances are shared by both drives; what a drive adds is what
 cost. Sequential workloads are simulated as in :mod:`heatsoak.twin.calibration.cells`. An hour of
 random writes is taken at what the drive does at its end: the exact engine writes as much as was
 published to a filled drive once, and what collection does then is measured at each share; how far
-the exact engine's hour is off that is found once too, with what is expected.
+the exact engine's hour is off that is found after a first fit, and the fit made again.
 """
 
 import json
@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import tomlkit
+from typing_extensions import override
 
 from heatsoak import protocol
 from heatsoak._core import Lumped
@@ -27,7 +27,7 @@ from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
 from heatsoak.twin.calibration.cells import fill, profile_of_filled
 from heatsoak.twin.calibration.figures import Figures, Row
-from heatsoak.twin.calibration.parameters import Parameter, Tables
+from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
 
 NAME = "anandtech"
 _PRO, _SM951 = "samsung-950-pro-512", "samsung-sm951-ahci-512"
@@ -80,11 +80,8 @@ class Bench(Figures):
         # collection does the same whatever it costs: it is measured at what is expected
         expected = self.tables.having(self.tables.values(self.tables.expected()))
         self._expected = {name: _drive(expected, name).core_json() for name in (_PRO, _SM951)}
-        self._expected_places = {
-            name: place.core_json() for name, place in _places_of(expected).items()
-        }
         self._exact: dict[tuple[str, str], float] = {}
-        self._measuring = Lock()
+        self._refining = False
 
     def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
         """Return every figure, simulated with these numbers."""
@@ -144,21 +141,24 @@ class Bench(Figures):
         profile = profiles.of_worn(expected, still, workloads, written)
         costing = _costing(profile, case.drive, expected)
         found = _lumped_iops(case.drive_json, case.place_json, costing)
-        return found * self._exactly(case, profile, workloads)
+        key = (case.drive_id, case.place_id)
+        if self._refining:
+            exact = profiles.hour_iops(case.drive_json, case.place_json, workloads, _HOUR_S, _END_S)
+            self._exact[key] = exact / found
+        return found * self._exact.get(key, 1.0)
 
-    def _exactly(self, case: _Case, profile: str, workloads: str) -> float:
-        """By how much the exact engine's hour differs, with what is expected.
+    @override
+    def refine(self, unit: Vector) -> bool:
+        """Find how far the exact engine's hours are off here, and take it to be so nearby.
 
         Blocks that are collected differ in what has to be moved, which a mean does not show.
         """
-        key = (case.drive_id, case.place_id)
-        with self._measuring:
-            if key not in self._exact:
-                drive_json = self._expected[case.drive_id]
-                place_json = self._expected_places[case.place_id]
-                exact = profiles.hour_iops(drive_json, place_json, workloads, _HOUR_S, _END_S)
-                self._exact[key] = exact / _lumped_iops(drive_json, place_json, profile)
-            return self._exact[key]
+        self._known.clear()
+        self._refining = True
+        self.rows(self.tables.rounded(unit))
+        self._refining = False
+        self._known.clear()
+        return True
 
     def _mixed_gain_pct(self, cooled: _Case, bare: _Case) -> float:
         """How much greater the mean of the mixed steps' rates is than a bare drive's."""

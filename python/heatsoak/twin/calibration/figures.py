@@ -86,6 +86,10 @@ class Figures(ABC):
     def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
         """Return every figure, simulated with these numbers."""
 
+    def refine(self, unit: Vector) -> bool:  # noqa: ARG002 -- for stages that simplify
+        """Mend what the simulation simplifies, near a point; whether the fit should go on."""
+        return False
+
     def errors(self, unit: Vector) -> Vector:
         """Return the errors of the figures that are fitted, in tolerances."""
         rows = self.rows(self.tables.values(unit))

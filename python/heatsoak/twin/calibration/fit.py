@@ -128,12 +128,15 @@ def calibrate(
     """
     figures = _figures(stage, catalog_dir, hold_out, given)
     found = lower(figures, seed=seed, starts=starts, iterations=iterations, progress=progress)
+    if figures.refine(found):
+        found = lower(figures, seed=seed, starts=starts, iterations=iterations, progress=progress)
     return describe(figures, found, seed)
 
 
 def check(catalog_dir: Path | None = None, stage: str = matrix.NAME) -> Calibration:
     """Simulate a stage of the catalog as it stands, without fitting anything."""
     figures = _figures(stage, catalog_dir, (), ())
+    figures.refine(figures.tables.present())
     return describe(figures, figures.tables.present(), 0)
 
 
