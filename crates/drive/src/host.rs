@@ -368,7 +368,8 @@ impl Host {
     pub fn pages(request: &Request) -> (u32, u32, bool) {
         let first = request.offset / PAGE_BYTES;
         let end = (request.offset + request.bytes).div_ceil(PAGE_BYTES);
-        let whole = request.offset % PAGE_BYTES == 0 && request.bytes % PAGE_BYTES == 0;
+        let whole =
+            request.offset.is_multiple_of(PAGE_BYTES) && request.bytes.is_multiple_of(PAGE_BYTES);
         (first as u32, (end - first) as u32, whole)
     }
 }

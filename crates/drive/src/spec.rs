@@ -442,7 +442,7 @@ pub struct EnclosureSpec {
 }
 
 fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
-    if bytes == 0 || bytes % PAGE_BYTES != 0 {
+    if bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES) {
         return Err(SpecError::new(
             key,
             bytes,
