@@ -214,3 +214,18 @@ def test_a_full_disk_is_a_clear_error_and_keeps_what_was_written(tmp_path: Path)
         assert (mount / "r" / EVENTS).exists()
     finally:
         subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_an_end_that_is_interrupted_again_is_still_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    writer = RecordingWriter(tmp_path / "r", meta())
+    writer.append_row({"t_s": 0.5})
+    monkeypatch.setattr("heatsoak.recording.writer.journal_to_parquet", interrupted)
+    writer.finish("interrupted", 1.0, "stopped by the user")
+    recording = Recording.open(tmp_path / "r")
+    assert recording.meta.status == "interrupted"
+    assert recording.samples(["t_s"])["t_s"].to_list() == [0.5]

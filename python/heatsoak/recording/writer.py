@@ -85,7 +85,15 @@ class RecordingWriter:
         """Close the recording, turning the journal into Parquet."""
         self.close()
         try:
-            journal_to_parquet(self.directory, self.meta)
+            try:
+                journal_to_parquet(self.directory, self.meta)
+            except KeyboardInterrupt:
+                # polars heeds the signal in every thread, and may do so more than once: the
+                # journal stays, and how the run ended is said all the same
+                self.update(status=status, reason=reason, duration_s=duration_s)
+                if status != "interrupted":
+                    raise
+                return
             self.update(status=status, reason=reason, duration_s=duration_s)
             (self.directory / JOURNAL).unlink(missing_ok=True)
         except OSError as error:

@@ -149,7 +149,7 @@ class Watch:
                 name = f"signal {-exit_code}"
             raise ToolError(f"{where}: fio was killed by {name}")
         if self.status is not None and self.status.error:
-            reason = os.strerror(self.status.error)
+            reason = _reason(self.status.error)
             raise ToolError(f"{where}: fio met an I/O error, '{reason}'{because}")
         if exit_code != 0:
             raise ToolError(f"{where}: fio ended with exit code {exit_code}{because}")
@@ -251,3 +251,9 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
         finally:
             if os.fstat(file.fileno()).st_size == 0:
                 path.unlink(missing_ok=True)
+
+
+def _reason(error: int) -> str:
+    """What fio's error number means; it prints some negative ones as large unsigned ones."""
+    low = error & 0xFFFF_FFFF
+    return os.strerror(low if low < 1 << 31 else (1 << 32) - low)
