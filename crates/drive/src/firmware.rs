@@ -107,8 +107,6 @@ pub struct Firmware {
     ahead_s: f64,
     /// Pages that are to be tidied; less than 0 where more were than the time asked for.
     to_tidy: f64,
-    /// I/Os served.
-    pub served: u64,
 }
 
 impl Firmware {
@@ -143,14 +141,8 @@ impl Firmware {
             margin_pages: MARGIN_BLOCKS * block_pages,
             ahead_s: 0.0,
             to_tidy: 0.0,
-            served: 0,
             ftl,
         }
-    }
-
-    /// When firmware could take up something else.
-    pub fn free_s(&self) -> f64 {
-        self.free_s
     }
 
     /// Begin at `now_s` with `wake_s` of waking up.
@@ -166,7 +158,6 @@ impl Firmware {
     /// Serve an I/O with a share of everything permitted; when it is done.
     #[inline]
     pub fn serve(&mut self, request: &Request, share: f64, work: &mut Work) -> f64 {
-        self.served += 1;
         let way = usize::from(request.read);
         let (first, pages, whole) = Host::pages(request);
         let host_s = self.host_s[way].max(request.at_s);
@@ -359,7 +350,7 @@ impl Firmware {
         let paid_s = cost_s.min(self.pace.credit_s);
         self.pace.credit_s -= paid_s;
         let mut end_s = begin_s + (cost_s - paid_s) / share;
-        work.busy_s += moved * self.move_s;
+        work.busy_s += cost_s;
         work.moved_pages += moved;
         if collected.moved > 0 {
             work.read_pages += moved;

@@ -206,8 +206,10 @@ impl Host {
             return None;
         }
         let mut at_s = self.slot_s;
-        if self.in_flight.len == self.queue {
-            at_s = self.in_flight.ring[self.in_flight.first & self.in_flight.mask].done_s;
+        if self.in_flight.len == self.queue
+            && let Some(first) = self.in_flight.front()
+        {
+            at_s = first.done_s;
         }
         at_s = at_s.max(self.due_s[usize::from(self.next_read)]);
         (at_s < self.end_s).then_some(at_s)
@@ -346,11 +348,6 @@ impl Host {
     /// I/Os issued, and I/Os that came back.
     pub fn counts(&self) -> (u64, u64) {
         (self.submitted, self.served)
-    }
-
-    /// I/Os that have not come back.
-    pub fn in_flight(&self) -> usize {
-        self.in_flight.len
     }
 
     fn draw_direction(&mut self) -> bool {

@@ -7,7 +7,7 @@ use crate::spec::{DriveSpec, PAGE_BYTES};
 const US: f64 = 1e-6;
 const MB: f64 = 1e6;
 
-/// Where a page lies: its program unit, counted over the drive, and the die that holds it.
+/// Where a page lies: the die that holds it, and what is left of its program unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// The die.

@@ -49,9 +49,6 @@ pub fn columns(sensors: &[String], counters: bool) -> Vec<String> {
     names
 }
 
-/// How many columns every drive has, before its sensors.
-pub const COMMON_COLUMNS: usize = COMMON.len();
-
 /// Values by column; NaN where nothing was measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Samples {

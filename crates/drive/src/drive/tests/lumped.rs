@@ -1,0 +1,84 @@
+use super::*;
+use crate::lumped::{Level, Lumped, Profile};
+
+/// What a workload does in a second at a share, on the exact engine.
+fn level(spec: &DriveSpec, workload: &Workload, share: f64) -> String {
+    let mut drive = new(spec.clone());
+    fill(&mut drive);
+    drive.hold(Some(share)).unwrap();
+    drive.begin(std::slice::from_ref(workload)).unwrap();
+    drive.advance(2.0, 1.0).unwrap();
+    let (before, began_s) = (*drive.totals(), drive.t_s());
+    let samples = drive.advance(4.0, 1.0).unwrap();
+    let mut work = *drive.totals();
+    work.add(&before.scaled(-1.0));
+    let work = work.scaled(1.0 / (drive.t_s() - began_s));
+    let work: Vec<String> = work
+        .by_name()
+        .iter()
+        .map(|(name, value)| format!("\"{name}\":{}", value.max(0.0)))
+        .collect();
+    let mb_s = mb(&samples) / 4.0;
+    let work = work.join(",");
+    format!("{{\"share\":{share},\"mb_s\":{mb_s},\"work\":{{{work}}}}}")
+}
+
+fn profile(spec: &DriveSpec, workload: &Workload) -> Profile {
+    let levels: Vec<String> = (1..=10)
+        .map(|tenths| level(spec, workload, f64::from(tenths) / 10.0))
+        .collect();
+    serde_json::from_str(&format!("[{}]", levels.join(","))).unwrap()
+}
+
+#[test]
+fn a_profile_gives_what_the_engine_gives() {
+    let mut spec = sample::small_drive();
+    spec.governor.on = true;
+    spec.governor.law = Law::Band {
+        engage_c: 50.0,
+        band_k: 5.0,
+        floor: 0.05,
+    };
+    // the engine is filled first, and cooled again
+    for rw in [Pattern::Read, Pattern::Write] {
+        let workload = load(rw, 128 * KIB, 32);
+        let profile = profile(&spec, &workload);
+        profile.validate().unwrap();
+        let mut drive = new(spec.clone());
+        fill(&mut drive);
+        drive.advance(3000.0, 100.0).unwrap();
+        let samples = run_one(&mut drive, for_s(400.0, workload), 1.0);
+        let mut lumped = Lumped::new(&spec, &sample::place()).unwrap();
+        lumped.rest(3000.0).unwrap();
+        let found = lumped.load(&profile, 400);
+        let onset_s = truth(&drive, "onset_s");
+        assert!(
+            (found.onset_s.unwrap() - onset_s).abs() <= 1.0,
+            "{found:?} {onset_s}"
+        );
+        let throttled = found.mb_s[300..].iter().sum::<f64>() / 100.0;
+        let name = ["write_bw_mb_s", "read_bw_mb_s"][usize::from(rw == Pattern::Read)];
+        let exact = column(&samples, name)[300..400].iter().sum::<f64>() / 100.0;
+        near(throttled, exact, 0.01);
+    }
+}
+
+#[test]
+fn a_wrong_profile_is_named() {
+    let parse = |text: &str| serde_json::from_str::<Profile>(text).unwrap();
+    let work = "{\"read_commands\":0,\"write_commands\":0,\"host_read_pages\":0,\
+        \"host_write_pages\":0,\"read_pages\":-1,\"programmed_pages\":0,\
+        \"erased_pages\":0,\"moved_pages\":0,\"busy_s\":0,\"active_s\":1}";
+    for (share, mb_s, begins) in [
+        ("0", "1", "profile[0].share is 0:"),
+        ("1.5", "1", "profile[0].share is 1.5:"),
+        ("1", "-1", "profile[0].mb_s is -1:"),
+        ("1", "1", "profile[0].work.read_pages is -1:"),
+    ] {
+        let text = format!("[{{\"share\":{share},\"mb_s\":{mb_s},\"work\":{work}}}]");
+        let error = parse(&text).validate().unwrap_err().to_string();
+        assert!(error.starts_with(begins), "{error}");
+    }
+    assert!(parse("[]").validate().is_err());
+    assert!(size_of::<Level>() > 0);
+}
