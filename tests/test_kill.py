@@ -81,6 +81,7 @@ def test_a_run_killed_at_20_random_times_loses_less_than_a_second(tmp_path: Path
         assert recording.was_cut
         samples = recording.samples()
         seen_s = [event.t_s for event in recording.events] + samples["t_s"].to_list()
+        assert recording.meta.started_unix_s is not None
         killed_s = killed_unix_s - recording.meta.started_unix_s
         assert killed_s - max(seen_s, default=0.0) < 1.0
         assert samples["t_s"].null_count() == 0

@@ -71,6 +71,7 @@ def test_onset_and_depth_of_a_cut_are_found(
     assert process.returncode == 0, errors
     (recording,) = find_recordings(tmp_path / "r")
     (begin,) = (e for e in recording.events if e.kind == "step-begin")
+    assert recording.meta.started_unix_s is not None
     cut_s = cut_unix_s - recording.meta.started_unix_s - begin.t_s
     (step,) = json.loads(output)["recordings"][0]["steps"]
     (episode,) = step["episodes"]

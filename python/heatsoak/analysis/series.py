@@ -61,15 +61,19 @@ def iops(samples: pl.DataFrame, begin_s: float) -> Series:
 
 def _has_values(samples: pl.DataFrame, quantity: str) -> bool:
     return any(
-        name in samples.columns and samples[name].count() > 0
-        for name in (f"read_{quantity}", f"write_{quantity}")
+        name in samples.columns and samples[name].count() > 0 for name in _columns_of(quantity)
     )
+
+
+def _columns_of(quantity: str) -> tuple[str, str, str]:
+    """Reads, writes, and what a log did not tell apart; a row has the last or the others."""
+    return f"read_{quantity}", f"write_{quantity}", quantity
 
 
 def _total(
     samples: pl.DataFrame, begin_s: float, quantity: str, unit: Literal["mb_s", "iops"]
 ) -> Series:
-    names = [n for n in (f"read_{quantity}", f"write_{quantity}") if n in samples.columns]
+    names = [name for name in _columns_of(quantity) if name in samples.columns]
     if not names:
         empty = np.empty(0)
         return Series(empty, empty, empty, unit)

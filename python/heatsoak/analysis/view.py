@@ -9,7 +9,7 @@ import polars as pl
 
 from heatsoak.analysis.episodes import Drop, find_drops
 from heatsoak.analysis.series import Array, Series, iops, throughput
-from heatsoak.protocol import Precondition, WorkloadStep
+from heatsoak.protocol import Observed, Precondition, WorkloadStep
 from heatsoak.recording import Recording
 
 #: Sensors of the host, which say nothing of the drive's own heat.
@@ -39,7 +39,11 @@ class StepView:
     """A step's series, sensors and drops; times count from the step's begin."""
 
     def __init__(
-        self, step: WorkloadStep, samples: pl.DataFrame, begin_s: float, limits_c: dict[str, float]
+        self,
+        step: WorkloadStep | Observed,
+        samples: pl.DataFrame,
+        begin_s: float,
+        limits_c: dict[str, float],
     ) -> None:
         self.step = step
         self.limits_c = limits_c
@@ -99,7 +103,7 @@ class StepView:
 #: What a judgement may read; the simulator's own truth is not among it.
 _COLUMNS = [
     "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
-    "cpu_pct",
+    "bw_mb_s", "iops", "cpu_pct",
 ]  # fmt: skip
 _FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.")
 

@@ -16,6 +16,7 @@ from heatsoak.protocol.model import (
     Workload,
     WorkloadStep,
 )
+from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings
 from heatsoak.protocol.source import bundled, load
 
@@ -24,6 +25,8 @@ __all__ = [
     "Heat",
     "Label",
     "Matrix",
+    "Observation",
+    "Observed",
     "Pause",
     "Precondition",
     "Protocol",

@@ -5,12 +5,14 @@ while it runs and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with 
 """
 
 from heatsoak.recording.columns import dtype_of, schema_of
+from heatsoak.recording.held import HeldRecording
 from heatsoak.recording.meta import Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter
 
 __all__ = [
     "Event",
+    "HeldRecording",
     "Recording",
     "RecordingMeta",
     "RecordingWriter",

@@ -2,6 +2,8 @@
 
 Samples are wide and nullable: a row holds what was measured at its time and null elsewhere.
 Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
+`bw_mb_s`, `iops` and `lat_us` are of reads and writes together; only logs taken elsewhere have
+them, in rows where they do not tell the two apart.
 """
 
 from collections.abc import Iterable
@@ -27,7 +29,11 @@ FIXED: dict[str, type[pl.DataType]] = {
     "write_lat_p999_us": pl.Float64,
     "read_lat_max_us": pl.Float64,
     "write_lat_max_us": pl.Float64,
+    "bw_mb_s": pl.Float64,
+    "iops": pl.Float64,
+    "lat_us": pl.Float64,
     "queue": pl.Float64,
+    "busy_pct": pl.Float64,
     "power_w": pl.Float64,
     "power_state": pl.Int64,
     "cpu_pct": pl.Float64,

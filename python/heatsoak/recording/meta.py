@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from heatsoak.protocol import Conditions, Protocol
+from heatsoak.protocol import Conditions, Observation, Protocol
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 
@@ -32,7 +32,9 @@ class RecordingMeta(BaseModel):
 
     Attributes:
         status: ``running`` on disk with nobody writing means that it was cut.
-        started_unix_s: wall clock at `t_s` = 0, for joining with other logs.
+        protocol: as it was run, or what is known of a load that somebody else made.
+        started_unix_s: wall clock at `t_s` = 0, for joining with other logs; None where a log
+            that was imported does not tell.
         columns: the type of each sample column, in order; the journal is read by it.
         drive: the target's identity.
         tools: versions of what took part.
@@ -44,7 +46,7 @@ class RecordingMeta(BaseModel):
     schema_version: Literal[1] = 1
     status: Status = "running"
     reason: str | None = None
-    protocol: Protocol
+    protocol: Protocol | Observation
     conditions: Conditions
     drive: dict[str, Any]
     host: dict[str, Any] = {}
@@ -52,7 +54,7 @@ class RecordingMeta(BaseModel):
     load: dict[str, Any] = {}
     sensors: list[SensorMeta] = []
     columns: dict[str, str] = Field(min_length=1)
-    started_unix_s: float
+    started_unix_s: float | None
     duration_s: float | None = None
 
 

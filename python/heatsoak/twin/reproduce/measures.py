@@ -17,7 +17,7 @@ from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.episodes import MIN_DROP
 from heatsoak.analysis.levels import Level, end_level, find_levels
 from heatsoak.analysis.series import Array, rates_by_second
-from heatsoak.protocol import Pause
+from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.reproduce.runner import NotMeasured, Run
 
 #: Changes smaller than this share are no change, as falls smaller than it are no episodes.
@@ -327,7 +327,7 @@ def keeps_rate(case: Case) -> Answer:
     """Whether a stream of the step's rate is never more than its buffer behind."""
     run = _only(case.runs)
     view = run.view(_only_step(case.steps))
-    if view.step.rate is None:
+    if not isinstance(view.step, WorkloadStep) or view.step.rate is None:
         raise NotMeasured(f"'{view.step.name}' has no rate to keep")
     rate_mb_s = view.step.rate / 1e6
     series = view.throughput

@@ -1,0 +1,27 @@
+"""Which format a file has, by its content."""
+
+from heatsoak.importer.formats import FORMATS
+from heatsoak.importer.formats.base import Format
+from heatsoak.importer.log import Log, Options
+from heatsoak.importer.source import Source
+
+
+def read(source: Source, options: Options | None = None) -> list[Log]:
+    """Return a log for each run in `source`; raises UsageError for what no reader knows."""
+    options = options or Options()
+    logs = detect(source).read(source, options)
+    if not logs:
+        raise source.error("holds no samples")
+    remarks = tuple(source.remarks.values())
+    return [log.with_remarks(*remarks) for log in logs]
+
+
+def detect(source: Source) -> Format:
+    """Return the format of `source`; raises UsageError where no reader knows it."""
+    if not source.head:
+        raise source.error("is empty")
+    for reader in FORMATS:
+        if reader.recognises(source):
+            return reader
+    known = ", ".join(reader.title for reader in FORMATS)
+    raise source.error(f"is in no format that can be imported: {known}")

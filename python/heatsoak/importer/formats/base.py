@@ -1,0 +1,27 @@
+"""What every reader of a format is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from heatsoak.importer.log import Log, Options
+from heatsoak.importer.source import Source
+
+
+@dataclass(frozen=True)
+class Format:
+    """A reader.
+
+    Attributes:
+        name: one word, as messages and recordings have it.
+        title: what people call it.
+        recognises: looks at the head of a file (`head`, `head_lines`) and says whether it is
+            of this format, by its content alone; raises nothing for any text.
+        read: returns a log for each run in the file. Raises UsageError, through
+            `source.error`, with the line's number; what a damaged file still tells is read, and
+            what was skipped is counted in a remark.
+    """
+
+    name: str
+    title: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, Options], list[Log]]

@@ -1,0 +1,91 @@
+"""What readers share in making a frame of samples: intervals, rates of counters, runs in a row."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from heatsoak.recording import schema_of
+
+Array = NDArray[np.float64]
+
+#: A logger's sample speaks for at most so many of its usual intervals; a longer gap is unknown.
+LONGEST_INTERVALS = 2.0
+
+
+def intervals(t_s: Array) -> Array:
+    """Return the time each sample speaks for: since the one before, in a gap the usual interval.
+
+    The first sample's is the usual one; a single sample's is 0.
+    """
+    if len(t_s) < 2:
+        return np.zeros(len(t_s))
+    between = np.diff(t_s)
+    positive = between[between > 0]
+    usual = float(np.median(positive)) if len(positive) else 0.0
+    between = np.where(between > LONGEST_INTERVALS * usual, usual, between)
+    return np.concatenate([[usual], between])
+
+
+def rates(counter: Array, t_s: Array) -> Array:
+    """Return a cumulative counter's rate over the time since the reading before.
+
+    NaN for the first, for missing readings and the one after, and where the counter fell (it was
+    reset, or it wrapped).
+    """
+    if len(counter) == 0:
+        return np.empty(0)
+    seconds = np.diff(t_s, prepend=np.nan)
+    moved = np.diff(counter, prepend=np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((seconds > 0) & (moved >= 0), moved / seconds, np.nan)
+
+
+def run_slices(t_s: Array, least_jump_s: float = 0.0) -> list[slice]:
+    """Return the stretches in which time does not jump back by more than `least_jump_s`."""
+    ends = np.flatnonzero(np.diff(t_s) < -least_jump_s) + 1
+    bounds = [0, *ends.tolist(), len(t_s)]
+    return [slice(a, b) for a, b in pairwise(bounds) if b > a]
+
+
+def stretches(labels: Sequence[str]) -> Iterator[tuple[str, slice]]:
+    """Yield each label with the stretch of rows that have it one behind the other."""
+    begin = 0
+    for index in range(1, len(labels) + 1):
+        if index == len(labels) or labels[index] != labels[begin]:
+            yield labels[begin], slice(begin, index)
+            begin = index
+
+
+def spells(on: Array, t_s: Array) -> tuple[Array, Array]:
+    """Return how often a state was entered and how long it held, cumulative, from 0/1 readings."""
+    active = on > 0.5
+    entered = np.cumsum(active & ~np.concatenate([[False], active[:-1]]))
+    held_s = np.cumsum(np.where(active, intervals(t_s), 0.0))
+    return entered.astype(float), held_s
+
+
+def build(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return samples in the order and with the types of a recording, sorted by `t_s`.
+
+    Rows whose `t_s` is not finite are left out, and so are columns without a finite value; NaN and
+    infinities become null. Of rows with the same time the first stays; `t_s` is taken as it is.
+    """
+    schema = schema_of(columns)
+    frame = pl.DataFrame({name: columns[name] for name in schema}, schema=schema, strict=False)
+    floats = [name for name, dtype in schema.items() if dtype == pl.Float64]
+    frame = frame.filter(pl.col("t_s").is_finite()).with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
+    )
+    frame = frame.sort("t_s", maintain_order=True).unique(
+        ["t_s", *(["step"] if "step" in schema else [])], keep="first", maintain_order=True
+    )
+    kept = [
+        name
+        for name in frame.columns
+        if name in ("t_s", "interval_s", "step") or frame[name].null_count() < frame.height
+    ]
+    return frame.select(kept)

@@ -1,0 +1,109 @@
+"""What a reader makes of a file: one :class:`Log` for each run in it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import polars as pl
+
+from heatsoak.protocol import Conditions, Observed
+from heatsoak.recording import SensorMeta
+
+#: What the time stamps of a log count from: the epoch (UTC), a wall clock whose zone the log does
+#: not tell (as if it were UTC), or only the log's own beginning.
+Clock = Literal["utc", "local", "none"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something a reader of the result must know.
+
+    Attributes:
+        doubt: True for what the file leaves uncertain (a unit, a date's order), or what was
+            damaged; False for what was merely converted or left out.
+    """
+
+    text: str
+    doubt: bool = False
+
+
+@dataclass(frozen=True)
+class Log:
+    """One run, or a part of one, as one file tells it.
+
+    Attributes:
+        format: the reader's name: ``hwinfo``.
+        source: the file's name, for whoever reads a message.
+        samples: columns of a recording with their types; `t_s` rises from about 0, null nowhere.
+            Rates carry an `interval_s`. `step` is absent where the whole file is one step.
+            Time stamps of a sample mark the end of its interval.
+        begin_unix_s: the clock's time at `t_s` = 0; None with the clock ``none``.
+        steps: what is known of the load, a step for each name in `samples`' column `step`; a
+            single one, or none, where that column is absent.
+        label: which of a file's runs this is; empty where there is only one.
+        family: what siblings of one run share (fio's log prefix); None where there are none.
+        drive: the drive's identity: ``model``, ``serial``, ``size_bytes``, ``path``.
+        conditions: labels that the file itself gives.
+        tools: versions of what wrote it.
+        sensors: thresholds that the file states, and the intervals of sensors.
+        details: what a sibling of the same run needs to know, by the reader's own agreement.
+        duration_s: how long it took, where samples do not tell.
+    """
+
+    format: str
+    source: str
+    samples: pl.DataFrame
+    clock: Clock = "none"
+    begin_unix_s: float | None = None
+    steps: tuple[Observed, ...] = ()
+    label: str = ""
+    family: str | None = None
+    drive: dict[str, Any] = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=dict)
+    tools: dict[str, str] = field(default_factory=dict)
+    sensors: tuple[SensorMeta, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    duration_s: float | None = None
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether it tells of throughput: bytes or I/Os a second, in any direction."""
+        return self.has_any("bw_mb_s", "iops")
+
+    @property
+    def has_temperatures(self) -> bool:
+        """Whether it tells of any temperature."""
+        return any(
+            name.startswith("temp_c.") and self.samples[name].count() > 0
+            for name in self.samples.columns
+        )
+
+    def has_any(self, *quantities: str) -> bool:
+        """Whether it has values of one of `quantities`, for reads, for writes, or together."""
+        return any(
+            name in self.samples.columns and self.samples[name].count() > 0
+            for quantity in quantities
+            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+        )
+
+    @property
+    def end_s(self) -> float:
+        """The time of its last sample."""
+        return float(self.samples["t_s"][-1]) if not self.samples.is_empty() else 0.0
+
+    def with_remarks(self, *remarks: Remark) -> "Log":
+        """Return the log with more remarks."""
+        return replace(self, remarks=(*self.remarks, *remarks))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about the files.
+
+    Attributes:
+        mapping: column of a recording -> header in a delimited file, from ``--map``.
+        device: the drive whose rates are wanted, where a file has several, from ``--device``.
+    """
+
+    mapping: dict[str, str] = field(default_factory=dict)
+    device: str | None = None

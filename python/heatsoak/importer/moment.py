@@ -1,0 +1,200 @@
+"""Dates and times as logs write them, made into seconds."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from heatsoak.importer.frames import Array
+from heatsoak.importer.log import Clock
+
+_DAY_S = 86400.0
+#: A clock that goes back by more than this has passed midnight; by less, a new run begins.
+_MIDNIGHT_S = 43200.0
+
+_DATE = re.compile(r"(?<!\d)(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?!\d)")
+_TIME = re.compile(
+    r"(?<![\d.])(\d{1,3}):(\d{2})(?::(\d{2})(?:[.,:](\d{1,9}))?)?\s*([ap]\.?m\.?)?(?!\d)",
+    re.IGNORECASE,
+)
+_ZONE = re.compile(r"(?:(?<=\d)|(?<=\s))(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?=\s|$)")
+_NUMBER = re.compile(r"^[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?$", re.IGNORECASE)
+_MONTHS = {
+    name: index
+    for index, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+_WORD_DATE = re.compile(
+    r"(?:(\d{1,2})[ -])?([A-Z][a-z]{2})[a-z]*[ -]+(\d{1,2}|\d{4})(?=[ ,]|$)"
+    r"(?:.*?\b((?:19|20)\d{2}))?"
+)
+
+#: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
+_EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of a log's rows.
+
+    Attributes:
+        t_s: seconds from the first readable row; NaN for rows that cannot be read. Falls where
+            the log's clock went back.
+        clock: what they count from.
+        begin_unix_s: the clock's time at 0; None with the clock ``none``.
+        doubt: what is uncertain about them, or empty.
+    """
+
+    t_s: Array
+    clock: Clock
+    begin_unix_s: float | None
+    doubt: str = ""
+
+
+def read_times(words: Sequence[str], scale_s: float | None = None) -> Times:
+    """Read a column of time stamps: dates with times, times of a day, epochs, or plain numbers.
+
+    `scale_s` is the unit of plain numbers where the header tells it (1e-3 for ms). A date alone is
+    midnight. Times of a day without a date go on after midnight.
+    """
+    numbers = _numbers(words)
+    if np.isfinite(numbers).sum() > 0.5 * max(1, sum(bool(word.strip()) for word in words)):
+        return _of_numbers(numbers, scale_s)
+    day_first, doubt = date_order(words)
+    seconds = np.full(len(words), np.nan)
+    has_date = has_zone = False
+    for index, word in enumerate(words):
+        parsed = _moment(word, day_first)
+        if parsed is not None:
+            seconds[index], dated, zoned = parsed
+            has_date, has_zone = has_date or dated, has_zone or zoned
+    if not has_date:
+        return _from_first(_past_midnight(seconds), "none", "")
+    return _from_first(seconds, "utc" if has_zone else "local", doubt)
+
+
+def date_order(words: Sequence[str]) -> tuple[bool, str]:
+    """Return whether the day stands before the month in these dates, and what is doubtful of it."""
+    first, second, separator, clock12 = 0, 0, "", False
+    for word in words:
+        match = _DATE.search(word)
+        if match is None or len(match.group(1)) > 2:
+            continue
+        first, second = max(first, int(match.group(1))), max(second, int(match.group(3)))
+        separator = match.group(2)
+        clock12 = clock12 or re.search(r"\d\s*[ap]\.?m\b", word, re.IGNORECASE) is not None
+    if first > 12 or not separator:
+        return True, ""
+    if second > 12:
+        return False, ""
+    month_first = separator == "-" or (separator == "/" and clock12)
+    order = "month before day" if month_first else "day before month"
+    doubt = "" if separator == "." else f"the order of its dates is not certain: read as {order}"
+    return not month_first, doubt
+
+
+def _numbers(words: Sequence[str]) -> Array:
+    values = np.full(len(words), np.nan)
+    for index, word in enumerate(words):
+        text = word.strip()
+        if _NUMBER.match(text):
+            values[index] = float(text.replace(",", "."))
+    return values
+
+
+def _of_numbers(numbers: Array, scale_s: float | None) -> Times:
+    finite = numbers[np.isfinite(numbers)]
+    typical = float(np.median(finite))
+    for low, high, scale in _EPOCHS:
+        if low <= typical <= high:
+            times = _from_first(numbers, "utc", "")
+            return replace(
+                times, t_s=times.t_s * scale, begin_unix_s=(times.begin_unix_s or 0.0) * scale
+            )
+    return _from_first(numbers * (scale_s or 1.0), "none", "", keeps_zero=True)
+
+
+def _from_first(seconds: Array, clock: Clock, doubt: str, *, keeps_zero: bool = False) -> Times:
+    finite = seconds[np.isfinite(seconds)]
+    begin = float(finite[0]) if len(finite) else 0.0
+    if keeps_zero and begin >= 0 and len(finite) > 1 and begin <= 10 * abs(finite[1] - begin):
+        begin = 0.0  # a count that began at the first interval's end
+    known = begin if clock != "none" and len(finite) else None
+    return Times(seconds - begin, clock, known, doubt)
+
+
+def _past_midnight(seconds: Array) -> Array:
+    days, last = 0.0, math.nan
+    unwrapped = seconds.copy()
+    for index, value in enumerate(seconds):
+        if math.isnan(value):
+            continue
+        if value < last - _MIDNIGHT_S:
+            days += _DAY_S
+        last = value
+        unwrapped[index] = value + days
+    return unwrapped
+
+
+def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
+    """Seconds (from the epoch, or from midnight), whether dated, whether it has a zone."""
+    date = _date(word, day_first)
+    time = _time(word)
+    if date is None:
+        return None if time is None else (time, False, False)
+    seconds = date + (time or 0.0)
+    zone = _ZONE.search(word)
+    if zone is None or time is None:
+        return seconds, True, False
+    return seconds - _zone_s(zone.group(1)), True, True
+
+
+def _date(word: str, day_first: bool) -> float | None:
+    match = _DATE.search(word)
+    if match is not None:
+        a, b, c = int(match.group(1)), int(match.group(3)), int(match.group(4))
+        if len(match.group(1)) > 2:
+            year, month, day = a, b, c
+        else:
+            (day, month), year = ((a, b) if day_first else (b, a)), c
+        return _midnight(year + 2000 if year < 100 else year, month, day)
+    named = _WORD_DATE.search(word)
+    if named is None or named.group(2).lower() not in _MONTHS:
+        return None
+    before, name, after, year_text = named.groups()
+    if before and len(after) == 4:
+        return _midnight(int(after), _MONTHS[name.lower()], int(before))
+    if year_text is None or len(after) == 4:
+        return None
+    return _midnight(int(year_text), _MONTHS[name.lower()], int(after))
+
+
+def _midnight(year: int, month: int, day: int) -> float | None:
+    try:
+        return datetime(year, month, day, tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _time(word: str) -> float | None:
+    match = _TIME.search(word)
+    if match is None:
+        return None
+    hours, minutes, seconds, fraction, half = match.groups()
+    hour = int(hours)
+    if half:
+        hour = hour % 12 + (12 if half.lower().startswith("p") else 0)
+    value = 3600.0 * hour + 60.0 * int(minutes) + int(seconds or 0)
+    return value + (float(f"0.{fraction}") if fraction else 0.0)
+
+
+def _zone_s(zone: str) -> float:
+    if zone in ("Z", "UTC", "GMT"):
+        return 0.0
+    sign = -1.0 if zone[0] == "-" else 1.0
+    digits = zone[1:].replace(":", "")
+    return sign * (3600.0 * int(digits[:2]) + 60.0 * int(digits[2:]))
