@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import complaint, heatsoak
 from heatsoak import catalog
 from heatsoak.cli import main
 from heatsoak.recording import find_recordings
@@ -20,26 +21,6 @@ from heatsoak.recording import find_recordings
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-
-def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        **{"timeout": 120, **kwargs},
-    )
-
-
-def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """Return the one line that a failed command says."""
-    assert done.returncode == code, done.stderr
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("heatsoak: ")
-    return line
 
 
 def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
@@ -66,7 +47,7 @@ def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
-        (("analyze", "empty"), "holds no recording"),
+        (("analyze", "empty"), "neither a recording nor a log"),
         (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
         (("demo", "-o", "broken"), "broken: is there already"),
         (("demo", "--format", "xml"), "Invalid value for '--format'"),

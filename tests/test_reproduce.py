@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from command import heatsoak
 from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
@@ -33,17 +34,6 @@ KEYS = {
     *("id", "drive", "conditions", "metric", "published"),
     *("tolerance", "simulated", "ok", "counted", "role"),
 }
-
-
-def heatsoak(*words: str, cwd: Path, timeout: float = 280) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-    )
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
