@@ -63,6 +63,7 @@ class StepFindings(BaseModel):
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
         start_temp_c: the drive's temperature when it began.
+        why_unknown: why its throughput could not be judged; None where it was.
     """
 
     step: str
@@ -73,6 +74,7 @@ class StepFindings(BaseModel):
     verdict: Verdict
     episodes: list[Episode]
     consistency: Consistency | None
+    why_unknown: str | None = None
 
 
 class SensorTrust(BaseModel):

@@ -14,6 +14,8 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.warmth import warmth
+from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
 
 
@@ -41,10 +43,11 @@ def _step(view: StepView, others: list[StepView]) -> StepFindings:
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
-        duration_s=view.throughput.duration_s,
+        duration_s=view.duration_s,
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
         verdict=_verdict(view, episodes),
+        why_unknown=_why_unknown(view),
         episodes=episodes,
         consistency=consistency(view.iops),
     )
@@ -56,6 +59,18 @@ def _verdict(view: StepView, episodes: list[Episode]) -> Verdict:
     if not episodes:
         return "steady"
     return max(episodes, key=lambda episode: episode.depth_pct).cause
+
+
+def _why_unknown(view: StepView) -> str | None:
+    """Why nothing can be said of a step's throughput; None where it was judged."""
+    if view.drops is not None:
+        return None
+    samples = len(view.throughput.t_s)
+    if samples == 0:
+        return "no throughput was logged"
+    if samples == 1:
+        return "a single mean is no series to be judged"
+    return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"
 
 
 def _episode(case: Case) -> Episode:
@@ -88,13 +103,15 @@ def _notes(recording: Recording, views: list[StepView]) -> list[str]:
         notes.append("the recording was cut, or is still running: it ends where it was cut")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
-    notes += [
-        f"'{view.step.name}' is too short to judge: {view.throughput.duration_s:.0f} s"
-        for view in views
-        if view.drops is None
-    ]
+    for view in views:
+        if view.drops is None and view.has_rates:
+            notes.append(f"'{view.step.name}': {_why_unknown(view)}")
+        elif not view.has_rates:
+            notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
     notes += _warm_starts(views)
-    notes += [event.text for event in recording.events if event.kind == "warning"]
+    # how a log was read that somebody else took is part of what it shows
+    said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
+    notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
 
 

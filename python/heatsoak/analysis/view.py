@@ -76,6 +76,18 @@ class StepView:
             if name.startswith(prefix) and self._samples[name].count() > 0
         ]
 
+    @property
+    def has_rates(self) -> bool:
+        """Whether any throughput was logged in this step."""
+        return len(self.throughput.t_s) > 0
+
+    @property
+    def duration_s(self) -> float:
+        """How long its load was seen, or its sensors where no load was."""
+        if self.has_rates:
+            return self.throughput.duration_s
+        return float(self._samples["t_s"][-1]) - self._begin_s
+
     @cached_property
     def temp(self) -> Track:
         """The drive's own temperature: composite, or the hottest of its other sensors."""

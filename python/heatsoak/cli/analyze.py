@@ -1,4 +1,4 @@
-"""``heatsoak analyze``: judge recordings."""
+"""``heatsoak analyze``: judge recordings, and other tools' logs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,29 +7,49 @@ import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.cli.common import (
+    DeviceOption,
     FailBelowOption,
     FailOnOption,
     Format,
     FormatOption,
+    MapOption,
+    SeparateOption,
+    ShiftOption,
     console,
     exit_code,
     print_json,
+    progress_bar,
 )
-from heatsoak.recording import find_recordings
+from heatsoak.importer import Options, open_all
 from heatsoak.report import print_findings
 
 
 def analyze_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings, or directories of them."),
+        typer.Argument(
+            metavar="RECORDING|FILE...",
+            help="Recordings, directories of them, or logs of other tools.",
+        ),
     ],
+    mapping: MapOption = None,
+    device: DeviceOption = None,
+    shift_s: ShiftOption = None,
+    separate: SeparateOption = False,
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Judge recordings: does it throttle, when, by how much, and why."""
-    findings = analyze(recording for path in paths for recording in find_recordings(path))
+    """Judge recordings or logs: does it throttle, when, by how much, and why."""
+    with progress_bar(stays=False) as progress:
+        recordings = open_all(
+            paths,
+            Options.of(mapping or [], device),
+            shift_s=shift_s,
+            joins=not separate,
+            progress=progress,
+        )
+    findings = analyze(recordings)
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))
     else:

@@ -48,23 +48,54 @@ FailBelowOption = Annotated[
 ]
 
 
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="COLUMN=HEADER",
+        help="What a table's headers mean: time=Zeit,write_mb_s=Schreiben.",
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", metavar="NAME", help="The drive that is meant, of several in a log."),
+]
+ShiftOption = Annotated[
+    float | None,
+    typer.Option(
+        "--shift",
+        metavar="SECONDS",
+        help="Lay logs of temperatures so much later beside the load, instead of by their clocks.",
+    ),
+]
+SeparateOption = Annotated[
+    bool, typer.Option("--separate", help="Make a recording of each file; join none.")
+]
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Label what was recorded: heatsink=none."),
+]
+
+
 def console() -> Console:
     """Return the console for results: standard output, as wide as the terminal or 120 columns."""
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[float, str], None]]:
+def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]]:
     """Show on standard error how far something is: a bar in a terminal, else a line now and then.
 
-    What it gives takes the part that is done, 0 to 1, and what goes on.
+    What it gives takes the part that is done, 0 to 1, and what goes on. A bar that does not stay
+    goes when it is done.
     """
     errors = Console(stderr=True)
     if not errors.is_terminal:
         yield _plain_progress()
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=errors) as bar:
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=not stays) as bar:
         task = bar.add_task("getting ready", total=1.0)
         yield lambda done, text: bar.update(task, completed=done, description=text)
 

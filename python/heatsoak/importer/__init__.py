@@ -1,11 +1,14 @@
 """Other tools' logs in, recordings out.
 
 A file is a :class:`Source`; its format is told by its content (`detect`); a reader (`formats`, one
-module each) makes a :class:`Log` of each run in it.
+module each) makes a :class:`Log` of each run in it. Logs of the same time are joined (`join`,
+`align`), a logger's are divided into stretches of load (`stretches`), and each becomes a recording
+(`recordings`). :func:`import_files` does all of it.
 """
 
 from heatsoak.importer.detect import detect, read
+from heatsoak.importer.doors import import_files, open_all
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 
-__all__ = ["Log", "Options", "Remark", "Source", "detect", "read"]
+__all__ = ["Log", "Options", "Remark", "Source", "detect", "import_files", "open_all", "read"]

@@ -1,16 +1,22 @@
 """What a reader makes of a file: one :class:`Log` for each run in it."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import polars as pl
 
+from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import SensorMeta
 
 #: What the time stamps of a log count from: the epoch (UTC), a wall clock whose zone the log does
 #: not tell (as if it were UTC), or only the log's own beginning.
 Clock = Literal["utc", "local", "none"]
+
+
+_BETWEEN_PAIRS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
 
 
 @dataclass(frozen=True)
@@ -107,3 +113,21 @@ class Options:
 
     mapping: dict[str, str] = field(default_factory=dict)
     device: str | None = None
+
+    @classmethod
+    def of(cls, words: Iterable[str], device: str | None = None) -> "Options":
+        """Read ``COLUMN=HEADER`` words, each perhaps several with commas between.
+
+        A comma belongs to a header where what follows it is no ``COLUMN=``. Raises UsageError for
+        words without an equals sign.
+        """
+        mapping: dict[str, str] = {}
+        for word in words:
+            for part in _BETWEEN_PAIRS.split(word):
+                column, equals, header = part.partition("=")
+                if not equals or not column.strip() or not header.strip():
+                    raise UsageError(
+                        f"--map {part}: write COLUMN=HEADER, such as time=Zeit,write_mb_s=Schreiben"
+                    )
+                mapping[column.strip()] = header.strip()
+        return cls(mapping, device)

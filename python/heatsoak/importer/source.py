@@ -66,6 +66,8 @@ class Source:
         self._opener = opener
         #: Damage that was met while reading, each once.
         self.remarks: dict[str, Remark] = {}
+        #: Told how many bytes of the file were read, now and then.
+        self.on_read: Callable[[int], None] | None = None
 
     @classmethod
     def of_path(cls, path: Path) -> "Source":
@@ -116,7 +118,17 @@ class Source:
             if not piece:
                 return
             given = True
+            if self.on_read is not None:
+                self.on_read(raw.tell())
             yield cast(bytes, piece)
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's size on disk; 0 where it is no file or cannot be asked."""
+        try:
+            return self.path.stat().st_size if self.path is not None else 0
+        except OSError:
+            return 0
 
     @cached_property
     def head(self) -> bytes:

@@ -17,7 +17,7 @@ from heatsoak.protocol.model import (
     WorkloadStep,
 )
 from heatsoak.protocol.observed import Observation, Observed
-from heatsoak.protocol.overrides import apply_settings
+from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.source import bundled, load
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "apply_settings",
     "bundled",
     "load",
+    "read_labels",
 ]

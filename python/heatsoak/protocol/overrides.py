@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol.model import Label, Matrix, Precondition, Protocol, WorkloadStep
+from heatsoak.protocol.model import Conditions, Label, Matrix, Precondition, Protocol, WorkloadStep
 from heatsoak.protocol.source import explain
 
 _WORKLOAD_KEYS = (
@@ -35,6 +35,17 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
         except ValidationError as error:
             raise UsageError(f"--set {setting}: {explain(error)}") from error
     return protocol
+
+
+def read_labels(settings: Iterable[str]) -> Conditions:
+    """Return the conditions that ``KEY=VALUE`` words give; raises UsageError for other words."""
+    labels: Conditions = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {setting}: write KEY=VALUE, such as slot=top")
+        labels[key.strip()] = _label(value)
+    return labels
 
 
 def _apply(protocol: Protocol, key: str, value: str) -> Protocol:

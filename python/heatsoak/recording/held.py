@@ -1,11 +1,13 @@
 """A recording that is held in memory: one that was imported to be judged, and is not kept."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
+from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.meta import Event, RecordingMeta
 from heatsoak.recording.reader import Recording
@@ -54,3 +56,25 @@ class HeldRecording(Recording):
                 to.event(event)
             to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
         return Recording.open(directory)
+
+
+def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
+    """Write one recording to `directory`, or several to directories in it, named in their order.
+
+    Raises UsageError where something is in `directory` already.
+    """
+    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
+        raise UsageError(f"{directory}: is not empty: name a new directory with -o")
+    if len(held) == 1:
+        return [held[0].save(directory)]
+    width = len(str(len(held)))
+    return [
+        recording.save(directory / f"{number:0{width}d}-{_slug(recording)}")
+        for number, recording in enumerate(held, 1)
+    ]
+
+
+def _slug(recording: HeldRecording) -> str:
+    words = [recording.path.stem, *(str(value) for value in recording.meta.conditions.values())]
+    plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
+    return plain[:60].strip("-") or "recording"

@@ -2,14 +2,17 @@
 
 from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings
+from heatsoak.report.imported import imported_rows, print_imported
 from heatsoak.report.lists import print_drives, print_preview, print_protocols
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.reproduction import print_reproduction
 
 __all__ = [
+    "imported_rows",
     "print_calibration",
     "print_drives",
     "print_findings",
+    "print_imported",
     "print_leave_one_out",
     "print_matrix",
     "print_preview",

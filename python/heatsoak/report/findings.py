@@ -22,7 +22,7 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Tru
 def sentence(step: StepFindings) -> str:
     """Return what a step shows in a sentence, as the bench's users say it."""
     if not step.episodes:
-        return "" if step.verdict == "steady" else "too short to judge"
+        return step.why_unknown or ""
     parts = []
     for episode in step.episodes:
         fell = "fell" if episode.cause != "thermal" else "throttled"

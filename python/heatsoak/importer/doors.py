@@ -1,0 +1,103 @@
+"""Files in, recordings out."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heatsoak.errors import UsageError
+from heatsoak.importer.detect import detect, read
+from heatsoak.importer.join import join
+from heatsoak.importer.log import Log, Options
+from heatsoak.importer.recordings import to_recording
+from heatsoak.importer.source import Source
+from heatsoak.importer.stretches import with_stretches
+from heatsoak.protocol import Conditions
+from heatsoak.recording import META, HeldRecording, Recording, find_recordings
+
+#: Given the share of the files that was read, 0 to 1, and what is being read.
+Progress = Callable[[float, str], None]
+
+
+def import_files(
+    paths: Sequence[Path],
+    options: Options | None = None,
+    *,
+    conditions: Conditions | None = None,
+    shift_s: float | None = None,
+    joins: bool = True,
+    progress: Progress | None = None,
+) -> list[HeldRecording]:
+    """Return a recording for each run in the files, held in memory.
+
+    A directory stands for the files in it that some reader knows. With `joins`, files of the same
+    time become one recording; `shift_s` is added to the times of what is laid beside a log of
+    throughput. Raises UsageError, with the file's name and the line, for what cannot be read.
+    """
+    sources = [source for path in paths for source in _sources(path)]
+    logs = _read_all(sources, options or Options(), progress)
+    if joins:
+        logs = join(logs, shift_s)
+    return [to_recording(with_stretches(log), conditions or {}) for log in logs]
+
+
+def open_all(
+    paths: Sequence[Path],
+    options: Options | None = None,
+    *,
+    shift_s: float | None = None,
+    joins: bool = True,
+    progress: Progress | None = None,
+) -> list[Recording]:
+    """Return the recordings at `paths`, and those that other tools' logs there are.
+
+    All logs are taken together, as :func:`import_files` does. Raises UsageError as it does, and
+    for recordings that cannot be read.
+    """
+    recordings: list[Recording] = []
+    logs = [path for path in paths if not _holds_recordings(path)]
+    for path in paths:
+        if path not in logs:
+            recordings += find_recordings(path)
+    if logs:
+        recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
+    return recordings
+
+
+def _holds_recordings(path: Path) -> bool:
+    """Whether `path` is a recording, part of one, or a directory of some."""
+    if path.is_dir():
+        return next(path.rglob(META), None) is not None
+    return path.name == META or (path.parent / META).exists() or not path.exists()
+
+
+def _sources(path: Path) -> list[Source]:
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or directory")
+    if not path.is_dir():
+        return [Source.of_path(path)]
+    files = [Source.of_path(file) for file in sorted(path.iterdir()) if file.is_file()]
+    known = [source for source in files if _is_known(source)]
+    if not known:
+        raise UsageError(f"{path}: holds neither a recording nor a log that can be imported")
+    return known
+
+
+def _is_known(source: Source) -> bool:
+    try:
+        detect(source)
+    except UsageError:
+        return False
+    return True
+
+
+def _read_all(sources: Sequence[Source], options: Options, progress: Progress | None) -> list[Log]:
+    sizes = [source.size_bytes for source in sources]
+    whole = max(sum(sizes), 1)
+    logs: list[Log] = []
+    for index, source in enumerate(sources):
+        if progress is not None:
+            before = sum(sizes[:index])
+            source.on_read = lambda done, before=before, name=source.name: progress(
+                min((before + done) / whole, 1.0), name
+            )
+        logs += read(source, options)
+    return logs

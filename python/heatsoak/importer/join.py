@@ -1,0 +1,279 @@
+"""Several logs of the same hour made into one recording.
+
+What has the finest throughput leads; temperatures, counters and whatever else the others saw are
+laid beside it, on its clock. Clocks are aligned by what the logs tell (UTC, or a wall clock), else
+by correlation: of throughput with throughput where both have it, of throughput with temperature
+otherwise. Where that is not certain the logs stay apart, and it is said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from heatsoak.importer import align
+from heatsoak.importer.log import Log, Remark
+from heatsoak.recording import schema_of
+
+#: What lies farther than this before or after the load is left out.
+MARGIN_S = 120.0
+#: Clocks that the correlation finds this far apart are reported.
+CLOCKS_AGREE_S = 3.0
+
+_LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
+#: Columns that only the leading log may have.
+_LEADERS = {
+    *(name for quantity in _LOADED for name in (quantity, f"read_{quantity}", f"write_{quantity}")),
+    "queue",
+    "interval_s",
+    "step",
+}
+
+
+@dataclass(frozen=True)
+class _Alignment:
+    """Seconds to add to the other log's times, and how that is known."""
+
+    shift_s: float
+    how: str
+    doubt: bool = False
+
+
+def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
+    """Return the logs, those of the same time put together.
+
+    `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
+    beginnings, instead of what their clocks or the correlation say.
+    """
+    leaders = _leaders(logs)
+    others = [log for log in logs if not any(log is leader for leader in leaders)]
+    joined = list(leaders)
+    apart: list[Log] = []
+    for other in others:
+        found = False
+        doubts: list[str] = []
+        for index, leader in enumerate(leaders):
+            alignment = _alignment(leader, other, shift_s, doubts)
+            if alignment is not None:
+                joined[index] = _beside(joined[index], leader, other, alignment)
+                found = True
+        if not found:
+            remarks = [Remark(text, doubt=True) for text in dict.fromkeys(doubts)]
+            apart.append(other.with_remarks(*remarks))
+    return joined + apart
+
+
+def _leaders(logs: Sequence[Log]) -> list[Log]:
+    """The logs that others are laid beside.
+
+    Those of the kind that has the finest throughput: two files of one kind are two runs. Results
+    without a series have nothing to be aligned by, and lead themselves.
+    """
+    series = [log for log in logs if log.has_rates and not _is_summary(log)]
+    finest = min(series, key=_sampling_s, default=None)
+    return [
+        log
+        for log in logs
+        if log.has_rates
+        and (_is_summary(log) or (finest is not None and log.format == finest.format))
+    ]
+
+
+def _is_summary(log: Log) -> bool:
+    """Whether it has a mean for each step only."""
+    return log.samples.height < 2 * max(len(log.steps), 1)
+
+
+def _sampling_s(log: Log) -> float:
+    if "interval_s" not in log.samples.columns:
+        return float("inf")
+    usual = log.samples["interval_s"].median()
+    return float(usual) if isinstance(usual, int | float) and usual > 0 else float("inf")
+
+
+def _alignment(
+    leader: Log, other: Log, shift_s: float | None, doubts: list[str]
+) -> _Alignment | None:
+    pair = f"{_name(other)} and {_name(leader)}"
+    if shift_s is not None:
+        return _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+    by_clock = _by_clock(leader, other)
+    if by_clock is not None:
+        if not _overlap(leader, other, by_clock.shift_s):
+            doubts.append(f"{pair} do not overlap in time: kept apart (--shift puts them together)")
+            return None
+        return _checked(leader, other, by_clock)
+    by_load = _by_correlation(leader, other)
+    if by_load is None:
+        doubts.append(
+            f"{pair} have no common clock, and their curves do not tell how they lie: kept apart "
+            "(--shift SECONDS puts them together)"
+        )
+    return by_load
+
+
+def _by_clock(leader: Log, other: Log) -> _Alignment | None:
+    if leader.begin_unix_s is None or other.begin_unix_s is None:
+        return None
+    apart_s = other.begin_unix_s - leader.begin_unix_s
+    if leader.clock == other.clock:
+        return _Alignment(apart_s, "aligned by their clocks")
+    local, utc = (leader, other) if leader.clock == "local" else (other, leader)
+    assert local.begin_unix_s is not None
+    assert utc.begin_unix_s is not None
+    zone_s = align.zone_shift(utc.begin_unix_s, utc.end_s, local.begin_unix_s, local.end_s)
+    if zone_s is None:
+        return None
+    sign = 1.0 if local is other else -1.0
+    hours = -zone_s / 3600
+    return _Alignment(
+        apart_s + sign * zone_s, f"aligned by their clocks, taking {_name(local)} as UTC{hours:+g}"
+    )
+
+
+def _checked(leader: Log, other: Log, by_clock: _Alignment) -> _Alignment:
+    """The alignment by clock, with a word where the curves say something else."""
+    by_load = _by_correlation(leader, other, near_s=by_clock.shift_s)
+    if by_load is None or abs(by_load.shift_s - by_clock.shift_s) <= CLOCKS_AGREE_S:
+        return by_clock
+    return replace(
+        by_clock,
+        how=f"{by_clock.how}; the curves fit better {by_load.shift_s - by_clock.shift_s:+.1f} s "
+        "from there: one clock may be wrong (--shift SECONDS puts it right)",
+        doubt=True,
+    )
+
+
+def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> _Alignment | None:
+    load = _track(leader, ("bw_mb_s", "iops"))
+    if load is None:
+        return None
+    like = _track(other, ("bw_mb_s", "iops"))
+    if like is not None:
+        shift = align.shift_between(load, like, near_s=near_s)
+        what = "throughput"
+    else:
+        warmth = _warmest(other)
+        if warmth is None:
+            return None
+        shift = align.thermal_shift(load, warmth, near_s=near_s)
+        what = "throughput against temperature"
+    if not shift.certain:
+        return None
+    return _Alignment(
+        shift.shift_s,
+        f"aligned by correlation of {what}: shifted by {shift.shift_s:+.1f} s, "
+        f"correlation {shift.score:.2f}",
+    )
+
+
+def _track(log: Log, quantities: tuple[str, ...]) -> align.Track | None:
+    """Throughput over time, reads and writes together."""
+    for quantity in quantities:
+        names = [
+            name
+            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+            if name in log.samples.columns
+        ]
+        if names:
+            rows = log.samples.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in names))
+            total = rows.select(pl.sum_horizontal(names)).to_series()
+            return align.Track(rows["t_s"].to_numpy(), total.to_numpy())
+    return None
+
+
+def _warmest(log: Log) -> align.Track | None:
+    """The drive's temperature that moved most: composite where it is there."""
+    names = [name for name in log.samples.columns if name.startswith("temp_c.")]
+    own = [n for n in names if not n.removeprefix("temp_c.").startswith(("cpu", "gpu"))] or names
+    if "temp_c.composite" in own:
+        own = ["temp_c.composite"]
+    tracks = []
+    for name in own:
+        rows = log.samples.select("t_s", name).drop_nulls()
+        if rows.height:
+            tracks.append(align.Track(rows["t_s"].to_numpy(), rows[name].to_numpy()))
+    return max(tracks, key=lambda track: float(np.ptp(track.values)), default=None)
+
+
+def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
+    return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
+
+
+def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
+    """`joined`, which is `leader` with what was laid beside it so far, and `other` too."""
+    taken = {name for name in joined.samples.columns if name not in ("t_s",)}
+    renamed = {}
+    dropped = []
+    for name in other.samples.columns:
+        if name == "t_s":
+            continue
+        if name in _LEADERS:
+            if name not in ("interval_s", "step"):
+                dropped.append(name)
+        elif name in taken and "." in name:
+            renamed[name] = f"{name}.{other.format}"
+        elif name in taken:
+            dropped.append(name)
+        else:
+            renamed[name] = name
+    values = (
+        other.samples.select(
+            (pl.col("t_s") + alignment.shift_s).alias("t_s"),
+            *(pl.col(old).alias(new) for old, new in renamed.items()),
+        )
+        .filter(pl.col("t_s").is_between(-MARGIN_S, leader.end_s + MARGIN_S))
+        .filter(pl.any_horizontal(pl.col(new).is_not_null() for new in renamed.values()))
+        if renamed
+        else pl.DataFrame(schema={"t_s": pl.Float64})
+    )
+    if "step" in joined.samples.columns and values.height:
+        values = _with_steps(values, joined.samples)
+    samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
+    source = Path(other.source).name
+    remarks = [
+        *other.remarks,
+        Remark(
+            f"{source} was laid beside {Path(leader.source).name}: {alignment.how}",
+            doubt=alignment.doubt,
+        ),
+    ]
+    if dropped:
+        remarks.append(
+            Remark(f"{source}: left out beside finer or equal ones: {', '.join(dropped)}")
+        )
+    sensors = [
+        sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
+        for sensor in other.sensors
+    ]
+    return replace(
+        joined,
+        samples=samples.select(*schema_of(samples.columns)),
+        drive={**other.drive, **joined.drive},
+        conditions={**other.conditions, **joined.conditions},
+        tools={**other.tools, **joined.tools},
+        sensors=(*joined.sensors, *sensors),
+        remarks=(*joined.remarks, *remarks),
+    )
+
+
+def _with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
+    """Name the step that each reading falls into."""
+    spans = (
+        samples.filter(pl.col("step").is_not_null())
+        .group_by("step", maintain_order=True)
+        .agg(
+            begin=(pl.col("t_s") - pl.col("interval_s").fill_null(0.0)).min(),
+            end=pl.col("t_s").max(),
+        )
+    )
+    step = pl.lit(None, dtype=pl.String)
+    for name, begin_s, end_s in spans.iter_rows():
+        step = pl.when(pl.col("t_s").is_between(begin_s, end_s)).then(pl.lit(name)).otherwise(step)
+    return values.with_columns(step=step)
+
+
+def _name(log: Log) -> str:
+    return Path(log.source).name + (f" (run {log.label})" if log.label else "")

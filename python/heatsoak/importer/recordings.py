@@ -1,0 +1,92 @@
+"""Logs into recordings."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+import heatsoak
+from heatsoak.importer.log import Log
+from heatsoak.protocol import Conditions, Observation, Observed
+from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta, schema_of
+
+#: The name of a step that a log does not name.
+LOAD = "load"
+
+
+def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
+    """Return the recording that `log` is, held in memory, with more `conditions`."""
+    samples, begin_s = _from_zero(_with_step(log))
+    labels: Conditions = {**log.conditions, **({"run": log.label} if log.label else {})}
+    labels |= conditions
+    steps = list(log.steps) or [Observed(name=LOAD)]
+    columns = schema_of(samples.columns)
+    began = None if log.begin_unix_s is None else log.begin_unix_s + begin_s
+    duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
+    meta = RecordingMeta(
+        status="finished",
+        protocol=Observation(name=log.format, title="taken elsewhere", steps=steps),
+        conditions=labels,
+        drive=log.drive,
+        tools={"heatsoak": heatsoak.__version__, **log.tools},
+        load={"imported": {"format": log.format, "source": log.source, **_local(log, began)}},
+        sensors=[*log.sensors, *_unstated_sensors(log, samples)],
+        columns={name: dtype.__name__ for name, dtype in columns.items()},
+        started_unix_s=began if log.clock == "utc" else None,
+        duration_s=duration_s,
+    )
+    events = [
+        Event(t_s=0.0, kind="warning" if remark.doubt else "info", text=remark.text)
+        for remark in dict.fromkeys(log.remarks)
+    ]
+    return HeldRecording(Path(log.source), meta, samples, events + _step_events(samples))
+
+
+def _with_step(log: Log) -> Log:
+    """A log without a column of steps is one step as a whole."""
+    if "step" in log.samples.columns:
+        return log
+    name = log.steps[0].name if log.steps else LOAD
+    return replace(log, samples=log.samples.with_columns(step=pl.lit(name)))
+
+
+def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
+    """The samples counted from the recording's beginning, and where that was in the log's time."""
+    first = log.samples.row(0, named=True)
+    begin_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
+    samples = log.samples.with_columns(pl.col("t_s") - begin_s)
+    return samples.select(*schema_of(samples.columns)), begin_s
+
+
+def _local(log: Log, began: float | None) -> dict[str, str]:
+    """When it began by a clock whose zone is not known."""
+    if log.clock != "local" or began is None:
+        return {}
+    return {"began_local": datetime.fromtimestamp(began, UTC).replace(tzinfo=None).isoformat()}
+
+
+def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[SensorMeta]:
+    """Sensors of whose intervals the log says nothing: as often as its samples come."""
+    stated = {column for sensor in log.sensors for column in sensor.columns}
+    columns = [n for n in samples.columns if n.startswith("temp_c.") and n not in stated]
+    if not columns:
+        return []
+    readings = samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in columns))
+    usual = readings["t_s"].diff().median() if readings.height > 1 else None
+    interval_s = float(usual) if isinstance(usual, int | float) else 0.0
+    return [SensorMeta(name=log.format, source=log.format, columns=columns, interval_s=interval_s)]
+
+
+def _step_events(samples: pl.DataFrame) -> list[Event]:
+    spans = (
+        samples.filter(pl.col("step").is_not_null())
+        .group_by("step", maintain_order=True)
+        .agg(begin=pl.col("t_s").min(), end=pl.col("t_s").max())
+    )
+    events = []
+    for name, begin_s, end_s in spans.iter_rows():
+        events.append(Event(t_s=begin_s, kind="step-begin", step=name))
+        events.append(Event(t_s=end_s, kind="step-end", step=name))
+    return sorted(events, key=lambda event: event.t_s)
