@@ -1,0 +1,158 @@
+"""Logs of the same hour made into one recording, and others left apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis import analyze
+from heatsoak.importer.frames import Array, build
+from heatsoak.importer.join import join
+from heatsoak.importer.log import Clock, Log
+from heatsoak.importer.recordings import to_recording
+from heatsoak.importer.stretches import with_stretches
+from heatsoak.recording import SensorMeta
+
+NOON = 1_800_000_000.0
+
+
+def load(
+    values: Array, *, interval_s: float = 1.0, clock: Clock = "utc", begin: float | None = NOON
+) -> Log:
+    """Throughput of another tool."""
+    t_s = interval_s * np.arange(1, len(values) + 1)
+    samples = {"t_s": t_s, "interval_s": np.full(len(t_s), interval_s), "write_bw_mb_s": values}
+    return Log("loader", "load.log", build(samples), clock, begin)
+
+
+def warmth(
+    values: Array,
+    *,
+    clock: Clock = "utc",
+    begin: float | None = NOON,
+    **more: Array,
+) -> Log:
+    """Temperatures of a third one."""
+    t_s = 2.0 * np.arange(len(values))
+    return Log(
+        "warmer", "heat.csv", build({"t_s": t_s, "temp_c.composite": values, **more}), clock, begin
+    )
+
+
+def throttled(seconds: int = 600, onset_s: int = 200) -> tuple[Array, Array]:
+    """What a drive does that throttles: its throughput each second, its temperature every 2 s."""
+    t_s = np.arange(1, seconds + 1)
+    rate = np.where(t_s <= onset_s, 2000.0, 800.0)
+    warm = np.minimum(85.0, 40.0 + 45.0 * np.arange(0, seconds, 2) / onset_s)
+    return rate + np.sin(t_s), warm
+
+
+def test_temperatures_of_the_same_hour_lie_beside_the_throughput() -> None:
+    rate, warm = throttled()
+    (joined,) = join([load(rate), warmth(warm, begin=NOON - 60)])
+    reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
+    assert reading["t_s"][0] == pytest.approx(-60)
+    recording = to_recording(with_stretches(joined), {})
+    (step,) = analyze([recording]).recordings[0].steps
+    (episode,) = step.episodes
+    assert episode.onset_s == pytest.approx(200, abs=2)
+    assert episode.temp_c_at_onset == pytest.approx(85, abs=1)
+    assert any("by their clocks" in event.text for event in recording.events)
+
+
+def test_the_order_of_the_files_does_not_matter() -> None:
+    rate, warm = throttled()
+    (one,) = join([load(rate), warmth(warm)])
+    (other,) = join([warmth(warm), load(rate)])
+    assert one.samples.equals(other.samples)
+
+
+def test_logs_of_different_days_stay_apart_and_it_is_said() -> None:
+    rate, warm = throttled()
+    apart = join([load(rate), warmth(warm, begin=NOON + 86400)])
+    assert len(apart) == 2
+    assert any("do not overlap in time" in remark.text for remark in apart[1].remarks)
+
+
+def test_a_shift_that_was_asked_for_holds_whatever_the_clocks_say() -> None:
+    rate, warm = throttled()
+    (joined,) = join([load(rate), warmth(warm, begin=NOON + 86400)], shift_s=10)
+    reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
+    assert reading["t_s"][0] == pytest.approx(10)
+
+
+def test_one_log_of_temperatures_serves_several_runs() -> None:
+    rate, _ = throttled()
+    _, warm = throttled(3000)
+    joined = join([load(rate), load(rate, begin=NOON + 1200), warmth(warm)])
+    assert [log.has_temperatures for log in joined] == [True, True]
+    second = joined[1].samples.filter(pl.col("temp_c.composite").is_not_null())
+    assert second["t_s"].min() == pytest.approx(-120)
+    assert second["t_s"].max() == pytest.approx(720)
+
+
+def test_two_runs_of_one_tool_are_two_recordings() -> None:
+    rate, _ = throttled()
+    assert len(join([load(rate), load(rate)])) == 2
+
+
+def test_of_two_throughputs_the_finer_stays_and_the_other_gives_what_else_it_saw() -> None:
+    rate, warm = throttled()
+    coarse = warmth(warm, interval_s=np.full(300, 2.0), write_bw_mb_s=rate[::2])
+    (joined,) = join([coarse, load(rate)])
+    assert joined.samples["write_bw_mb_s"].count() == 600
+    assert joined.has_temperatures
+    assert any("left out beside finer" in remark.text for remark in joined.remarks)
+
+
+def test_a_wall_clock_without_a_zone_is_laid_beside_utc_by_the_overlap() -> None:
+    rate, warm = throttled(3600, 1000)
+    (joined,) = join([load(rate), warmth(warm, clock="local", begin=NOON + 2 * 3600)])
+    reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
+    assert reading["t_s"][0] == pytest.approx(0)
+    assert any("UTC+2" in remark.text for remark in joined.remarks)
+
+
+def test_logs_without_a_common_clock_are_laid_beside_each_other_by_their_curves() -> None:
+    rate, warm = throttled()
+    idle_rate = np.concatenate([np.zeros(100), rate, np.zeros(300)])
+    cooling = warm[-1] - (warm[-1] - 40) * (1 - np.exp(-np.arange(0, 300, 2) / 60))
+    curve = np.concatenate([np.full(50, 40.0), warm, cooling])
+    (joined,) = join(
+        [
+            load(idle_rate, clock="none", begin=None),
+            warmth(curve[25:], clock="none", begin=None),
+        ]
+    )
+    reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
+    assert reading["t_s"][0] == pytest.approx(50, abs=15)
+    assert any("correlation" in remark.text for remark in joined.remarks)
+
+
+def test_curves_that_do_not_tell_leave_the_logs_apart() -> None:
+    flat = load(np.full(600, 500.0), clock="none", begin=None)
+    apart = join([flat, warmth(np.full(300, 40.0), clock="none", begin=None)])
+    assert len(apart) == 2
+    assert any("--shift" in remark.text for remark in apart[1].remarks)
+
+
+def test_what_both_call_the_same_is_told_apart() -> None:
+    rate, warm = throttled()
+    (beside,) = join([load(rate), warmth(warm)])
+    third = replace(warmth(warm - 5), format="other", source="other.csv")
+    (joined,) = join([beside, third])
+    assert {"temp_c.composite", "temp_c.composite.other"} <= set(joined.samples.columns)
+
+
+def test_sensors_keep_their_limits() -> None:
+    rate, warm = throttled()
+    sensor = SensorMeta(
+        name="nvme",
+        source="x",
+        columns=["temp_c.composite"],
+        interval_s=2,
+        thresholds={"warning_c": 84.0},
+    )
+    limited = replace(warmth(warm), sensors=(sensor,))
+    (joined,) = join([load(rate), limited])
+    assert to_recording(joined, {}).meta.sensors[0].thresholds == {"warning_c": 84.0}
