@@ -20,6 +20,7 @@ def detect(source: Source) -> Format:
     """Return the format of `source`; raises UsageError where no reader knows it."""
     if not source.head:
         raise source.error("is empty")
+    _ = source.encoding  # no reader takes what is no text
     for reader in FORMATS:
         if reader.recognises(source):
             return reader
