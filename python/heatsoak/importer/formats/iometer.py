@@ -360,11 +360,11 @@ def _megabyte(test: _Test) -> tuple[int, str]:
     if stated is not None:
         return stated, ""
     best = max(_totals(test), key=lambda row: row.values.get("bw", 0.0), default=None)
-    value = best.values.get if best is not None else {}.get
-    ios = value("reads", 0.0) + value("writes", 0.0)
-    if ios > 0 and value("bw", 0.0) > 0:
-        moved = value("bytes_read", 0.0) + value("bytes_written", 0.0)
-        seen = moved / ios * value("iops", 0.0) / value("bw", 0.0)
+    value = best.values if best is not None else {}
+    ios = value.get("reads", 0.0) + value.get("writes", 0.0)
+    if ios > 0 and value.get("bw", 0.0) > 0:
+        moved = value.get("bytes_read", 0.0) + value.get("bytes_written", 0.0)
+        seen = moved / ios * value.get("iops", 0.0) / value["bw"]
         for size in (MIB, MB):
             if abs(seen / size - 1) < _UNIT_TOLERANCE:
                 return size, ""

@@ -107,3 +107,10 @@ def _jobs(step: Observed) -> str:
 
 def _renamed(step: Observed, name: str) -> Observed:
     return step.model_copy(update={"name": name})
+
+
+def decimal(text: str) -> float | None:
+    """Return a number whose decimal mark may be a comma; None for anything else."""
+    if "," in text:
+        text = text.replace(".", "") if text.rfind(".") < text.rfind(",") else text.replace(",", "")
+    return number(text, decimal_comma=True)
