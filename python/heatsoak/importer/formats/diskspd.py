@@ -200,7 +200,7 @@ class _Text:
         return True
 
     def _take_total(self, text: str) -> bool:
-        if self._section not in ("read", "write"):
+        if self._section not in ("read", "write") or "|" not in text:
             return True
         span = self._run.result()
         cells = [cell.strip() for cell in text.partition("total:")[2].split("|")]
