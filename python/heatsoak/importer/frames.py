@@ -75,17 +75,47 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     infinities become null. Of rows with the same time the first stays; `t_s` is taken as it is.
     """
     schema = schema_of(columns)
-    frame = pl.DataFrame({name: columns[name] for name in schema}, schema=schema, strict=False)
-    floats = [name for name, dtype in schema.items() if dtype == pl.Float64]
-    frame = frame.filter(pl.col("t_s").is_finite()).with_columns(
-        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
-    )
-    frame = frame.sort("t_s", maintain_order=True).unique(
-        ["t_s", *(["step"] if "step" in schema else [])], keep="first", maintain_order=True
-    )
-    kept = [
-        name
-        for name in frame.columns
-        if name in ("t_s", "interval_s", "step") or frame[name].null_count() < frame.height
-    ]
-    return frame.select(kept)
+    floats = {name: _floats(columns[name]) for name, dtype in schema.items() if dtype == pl.Float64}
+    t_s = floats["t_s"]
+    order = np.flatnonzero(np.isfinite(t_s))
+    order = order[np.argsort(t_s[order], kind="stable")]
+    others = {name: list(columns[name]) for name in schema if name not in floats}
+    steps = [others["step"][row] for row in order.tolist()] if "step" in others else None
+    order = order[_first_of_each(t_s[order], steps)]
+    series = []
+    for name, dtype in schema.items():
+        if name in floats:
+            values = floats[name][order]
+            kept = name in ("t_s", "interval_s") or not np.isnan(values).all()
+            column = pl.Series(name, values, dtype=dtype, nan_to_null=True)
+        else:
+            taken = [others[name][row] for row in order.tolist()]
+            column = pl.Series(name, taken, dtype=dtype, strict=False)
+            kept = name == "step" or column.null_count() < len(column)
+        if kept:
+            series.append(column)
+    return pl.DataFrame(series)
+
+
+def _floats(values: Any) -> Array:
+    """As numbers; NaN in place of what is none, or not finite."""
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = pl.Series(values, dtype=pl.Float64, strict=False).to_numpy(writable=True)
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers
+
+
+def _first_of_each(t_s: Array, steps: Sequence[str | None] | None) -> NDArray[np.bool_]:
+    """Whether a row, in the order of time, is the first of its time (and of its step)."""
+    fresh: NDArray[np.bool_] = np.diff(t_s, prepend=np.nan) != 0
+    if steps is None or fresh.all():
+        return fresh
+    seen: set[str | None] = set()
+    for index in range(len(t_s)):
+        if fresh[index]:
+            seen.clear()
+        fresh[index] = steps[index] not in seen
+        seen.add(steps[index])
+    return fresh

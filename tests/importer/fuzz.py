@@ -1,0 +1,351 @@
+"""Feeds damaged files to the importer's readers, to see that nothing but HeatsoakError escapes.
+
+    python tests/importer/fuzz.py FORMAT|all --runs N --seconds S [--jobs 2]
+    python tests/importer/fuzz.py FORMAT --replay FILE
+
+Needs atheris (the extra ``fuzz``), but for ``--replay``. Inputs are grown from the samples in
+``tests/importer/data/FORMAT`` by libFuzzer, which is led by the coverage of `heatsoak.importer`,
+and by changes of whole lines and numbers. Prints what each format took, and how many a second.
+Exits with 1 where one crashed; the input is saved, with the command that replays it.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from heatsoak.importer.formats.base import Format
+    from heatsoak.importer.log import Log
+
+DATA = Path(__file__).parent / "data"
+LONGEST_INPUT = 1 << 15
+#: A frame of samples may be so many times its input, and this much more.
+FRAME_RATIO, FRAME_BYTES = 64, 64 << 10
+#: How much a process may grow after the first inputs.
+GROWTH_BYTES = 512 << 20
+_WARM_UP_RUNS = 20_000
+#: An input may take so long, on a machine that does other things as well.
+SLOWEST_S = 20
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+
+#: What readers have stumbled over.
+NASTY = (
+    b"nan", b"inf", b"-inf", b"1e400", b"-1e308", b"1e308", b"9" * 400, b"18446744073709551616",
+    b"9223372036854775808", b"-1", b"0", b"-0.0", b"0.0000001", b"1,5", b"1.234,5", b"1_000",
+    "٣".encode(), "½".encode(), b"0x1F", b"1e", b"null", b"true", b"[]", b"{}", b'""', b"'",
+    b'"', b"\\ud800", b"\xed\xa0\x80", b"\xff\xfe", b"\xef\xbb\xbf", b"\x00", b"\r", b"\r\n",
+    b"\t", b";", b",", b"|", b":", b"[" * 300, b"{" * 300, b'{"a":' * 200, b"(" * 100, b" " * 500,
+    b"0000-00-00 00:00:00", b"9999-12-31 23:59:59", b"31.02.2021", b"99:99:99", b"24:00:00",
+    b"1970-01-01T00:00:00Z", b"1e18", b"4294967295", b"2147483647", b"N/A", b"-", b"%", b"\xb0C",
+)  # fmt: skip
+_NUMBER = re.compile(rb"-?\d+(?:[.,]\d+)?")
+
+
+class BrokenError(AssertionError):
+    """A reader returned what no log may be."""
+
+
+def seeds_of(name: str) -> list[bytes]:
+    """Return the samples of a format, in the order of their names."""
+    return [path.read_bytes() for path in sorted((DATA / name).rglob("*")) if path.is_file()]
+
+
+def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
+    """Give `data` to `reader`, and to all of the importer if `whole`; return whether it was read.
+
+    Raises BrokenError for a result that no log may be, and whatever escapes that is no HeatsoakError.
+    """
+    from heatsoak.errors import HeatsoakError
+    from heatsoak.importer import Options, Source, read
+
+    options = Options(device="sda", mapping={"t_s": "time"}) if whole else Options()
+    doors: list[Callable[[], list[Log]]] = [
+        lambda: reader.read(Source.of_bytes("input", data), Options()),
+    ]
+    if whole:
+        doors += [
+            lambda: reader.read(Source.of_bytes("input", data), options),
+            lambda: read(Source.of_bytes("input", data)),
+        ]
+    with contextlib.suppress(HeatsoakError):
+        recognised = reader.recognises(Source.of_bytes("input", data))
+        if not isinstance(recognised, bool):
+            raise BrokenError(f"recognises returned {type(recognised)}")
+    was_read = False
+    for door in doors:
+        try:
+            logs = door()
+        except HeatsoakError as error:
+            _one_line("an error", str(error))
+            continue
+        for log in logs:
+            _check_log(log, len(data) if not data.startswith(_COMPRESSED) else None)
+        was_read = was_read or bool(logs)
+    return was_read
+
+
+def _one_line(what: str, text: str) -> None:
+    if "\n" in text or "\r" in text or len(text) > 4000:
+        raise BrokenError(f"{what} is not one line: {text[:5000]!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BrokenError(f"{what} is no Unicode text: {text[:500]!r}") from error
+
+
+def _check_log(log: "Log", size: int | None) -> None:
+    from heatsoak.recording import schema_of
+
+    samples = log.samples
+    schema = samples.schema
+    try:
+        wanted = schema_of(schema.names())
+    except KeyError as error:
+        raise BrokenError(f"no recording has the column {error}") from error
+    if list(schema.items()) != list(wanted.items()):
+        raise BrokenError(f"its columns are {schema}, not {wanted}")
+    if "t_s" not in wanted or samples.is_empty():
+        raise BrokenError("it has no samples")
+    texts = [name for name, dtype in wanted.items() if name == "step"]
+    values = samples.drop(texts).to_numpy().astype(float)
+    nulls = sum(samples.drop(texts).null_count().row(0))
+    if not np.isfinite(values).sum() + nulls == values.size:
+        raise BrokenError("it has numbers that are not finite")
+    t_s = samples["t_s"].to_numpy()
+    if not np.isfinite(t_s).all() or (np.diff(t_s) < 0).any():
+        raise BrokenError(f"its times do not rise: {t_s[:20]}")
+    if "interval_s" in wanted and (samples["interval_s"].fill_null(0.0).to_numpy() < 0).any():
+        raise BrokenError("an interval is negative")
+    names = [step.name for step in log.steps]
+    if len(set(names)) != len(names):
+        raise BrokenError(f"names of steps are not unique: {names[:20]}")
+    if texts and not set(samples["step"].drop_nulls().unique().to_list()) <= set(names):
+        raise BrokenError("samples belong to steps that are not described")
+    if (log.clock == "none") != (log.begin_unix_s is None):
+        raise BrokenError(f"its clock is {log.clock}, it began at {log.begin_unix_s}")
+    if log.begin_unix_s is not None and not np.isfinite(log.begin_unix_s):
+        raise BrokenError("its begin is not finite")
+    for what, text in (
+        *(("a remark", remark.text) for remark in log.remarks),
+        *(("a step's name", name) for name in names),
+        *(("a version", f"{tool} {version}") for tool, version in log.tools.items()),
+        ("the drive", " ".join(map(str, log.drive.values()))),
+        ("the label", log.label),
+    ):
+        _one_line(what, text)
+    if size is not None and samples.estimated_size() > FRAME_RATIO * size + FRAME_BYTES:
+        raise BrokenError(f"{size} bytes became a frame of {samples.estimated_size()}")
+
+
+def mutated(data: bytes, chance: random.Random, others: list[bytes], most: int) -> bytes:
+    """Return `data` with a few changes as damage, other locales and other tools make them."""
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        data = _changed(data, chance, others)
+    return data[:most]
+
+
+def _changed(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
+    kind = chance.randrange(10)
+    if kind < 4:
+        return _with_another_number(data, chance)
+    if kind < 7:
+        return _with_other_lines(data, chance, others)
+    at = chance.randrange(len(data) + 1)
+    if kind == 7:
+        return data[:at] + chance.choice(NASTY) + data[at + chance.choice((0, 0, 1, 8)) :]
+    if kind == 8:
+        return data[:at] if chance.random() < 0.5 else data[at:]
+    flipped = bytearray(data)
+    for _ in range(chance.choice((1, 3, 30))):
+        if flipped:
+            flipped[chance.randrange(len(flipped))] = chance.randrange(256)
+    return bytes(flipped)
+
+
+def _with_another_number(data: bytes, chance: random.Random) -> bytes:
+    begin = chance.randrange(len(data) + 1)
+    match = _NUMBER.search(data, begin) or _NUMBER.search(data)
+    if match is None:
+        return data + chance.choice(NASTY)
+    number = chance.choice(NASTY) if chance.random() < 0.6 else b"%d" % chance.getrandbits(40)
+    return data[: match.start()] + number + data[match.end() :]
+
+
+def _with_other_lines(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
+    lines = data.splitlines(keepends=True)
+    if not lines:
+        return chance.choice(others) if others else data
+    first = chance.randrange(len(lines))
+    last = min(len(lines), first + chance.choice((1, 1, 2, 10)))
+    piece = lines[first:last]
+    kind = chance.randrange(6)
+    if kind == 0:
+        return b"".join(lines[:first] + lines[last:])
+    if kind == 1:
+        return b"".join(lines[:last] + piece * chance.choice((1, 2, 20)) + lines[last:])
+    if kind == 2:
+        at = chance.randrange(len(lines) + 1)
+        return b"".join([*lines[:at], *piece, *lines[at:]])
+    if kind == 3 and others:
+        more = chance.choice(others).splitlines(keepends=True)
+        cut = chance.randrange(len(more) + 1)
+        return b"".join(lines[:first] + more[cut:])
+    if kind == 4:
+        other = chance.choice((b";", b"\t", b" ", b"|", b","))
+        mark = chance.choice((b",", b";", b":", b"."))
+        return b"".join([*lines[:first], *(x.replace(mark, other) for x in piece), *lines[last:]])
+    cells = re.split(rb"([,;\t|])", lines[first])
+    chance.shuffle(cells)
+    return b"".join([*lines[:first], *cells, *lines[last:]])
+
+
+def dictionary_of(seeds: list[bytes]) -> list[bytes]:
+    """Return the words of the samples, the most frequent first, and what is nasty."""
+    counts: dict[bytes, int] = {}
+    for seed in seeds:
+        for word in re.findall(rb"[A-Za-z#%'*\[(<][\w #%'./:<>()\[\]=*-]{1,38}", seed):
+            counts[word] = counts.get(word, 0) + 1
+    words = sorted(counts, key=lambda word: -counts[word])
+    return [*words[:300], *(word for word in NASTY if len(word) < 60)]
+
+
+def _inputs_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.is_file())
+
+
+def _campaign(name: str, runs: int, seconds: int, crashes: Path) -> tuple[int, float, bool]:
+    """Run libFuzzer on one format in a process of its own; return inputs, seconds, and if well."""
+    with tempfile.TemporaryDirectory() as place:
+        corpus, words = Path(place, "corpus"), Path(place, "words")
+        corpus.mkdir()
+        seeds = seeds_of(name)
+        for index, seed in enumerate(seeds):
+            (corpus / f"seed-{index}").write_bytes(seed[:LONGEST_INPUT])
+        escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in dictionary_of(seeds))
+        words.write_text("".join(f'"{word}"\n' for word in escaped))
+        crashes.mkdir(parents=True, exist_ok=True)
+        before = set(_inputs_in(crashes))
+        done = subprocess.run(
+            [
+                *(sys.executable, __file__, name, "--inside"),
+                *(f"-runs={runs}", f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}"),
+                *(f"-timeout={SLOWEST_S}", "-rss_limit_mb=3072", "-print_final_stats=1"),
+                *("-len_control=0", f"-dict={words}", f"-artifact_prefix={crashes}/{name}-"),
+                str(corpus),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "POLARS_MAX_THREADS": "1"},
+            check=False,
+        )
+        output = done.stdout.decode(errors="replace")
+        count = re.search(r"stat::number_of_executed_units:\s*(\d+)", output)
+        a_second = re.search(r"Done \d+ runs in (\d+) second", output)
+        for path in sorted(set(_inputs_in(crashes)) - before):
+            print(f"{name}: replay with\n  {sys.executable} {__file__} {name} --replay {path}")
+        if done.returncode:
+            print("\n".join(output.splitlines()[-60:]))
+        executed = int(count.group(1)) if count else 0
+        return executed, float(a_second.group(1)) if a_second else 0.0, done.returncode == 0
+
+
+def _inside(name: str, arguments: list[str]) -> None:
+    """Be the process that libFuzzer runs in."""
+    import atheris
+
+    with atheris.instrument_imports(include=["heatsoak.importer"], enable_loader_override=False):
+        import_module("heatsoak.importer.formats")
+    reader = _reader(name)
+    others = seeds_of(name)
+    count, first_bytes = 0, 0
+
+    def one(data: bytes) -> None:
+        nonlocal count, first_bytes
+        count += 1
+        check(reader, data, whole=zlib.crc32(data) % 8 == 0)
+        if count == _WARM_UP_RUNS:
+            first_bytes = _resident_bytes()
+        elif first_bytes and count % _WARM_UP_RUNS == 0:
+            grown = _resident_bytes() - first_bytes
+            if grown > GROWTH_BYTES:
+                raise BrokenError(f"the process grew by {grown >> 20} MiB")
+
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        chance = random.Random(seed)
+        if chance.random() < 0.5:
+            return bytes(atheris.Mutate(data, most))
+        return mutated(data, chance, others, most)
+
+    atheris.Setup([__file__, *arguments], one, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+def _resident_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _reader(name: str) -> "Format":
+    from heatsoak.importer.formats import FORMATS
+
+    for reader in FORMATS:
+        if reader.name == name:
+            return reader
+    sys.exit(f"no format {name}: {', '.join(reader.name for reader in FORMATS)}")
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    if sys.argv[2:3] == ["--inside"]:
+        _inside(sys.argv[1], sys.argv[3:])
+        return
+    parser = argparse.ArgumentParser(description="Feed damaged files to the importer's readers.")
+    parser.add_argument("format", help="a format's name, or all")
+    parser.add_argument("--runs", type=int, default=-1, help="inputs for each format")
+    parser.add_argument("--seconds", type=int, default=0, help="at most, for each format")
+    parser.add_argument("--jobs", type=int, default=2, help="formats at once")
+    parser.add_argument(
+        "--crashes", type=Path, default=Path("crashes"), help="where to keep inputs"
+    )
+    parser.add_argument("--replay", type=Path, help="an input that crashed")
+    wanted = parser.parse_args()
+    if wanted.replay:
+        read = check(_reader(wanted.format), wanted.replay.read_bytes())
+        print("was read" if read else "was refused in one line")
+        return
+    if wanted.runs < 0 and not wanted.seconds:
+        parser.error("say --runs, --seconds, or both")
+    from heatsoak.importer.formats import FORMATS
+
+    names = [reader.name for reader in FORMATS]
+    if wanted.format != "all":
+        names = [_reader(wanted.format).name]
+    well = True
+
+    def run(name: str) -> None:
+        nonlocal well
+        count, seconds, passed = _campaign(name, wanted.runs, wanted.seconds, wanted.crashes)
+        well = well and passed
+        rate = f"{count / seconds:8.0f} a second" if seconds else ""
+        print(f"{name:20} {count:9} inputs {rate} {'' if passed else 'CRASHED'}", flush=True)
+
+    with ThreadPoolExecutor(wanted.jobs) as pool:
+        list(pool.map(run, names))
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()
