@@ -7,12 +7,13 @@ that the user's script wrote between them, or with none.
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from heatsoak.importer.frames import Array, build, intervals, run_slices
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -102,10 +103,11 @@ def stamp_in(text: str) -> str | None:
     """Return the time that a line between two readings tells, as it is written, or None."""
     if len(text) > _LONGEST_STAMP:
         return None
+    words = len(text.split())
     epoch = _EPOCH.search(text)
-    if epoch is not None:
+    if epoch is not None and words <= 4:
         return epoch.group(1)
-    if _CLOCK.search(text) is None or len(text.split()) > _WORDS_OF_A_STAMP:
+    if _CLOCK.search(text) is None or words > _WORDS_OF_A_STAMP:
         return None
     return text.strip(" \t#*=-<>[]|\"',;")
 
@@ -245,9 +247,14 @@ class Readings:
             first = f", the first is line {lines[0]}" if len(lines) > 1 else f": line {lines[0]}"
             self.remark(f"{what} could not be read{first}", doubt=True)
 
-    def value(self, column: str, value: float | None) -> None:
-        """Take a value of the present reading; one that it has already begins the next."""
+    def value(self, column: str, value: float | None, *, begins: bool = True) -> None:
+        """Take a value of the present reading.
+
+        One that it has already begins the next reading, or without `begins` is left out.
+        """
         if column in self.current.values:
+            if not begins:
+                return
             self.begin(self.current.device)
         if value is None or not math.isfinite(value):
             return
@@ -255,9 +262,11 @@ class Readings:
             return
         self.current.values[column] = value
 
-    def counter(self, name: str, value: float | None) -> None:
-        """Take a counter of the present reading; one that it has already begins the next."""
+    def counter(self, name: str, value: float | None, *, begins: bool = True) -> None:
+        """Take a counter of the present reading, likewise."""
         if name in self.current.counters:
+            if not begins:
+                return
             self.begin(self.current.device)
         if value is not None and value >= 0:
             self.current.counters[name] = value
@@ -278,6 +287,50 @@ class Readings:
             name: value for name, value in identity.items() if value not in ("", None)
         }
 
+    @property
+    def count(self) -> int:
+        """How many readings there are so far."""
+        self._end()
+        return len(self.all)
+
+    def history(
+        self,
+        column: str,
+        values: list[float],
+        interval_s: float,
+        *,
+        begin: str,
+        end_unix_s: float | None,
+    ) -> list[Log]:
+        """Return the log of what a drive itself has written down at regular intervals.
+
+        `begin` is the time of the first, as it is written, and `end_unix_s` that of the last,
+        where one of them is known.
+        """
+        self._end()
+        self._give(self.all[-1].device if self.all else "")
+        times = read_times([begin]) if begin else None
+        clock: Clock = "none"
+        zero = None
+        if end_unix_s is not None:
+            clock, zero = "utc", end_unix_s - interval_s * (len(values) - 1)
+        elif times is not None and times.begin_unix_s is not None:
+            clock, zero = times.clock, times.begin_unix_s
+        self.remark("the series is the drive's own history of its temperature", doubt=False)
+        self.all = [Reading(values={column: value}) for value in values]
+        kept = [index for index, value in enumerate(values) if math.isfinite(value)]
+        return [
+            self._log(
+                [self.all[index] for index in kept],
+                np.array(kept, dtype=float) * interval_s,
+                label="",
+                clock=clock,
+                begin=zero,
+                known=True,
+                remarks=list(self._remarks.values()),
+            )
+        ]
+
     def finish(self, after: str = "") -> list[Log]:
         """Return the logs; `after` is the time that stands behind the last reading."""
         self._end()
@@ -288,9 +341,14 @@ class Readings:
         trailing = self._stamp or after
         if len(readings) > 1 and not readings[0].stamp and (trailing or readings[1].stamp):
             # the script told the time behind each reading, not before it
-            for here, following in zip(readings, readings[1:], strict=False):
+            for here, following in pairwise(readings):
                 here.stamp = following.stamp
             readings[-1].stamp = trailing
+        named = {reading.device for reading in readings} - {""}
+        if len(named) == 1:
+            (name,) = named
+            for reading in readings:
+                reading.device = name
         by_device: dict[str, list[Reading]] = {}
         for reading in readings:
             by_device.setdefault(reading.device, []).append(reading)
@@ -340,7 +398,7 @@ class Readings:
 
     def _times(
         self, readings: list[Reading], remarks: list[Remark]
-    ) -> tuple[Array, Any, float | None, bool]:
+    ) -> tuple[Array, Clock, float | None, bool]:
         """Times, their clock, its time at 0, and whether they were told at all."""
         told = np.array([math.nan if r.unix_s is None else r.unix_s for r in readings], dtype=float)
         words = [reading.stamp for reading in readings]
@@ -359,7 +417,7 @@ class Readings:
                 "(--map interval_s=SECONDS says how far)"
             )
             remarks.append(Remark(f"{self._source.name}: {text}", doubt=True))
-        times_s = np.arange(len(readings)) * (given or 1.0)
+        times_s = np.arange(len(readings), dtype=float) * (given or 1.0)
         return times_s, "none", None, given is not None
 
     def _interval_s(self) -> float | None:
@@ -380,7 +438,7 @@ class Readings:
         times: Array,
         *,
         label: str,
-        clock: Any,
+        clock: Clock,
         begin: float | None,
         known: bool,
         remarks: list[Remark],
@@ -390,10 +448,9 @@ class Readings:
 
         first = float(times[0])
         t_s = times - first
-        if known and clock != "none" or begin is None:
-            t_s, evened = evenly(t_s)
-            if evened:
-                say("its times are whole seconds: readings are spread evenly between them")
+        t_s, evened = evenly(t_s)
+        if evened:
+            say("its times are whole seconds: readings are spread evenly between them")
         columns: dict[str, Array] = {"t_s": t_s, "interval_s": intervals(t_s)}
         for name in dict.fromkeys(name for reading in readings for name in reading.values):
             columns[name] = _column([reading.values for reading in readings], name)
@@ -406,8 +463,8 @@ class Readings:
         }
         if known and len(t_s) > 1 and any(np.isfinite(c).any() for c in counters.values()):
             rates, said = counter_rates(t_s, counters, self.unit_bytes)
-            for text in said:
-                say(text, doubt=True)
+            for text, doubt in said:
+                say(text, doubt)
             columns |= rates
             if len(rates) > 1:
                 steps = (_observed(counters),)
@@ -477,7 +534,7 @@ def evenly(t_s: Array) -> tuple[Array, bool]:
     if len(t_s) < 3 or np.any(t_s != np.floor(t_s)):
         return t_s, False
     steps = np.diff(t_s)
-    if float(np.median(steps)) >= _COARSE_S or np.all(steps == steps[0]) and steps[0] > 0:
+    if float(np.median(steps)) >= _COARSE_S or (steps[0] > 0 and np.all(steps == steps[0])):
         return t_s, False
     index = np.arange(len(t_s), dtype=float)
     beat = (t_s[-1] - t_s[0]) / (len(t_s) - 1)
@@ -495,13 +552,13 @@ def evenly(t_s: Array) -> tuple[Array, bool]:
 
 def counter_rates(
     t_s: Array, counters: dict[str, Array], unit_bytes: float
-) -> tuple[dict[str, Array], list[str]]:
-    """Return columns of rates with their `interval_s`, and what is doubtful of them.
+) -> tuple[dict[str, Array], list[tuple[str, bool]]]:
+    """Return columns of rates with their `interval_s`, and what is to be said of them.
 
     Rates are means since the reading before. Where a drive brings its byte counters up to date
     only every few readings, they are means between those, and null in between.
     """
-    said: list[str] = []
+    said: list[tuple[str, bool]] = []
     rows = np.arange(len(t_s))
     moving = np.zeros(len(t_s), dtype=bool)
     for values in counters.values():
@@ -513,7 +570,7 @@ def counter_rates(
     if usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8:
         rows = changes
         beat = float(np.median(np.diff(t_s[rows])))
-        said.append(f"its counters move only every {beat:.3g} s: rates are means over that")
+        said.append((f"its counters move only every {beat:.3g} s: rates are means over that", True))
     spans = np.diff(t_s[rows], prepend=np.nan)
     interval_s = intervals(t_s)
     interval_s[rows[1:]] = spans[1:]
@@ -531,11 +588,12 @@ def counter_rates(
         if not np.isfinite(rate).any():
             continue
         if scale != 1.0 and 0 < most < _LEAST_UNITS * unit_bytes:
-            said.append(
-                f"its counter of {name.replace('_bytes', '')} bytes moves by fewer than "
-                f"{_LEAST_UNITS:.0f} units of {unit_bytes / 1e6:.3g} MB an interval: "
-                "too coarse for a throughput, left out"
+            which = name.removesuffix("_bytes")
+            text = (
+                f"its counter of bytes for {which}s moves by fewer than {_LEAST_UNITS:.0f} units "
+                f"of {unit_bytes / 1e6:.3g} MB an interval: too coarse for a throughput, left out"
             )
+            said.append((text, True))
             continue
         rates[column] = np.full(len(t_s), np.nan)
         rates[column][rows] = rate
@@ -543,12 +601,11 @@ def counter_rates(
         return {}, said
     spacing = float(np.median(spans[1:])) if len(rows) > 1 else 0.0
     if any(name.endswith("bw_mb_s") for name in rates) and spacing > 0:
-        said.append(
-            f"its throughput is made of the drive's counters, to within "
-            f"{unit_bytes / 1e6 / spacing:.2g} MB/s"
-        )
+        exact = unit_bytes / 1e6 / spacing
+        said.append((f"throughput is made of the drive's counters, to {exact:.2g} MB/s", False))
     if spacing > _LONG_INTERVAL_S:
-        said.append(f"its rates are means over {spacing:.0f} s: shorter throttling is not in them")
+        text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
+        said.append((text, True))
     return {"interval_s": interval_s, **rates}, said
 
 
