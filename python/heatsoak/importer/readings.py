@@ -154,6 +154,8 @@ class Readings:
         self._watch_s: float | None = None
         #: Bytes that a counter moves by at least, where it is coarser than a data unit.
         self.unit_bytes = DATA_UNIT_BYTES
+        #: How counters were read, which matters only where rates are made of them.
+        self.about_counters = ""
         self._remarks: dict[str, Remark] = {}
 
     def remark(self, text: str, doubt: bool = False) -> None:
@@ -308,7 +310,6 @@ class Readings:
         where one of them is known.
         """
         self._end()
-        self._give(self.all[-1].device if self.all else "")
         times = read_times([begin]) if begin else None
         clock: Clock = "none"
         zero = None
@@ -317,7 +318,9 @@ class Readings:
         elif times is not None and times.begin_unix_s is not None:
             clock, zero = times.clock, times.begin_unix_s
         self.remark("the series is the drive's own history of its temperature", doubt=False)
-        self.all = [Reading(values={column: value}) for value in values]
+        device = self.all[-1].device if self.all else ""
+        self._give(device)
+        self.all = [Reading(device=device, values={column: value}) for value in values]
         kept = [index for index, value in enumerate(values) if math.isfinite(value)]
         return [
             self._log(
@@ -349,6 +352,8 @@ class Readings:
             (name,) = named
             for reading in readings:
                 reading.device = name
+        if len(named) > 1:
+            _share_stamps(readings)
         by_device: dict[str, list[Reading]] = {}
         for reading in readings:
             by_device.setdefault(reading.device, []).append(reading)
@@ -456,6 +461,10 @@ class Readings:
             columns[name] = _column([reading.values for reading in readings], name)
             if name.startswith("temp_c.sensor") and not np.nan_to_num(columns[name]).any():
                 del columns[name]  # old versions print 0 C for what is not there
+        if np.array_equal(
+            columns.get("temp_c.airflow", ()), columns.get("temp_c.drive", ()), equal_nan=True
+        ):
+            columns.pop("temp_c.airflow", None)  # the same sensor under a second number
         steps: tuple[Observed, ...] = ()
         counters = {
             name: _column([reading.counters for reading in readings], name)
@@ -467,6 +476,8 @@ class Readings:
                 say(text, doubt)
             columns |= rates
             if len(rates) > 1:
+                if self.about_counters:
+                    say(self.about_counters, doubt=True)
                 steps = (_observed(counters),)
         device = readings[0].device
         drive = self._drive(device)
@@ -514,6 +525,17 @@ class Readings:
                 merged.identity = {**drive.identity, **merged.identity}
                 merged.thresholds |= drive.thresholds
         return merged
+
+
+def _share_stamps(readings: list[Reading]) -> None:
+    """Give drives that were read one behind the other the time that stands before the first."""
+    stamp, seen = "", set[str]()
+    for reading in readings:
+        if reading.stamp:
+            stamp, seen = reading.stamp, set()
+        elif reading.device not in seen:
+            reading.stamp = stamp
+        seen.add(reading.device)
 
 
 def _is_part(part: str, whole_name: str) -> bool:
@@ -574,6 +596,19 @@ def counter_rates(
     spans = np.diff(t_s[rows], prepend=np.nan)
     interval_s = intervals(t_s)
     interval_s[rows[1:]] = spans[1:]
+    moved = {name: np.diff(values[rows], prepend=np.nan) for name, values in counters.items()}
+    most = [
+        float(np.nanmax(moved[name]))
+        for name in ("read_bytes", "write_bytes")
+        if np.isfinite(moved[name]).any()
+    ]
+    too_coarse = bool(most) and 0 < max(most) < _LEAST_UNITS * unit_bytes
+    if too_coarse:
+        text = (
+            f"its counters of bytes move by fewer than {_LEAST_UNITS:.0f} units of "
+            f"{unit_bytes / 1e6:.3g} MB an interval: too coarse for a throughput, left out"
+        )
+        said.append((text, True))
     rates: dict[str, Array] = {}
     for name, column, scale in (
         ("read_bytes", "read_bw_mb_s", 1e-6),
@@ -581,19 +616,10 @@ def counter_rates(
         ("read_ios", "read_iops", 1.0),
         ("write_ios", "write_iops", 1.0),
     ):
-        moved = np.diff(counters[name][rows], prepend=np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.where((spans > 0) & (moved >= 0), moved * scale / spans, np.nan)
-            most = float(np.nanmax(moved)) if np.isfinite(moved).any() else 0.0
-        if not np.isfinite(rate).any():
-            continue
-        if scale != 1.0 and 0 < most < _LEAST_UNITS * unit_bytes:
-            which = name.removesuffix("_bytes")
-            text = (
-                f"its counter of bytes for {which}s moves by fewer than {_LEAST_UNITS:.0f} units "
-                f"of {unit_bytes / 1e6:.3g} MB an interval: too coarse for a throughput, left out"
-            )
-            said.append((text, True))
+            valid = (spans > 0) & (moved[name] >= 0)
+            rate = np.where(valid, moved[name] * scale / spans, np.nan)
+        if not np.isfinite(rate).any() or (too_coarse and column.endswith("bw_mb_s")):
             continue
         rates[column] = np.full(len(t_s), np.nan)
         rates[column][rows] = rate

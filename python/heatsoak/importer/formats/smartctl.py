@@ -103,6 +103,8 @@ _JSON_MARKS = (
     '"ata_smart_attributes"',
     '"ata_sct_status"',
     '"available_spare_threshold"',
+    '"scsi_error_counter_log"',
+    '"scsi_version"',
 )
 
 
@@ -300,7 +302,7 @@ def _take_attribute(readings: Readings, taken: _Taken, number_: int, name: str, 
             return
         if unit is None:
             scale = taken.sector_bytes
-            readings.remark(f"{name} was read as sectors of {scale:.0f} bytes", doubt=True)
+            readings.about_counters = f"{name} was read as sectors of {scale:.0f} bytes"
         else:
             scale = float(unit.group(1) or 1) * _UNIT_BYTES[unit.group(2)]
         readings.unit_bytes = scale
