@@ -1,5 +1,6 @@
 """Which format a file has, by its content."""
 
+from heatsoak.errors import UsageError
 from heatsoak.importer.formats import FORMATS
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
@@ -20,9 +21,14 @@ def detect(source: Source) -> Format:
     """Return the format of `source`; raises UsageError where no reader knows it."""
     if not source.head:
         raise source.error("is empty")
-    _ = source.encoding  # no reader takes what is no text
+    refusal: UsageError | None = None
     for reader in FORMATS:
-        if reader.recognises(source):
-            return reader
+        try:
+            if reader.recognises(source):
+                return reader
+        except UsageError as error:  # no text; another reader may know these bytes
+            refusal = refusal or error
+    if refusal is not None:
+        raise refusal
     known = ", ".join(reader.title for reader in FORMATS)
     raise source.error(f"is in no format that can be imported: {known}")

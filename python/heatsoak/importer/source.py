@@ -9,6 +9,7 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
 )
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+#: What a script put before a document in the same line: the time, as a rule.
+_BEFORE_JSON = re.compile(r"([^{}\[\]\"\s][^{}\[\]\"]{0,99})(?=\{(?:\s*\"|$))")
 #: Control characters that text has: tab, line ends, form feed, escape.
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b")
 
@@ -224,6 +227,10 @@ class Source:
         for number, line in self.lines():
             body = line.strip()
             if not parts:
+                prefix = _BEFORE_JSON.match(body)
+                if prefix is not None:
+                    before = [*before[-20:], prefix.group(1)]
+                    line = body = body[prefix.end() :]
                 if not body.startswith("{"):
                     if body.startswith(("[{", "[ {")) and body.endswith(("]", "],")):
                         yield from self._array(number, body)

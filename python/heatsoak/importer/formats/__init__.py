@@ -1,10 +1,21 @@
 """One module a format; :data:`FORMATS` has them in the order in which they are asked."""
 
-from heatsoak.importer.formats import as_ssd, crystaldiskmark, diskspd, iometer
+from heatsoak.importer.formats import (
+    as_ssd,
+    crystaldiskmark,
+    diskspd,
+    iometer,
+    nvme_smart,
+    smartctl,
+    tkperf,
+)
 from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (
+    tkperf.FORMAT,
+    smartctl.FORMAT,
+    nvme_smart.FORMAT,
     iometer.FORMAT,
     as_ssd.FORMAT,
     crystaldiskmark.FORMAT,
