@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from heatsoak.errors import ToolError
-from heatsoak.target.fio.stream import Differencer, Splitter, Status, percentiles
+from heatsoak.fio import Differencer, Status, percentiles
+from heatsoak.target.fio.stream import Splitter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

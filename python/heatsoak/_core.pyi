@@ -1,11 +1,11 @@
-"""The Rust side: the simulated drive and exact segmentation."""
+"""The Rust side: the simulated drive, exact segmentation, and fio's logs as a stream."""
 
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "Lumped", "fpop"]
+__all__ = ["Drive", "FioLog", "Lumped", "fpop"]
 
 @final
 class Drive:
@@ -78,6 +78,48 @@ class Lumped:
         `onset_sensor_c` as `Drive.truth` has them, and for each second `mb_s`, `power_w`,
         `sensor_c` as float arrays.
         """
+
+@final
+class FioLog:
+    """One of fio's per-job logs, read as a stream: rows summed up by direction and 0.1 s.
+
+    Memory grows with the bins in use, not with rows. What the values are is not in the file.
+    """
+
+    BIN_MS: ClassVar[int]
+    def __new__(cls, keep_rows: bool = False) -> FioLog:
+        """Begin; with `keep_rows` every row is kept too, for `rows`."""
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes of the file, cut anywhere."""
+    def finish(self) -> None:
+        """Say that the file has ended; only then is everything below complete."""
+    @property
+    def columns(self) -> int:
+        """How many columns the rows have; 0 where there is none."""
+    @property
+    def both(self) -> bool:
+        """Whether mean and maximum of each window stand side by side."""
+    @property
+    def priority(self) -> bool:
+        """Whether priorities are there, which fio writes since 3.18."""
+    @property
+    def skipped(self) -> tuple[int, int]:
+        """How many lines were damaged, and the number of the first one, from 1."""
+    @property
+    def disordered(self) -> bool:
+        """Whether time fell more than 256 times; what came then was left out."""
+    @property
+    def run_lines(self) -> list[int]:
+        """The line that each run begins at: a stretch of rows in which time does not fall far."""
+    def bins(self, run: int) -> dict[str, NDArray[Any]]:
+        """Return the bins of a run, in the order of time; IndexError where there is none.
+
+        `ddir` (0 read, 1 write, 2 trim), `first_ms` and `last_ms` (the least and the greatest
+        time in the bin), `count` of rows, `bytes` (sum of block sizes), and of the values
+        `mean`, `p50`, `p99`, `p999`, `max`.
+        """
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """Return `time_ms`, `value`, `ddir`, `bs`, `offset` of every row; empty if not kept."""
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

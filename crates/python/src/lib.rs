@@ -2,6 +2,7 @@
 
 mod changepoint;
 mod drive;
+mod fiolog;
 
 use pyo3::prelude::*;
 
@@ -9,6 +10,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
     module.add_class::<drive::Lumped>()?;
+    module.add_class::<fiolog::FioLog>()?;
     module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
     Ok(())
 }

@@ -1,16 +1,13 @@
-"""fio's status stream: JSON documents behind each other, cumulative, turned into rates.
+"""fio's status stream while it runs: bytes cut into JSON documents.
 
 fio prints one ``json+`` document at every status interval and a last one at its end, with text of
-its own between them. :class:`Splitter` cuts the stream into documents, :class:`Status` is what we
-read of one, and :class:`Differencer` makes rows of samples out of two that follow each other.
+its own between them; :mod:`heatsoak.fio` makes samples of them.
 
 What comes from fio is not trusted: anything that does not make sense raises ToolError.
 """
 
-import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import from_json
@@ -22,7 +19,6 @@ LARGEST_DOCUMENT = 64_000_000
 #: Text of fio's own between documents is a line or two.
 _LONGEST_TEXT = 1_000_000
 
-_DIRECTIONS = ("read", "write")
 _NOT_A_NUMBER = re.compile(rb"(:\s*)-?(?:nan|inf)\b")
 
 
@@ -84,211 +80,3 @@ def _parse(document: bytes) -> dict[str, Any]:
         if isinstance(parsed, dict):
             return parsed
     raise ToolError("fio's status stream holds a document that is not valid JSON")
-
-
-@dataclass
-class Totals:
-    """What one direction has done since fio began, all jobs together.
-
-    Attributes:
-        bins: I/Os by latency in ns, as fio's histogram has them.
-        lat_sum_ns: the sum of all latencies.
-    """
-
-    bytes: int = 0
-    ios: int = 0
-    runtime_ms: int = 0
-    lat_count: int = 0
-    lat_sum_ns: float = 0.0
-    bins: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
-class Status:
-    """What we read of one document."""
-
-    timestamp_ms: int
-    error: int
-    read: Totals
-    write: Totals
-    usr_cpu_pct: float
-    sys_cpu_pct: float
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> "Status":
-        """Read a document; raises ToolError where something is missing or absurd."""
-        jobs = document.get("jobs")
-        if not isinstance(jobs, list) or not jobs:
-            raise ToolError("fio's status document has no jobs")
-        status = cls(_count(document, "timestamp_ms"), 0, Totals(), Totals(), 0.0, 0.0)
-        for job in jobs:
-            if not isinstance(job, dict):
-                raise ToolError("fio's status document has a job that is no table")
-            status.error = status.error or _count(job, "error")
-            status.usr_cpu_pct += _number(job, "usr_cpu")
-            status.sys_cpu_pct += _number(job, "sys_cpu")
-            for name in _DIRECTIONS:
-                _add(getattr(status, name), _table(job, name))
-        return status
-
-    @property
-    def runtime_ms(self) -> int:
-        """How long I/O has been going on in any direction."""
-        return max(self.read.runtime_ms, self.write.runtime_ms)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of both directions."""
-        return self.read.bytes + self.write.bytes
-
-
-def _add(totals: Totals, part: dict[str, Any]) -> None:
-    totals.bytes += _count(part, "io_bytes")
-    totals.ios += _count(part, "total_ios")
-    totals.runtime_ms = max(totals.runtime_ms, _count(part, "runtime"))
-    latency = _table(part, "lat_ns")
-    count = _count(latency, "N")
-    totals.lat_count += count
-    totals.lat_sum_ns += count * _number(latency, "mean")
-    bins = latency.get("bins", {})
-    if not isinstance(bins, dict):
-        raise ToolError("fio's status document has latency bins that are no table")
-    if not totals.bins:
-        totals.bins = bins
-        return
-    totals.bins = dict(totals.bins)
-    for latency_ns, ios in bins.items():
-        totals.bins[latency_ns] = _add_bins(totals.bins.get(latency_ns, 0), ios)
-
-
-def _add_bins(one: Any, other: Any) -> int:
-    if not isinstance(one, int) or not isinstance(other, int):
-        raise ToolError("fio's status document has latency bins that are no counts")
-    return one + other
-
-
-def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
-    value = parent.get(key)
-    if not isinstance(value, dict):
-        raise ToolError(f"fio's status document has no table '{key}': is fio older than 3.20?")
-    return value
-
-
-def _count(parent: dict[str, Any], key: str) -> int:
-    value = parent.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise ToolError(f"fio's status document has no count '{key}'")
-    return value
-
-
-def _number(parent: dict[str, Any], key: str) -> float:
-    value = parent.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ToolError(f"fio's status document has no number '{key}'")
-    return float(value) if math.isfinite(value) else 0.0
-
-
-class Differencer:
-    """Turns cumulative statuses into rows of samples, one for each interval between two.
-
-    The time of an interval is taken from fio's own count of I/O time where that moved, which is
-    exact for the first and for the last one, else from the documents' time stamps. Whatever
-    happens, the sum of rate times `interval_s` is what fio has counted.
-    """
-
-    def __init__(self, queue: float, reads: bool, writes: bool) -> None:
-        """Start at zero.
-
-        `queue` is how many I/Os the workload keeps in flight; a direction that is not in use
-        has nulls, one that is has zeros while nothing completes.
-        """
-        self._queue = queue
-        self._used = {"read": reads, "write": writes}
-        self._last: Status | None = None
-
-    def row(self, status: Status) -> dict[str, float | None] | None:
-        """Return the sample between the last status taken and this one, without `t_s`.
-
-        None means that no time has passed and nothing has moved. Raises ToolError where counters
-        ran backwards.
-        """
-        last = self._last
-        interval_ms = self._interval_ms(last, status)
-        if interval_ms <= 0:
-            if status.bytes == (0 if last is None else last.bytes):
-                return None
-            interval_ms = 1  # over in less time than fio's clock can tell
-        self._last = status
-        row: dict[str, float | None] = {"interval_s": interval_ms / 1000}
-        for name, used in self._used.items():
-            before = Totals() if last is None else getattr(last, name)
-            row.update(_rates(name, used, before, getattr(status, name), interval_ms / 1000))
-        row["queue"] = self._queue
-        return row
-
-    @staticmethod
-    def _interval_ms(last: Status | None, status: Status) -> int:
-        if last is None:
-            return status.runtime_ms
-        wall_ms = status.timestamp_ms - last.timestamp_ms
-        moved_ms = [
-            getattr(status, name).runtime_ms - getattr(last, name).runtime_ms
-            for name in _DIRECTIONS
-        ]
-        io_ms = max(moved_ms)
-        # a time stamp is the wall clock's, which can be set while fio runs
-        return io_ms if io_ms > 0 else max(wall_ms, 0)
-
-
-def _rates(
-    name: str, used: bool, before: Totals, after: Totals, seconds: float
-) -> dict[str, float | None]:
-    moved = after.bytes - before.bytes
-    ios = after.ios - before.ios
-    if moved < 0 or ios < 0:
-        raise ToolError("fio's status stream runs backwards: its counters have fallen")
-    rates: dict[str, float | None] = {
-        f"{name}_bw_mb_s": None,
-        f"{name}_iops": None,
-        f"{name}_lat_us": None,
-        f"{name}_lat_p50_us": None,
-        f"{name}_lat_p99_us": None,
-    }
-    if not used and after.bytes == 0:
-        return rates
-    rates[f"{name}_bw_mb_s"] = moved / seconds / 1e6
-    rates[f"{name}_iops"] = ios / seconds
-    timed = after.lat_count - before.lat_count
-    if timed > 0:
-        total_ns = after.lat_sum_ns - before.lat_sum_ns
-        rates[f"{name}_lat_us"] = max(total_ns, 0.0) / timed / 1000
-        p50, p99 = percentiles(before.bins, after.bins, (0.5, 0.99))
-        rates[f"{name}_lat_p50_us"] = p50
-        rates[f"{name}_lat_p99_us"] = p99
-    return rates
-
-
-def percentiles(
-    before: dict[str, int], after: dict[str, int], shares: tuple[float, ...]
-) -> list[float | None]:
-    """Return the latencies in us that `shares` of the I/Os between two histograms stay within."""
-    try:
-        new = sorted(
-            (int(latency_ns), count - before.get(latency_ns, 0))
-            for latency_ns, count in after.items()
-            if count != before.get(latency_ns, 0)
-        )
-        total = sum(count for _, count in new)
-    except (TypeError, ValueError) as error:
-        raise ToolError("fio's status document has latency bins that are no counts") from error
-    found: list[float | None] = []
-    for share in shares:
-        seen = 0
-        for latency_ns, count in new:
-            seen += count
-            if seen >= share * total:
-                found.append(latency_ns / 1000)
-                break
-        else:
-            found.append(None)
-    return found

@@ -13,12 +13,13 @@ from typing import IO, Any
 import polars as pl
 
 from heatsoak.errors import ToolError
+from heatsoak.fio import Differencer, Status
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.fio.command import Place, job_name, region_of
 from heatsoak.target.fio.process import FioProcess, free_path
-from heatsoak.target.fio.stream import Differencer, Splitter, Status
+from heatsoak.target.fio.stream import Splitter
 from heatsoak.units import format_bytes
 
 COLUMNS = [

@@ -1,0 +1,365 @@
+"""fio's per-job logs: ``P_bw.N.log``, ``P_iops.N.log``, ``P_lat|clat|slat.N.log``, ``P_clat_hist``.
+
+A file holds rows of ``time, value, direction, block size, ...`` and does not say what the value
+is; that is in its name, which fio gives it, and only partly in the numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, cast
+
+import numpy as np
+
+from heatsoak._core import FioLog
+from heatsoak.errors import UsageError
+from heatsoak.importer.fio_parts import Kind, Part, Quantity, Table, samples_of
+from heatsoak.importer.formats.base import Format
+from heatsoak.importer.formats.fio_hist import histogram, is_histogram
+from heatsoak.importer.frames import Array
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.source import Source
+from heatsoak.protocol import Observed
+
+#: So many lines of the head are looked at.
+_SHOWN = 40
+_ROW = re.compile(r"\d{1,16}, ?\d{1,20}(?:, ?(?:\d{1,20}|0x[0-9a-f]{1,8})){0,6}", re.ASCII)
+_NAME = re.compile(
+    r"^(?P<prefix>.*?)(?:^|[_.-])(?P<what>clat_hist|bw|iops|lat|clat|slat)"
+    r"(?:[._-](?P<job>\d+))?(?:\.(?:log|txt|csv))?(?:\.(?P<host>[^/]*?))??(?:\.(?:gz|bz2|xz))?$",
+    re.IGNORECASE,
+)
+#: Milliseconds since 1970 of the year 2001 and later.
+_EPOCH_MS = 1e12
+#: fio 1 and 2 logged bandwidth in windows of half a second even where it logged each I/O.
+_LEAST_WINDOW_MS = 200.0
+#: I/Os that can be in flight: below, or above, latencies were read in the wrong unit.
+_FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
+
+RENAME = "name it as fio does: P_bw.1.log, P_iops.1.log or P_lat.1.log"
+
+
+def _recognises(source: Source) -> bool:
+    try:
+        shown = [line.strip() for line in source.head_lines[: 2 * _SHOWN] if line.strip()][:_SHOWN]
+    except UsageError:
+        return False
+    if not shown:
+        return False
+    if is_histogram(shown):
+        return True
+    rows = [line for line in shown if _ROW.fullmatch(line)]
+    if len(rows) < 0.6 * len(shown):
+        return False
+    numbers = [[int(word, 0) if "x" in word else int(word) for word in r.split(",")] for r in rows]
+    widths = [len(row) for row in numbers]
+    width = max(set(widths), key=widths.count)
+    numbers = [row for row in numbers if len(row) == width]
+    if len(numbers) < 0.6 * len(shown):
+        return False
+    times = [row[0] for row in numbers]
+    falls = sum(b < a - 1000 for a, b in zip(times, times[1:], strict=False))
+    if falls > len(times) / 4:
+        return False
+    if width == 2:
+        # the oldest logs have no direction: whole numbers, apart as fio prints them
+        return falls == 0 and len(shown) > 1 and all(", " in row for row in rows)
+    return all(row[2] <= 2 for row in numbers) or (
+        width >= 6 and all(row[3] <= 2 and row[4] == 0 for row in numbers)
+    )
+
+
+def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as every reader
+    named = _NAME.match(_stem(source.name))
+    prefix = _prefix_of(source.name, named)
+    if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
+        tables = histogram(source)
+        part = Part(
+            "hist",
+            "hist",
+            _job_of(named),
+            tables,
+            _usual(tables),
+            absolute=_is_absolute(tables),
+            lat_us=1e-3,
+            has_max=True,
+        )
+        remark = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
+        return [_log_of(source, prefix, part, "", (remark,))]
+    log = _fed(source)
+    runs = [log.bins(index) for index in range(len(log.run_lines))]
+    parts: list[tuple[int, Part, tuple[Remark, ...]]] = []
+    only_trims = False
+    for index, bins in enumerate(runs):
+        tables = _tables(bins)
+        only_trims = only_trims or not tables
+        if tables:
+            parts.append((index, *_part(source, log, tables, named)))
+    if not parts:
+        what = "holds trims alone" if only_trims else "holds no row of fio's that can be read"
+        raise source.error(what)
+    if any((bins["ddir"] == 2).any() for bins in runs):
+        source.remark("trims are left out")
+    several = len(parts) > 1
+    return [
+        _log_of(
+            source,
+            prefix,
+            part,
+            f"run {number}" if several else "",
+            (*remarks, *([_of_several(source, len(parts), part)] if several else [])),
+        )
+        for number, (_, part, remarks) in enumerate(parts, 1)
+    ]
+
+
+def _of_several(source: Source, count: int, part: Part) -> Remark:
+    shared = (
+        "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON beside it"
+        if part.shared
+        else ""
+    )
+    return Remark(
+        f"{source.name}: time begins again {count - 1} times: taken as {count} runs{shared}",
+        doubt=True,
+    )
+
+
+def _fed(source: Source) -> FioLog:
+    log = FioLog()
+    for piece in _pieces(source):
+        log.feed(piece)
+    log.finish()
+    if log.disordered:
+        raise source.error("its times fall again and again: is it sorted by another column?")
+    count, first = log.skipped
+    if count:
+        lines = "1 line" if count == 1 else f"{count} lines, the first is"
+        source.remark(
+            f"could not read {lines} {first}" if count > 1 else f"could not read line {first}"
+        )
+    return log
+
+
+def _pieces(source: Source) -> Iterator[bytes]:
+    if source.encoding == "utf-8":
+        yield from source.chunks()
+        return
+    for _, line in source.lines():
+        yield line.encode("utf-8", "replace") + b"\n"
+
+
+def _stem(name: str) -> str:
+    return PurePath(name.replace("\\", "/")).name
+
+
+def _prefix_of(name: str, named: re.Match[str] | None) -> str | None:
+    """Return directory and prefix that the logs of one run share; None where the name is none."""
+    if named is None:
+        return None
+    return str(PurePath(name.replace("\\", "/")).parent / (named["prefix"] or "."))
+
+
+def _job_of(named: re.Match[str] | None) -> str:
+    if named is None:
+        return ""
+    return ".".join(word for word in (named["job"], named["host"]) if word)
+
+
+def _tables(bins: dict[str, Any]) -> dict[int, Table]:
+    """Return the bins by direction, reads and writes."""
+    tables: dict[int, Table] = {}
+    for ddir in (0, 1):
+        there = bins["ddir"] == ddir
+        if there.any():
+            table = {name: column[there] for name, column in bins.items() if name != "ddir"}
+            tables[ddir] = {name: column.astype(float) for name, column in table.items()}
+    return tables
+
+
+def _usual(tables: dict[int, Table]) -> float:
+    """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
+    between = np.concatenate([np.diff(table["end_ms"]) for table in tables.values()])
+    return float(np.median(between)) if len(between) else 0.0
+
+
+def _is_absolute(tables: dict[int, Table]) -> bool:
+    return min(float(table["end_ms"][0]) for table in tables.values()) >= _EPOCH_MS
+
+
+def _part(
+    source: Source, log: FioLog, tables: dict[int, Table], named: re.Match[str] | None
+) -> tuple[Part, tuple[Remark, ...]]:
+    facts = _Facts(tables, log)
+    quantity, remarks = _quantity(source, facts, named)
+    kind = facts.kind_of(quantity)
+    for table in tables.values():
+        ends = table["last_ms"]
+        if kind == "io":
+            ends = np.floor(table["first_ms"] / FioLog.BIN_MS + 1) * FioLog.BIN_MS
+        cast(dict[str, Array], table)["end_ms"] = ends
+    lat_us, guess = facts.lat_unit() if quantity in ("lat", "clat") else (1e-3, 1e-3)
+    part = Part(
+        quantity,
+        kind,
+        _job_of(named),
+        tables,
+        _usual(tables) if kind == "window" else float(FioLog.BIN_MS),
+        absolute=_is_absolute(tables),
+        lat_us=lat_us,
+        guessed_lat_us=guess,
+        has_max=log.both,
+        shared=named is not None and not named["job"],
+    )
+    return part, remarks
+
+
+class _Facts:
+    """What the numbers of a run tell of it."""
+
+    def __init__(self, tables: dict[int, Table], log: FioLog) -> None:
+        self.columns = log.columns
+        self.priority = log.priority
+        both = {
+            name: np.concatenate([table[name] for table in tables.values()])
+            for name in ("count", "bytes", "mean", "max", "first_ms", "last_ms")
+        }
+        self.rows = float(both["count"].sum())
+        self.bytes = float(both["bytes"].sum())
+        self.mean = float((both["mean"] * both["count"]).sum()) / self.rows
+        self.all_ones = bool(((both["mean"] == 1) & (both["max"] == 1)).all())
+        self.span_s = max(float(both["last_ms"].max() - both["first_ms"].min()), 1.0) / 1000
+        spaces = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
+        self.space_ms = float(np.median(spaces)) if len(spaces) else 0.0
+        self.single = bool((both["count"] == 1).mean() > 0.8)
+        self.bs = self.bytes / self.rows
+
+    def kind_of(self, quantity: Quantity) -> Kind:
+        """Tell windows from single I/Os: only these have a block size, since fio 2.2."""
+        if self.bytes == 0:
+            return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"
+        if quantity == "iops":
+            return "io" if self.all_ones else "window"
+        if quantity == "bw" and self.single and self.space_ms >= _LEAST_WINDOW_MS:
+            moved = self.mean * 1024 * self.space_ms / 1000
+            return "window" if moved > 3 * self.bs else "io"
+        return "io"
+
+    def in_flight(self, lat_us: float) -> float:
+        """I/Os in flight if the values were latencies in this unit, by Little's law."""
+        return self.rows / self.span_s * self.mean * lat_us * 1e-6
+
+    def lat_unit(self) -> tuple[float | None, float]:
+        """Return microseconds of a value: certain (or None), and the likely one.
+
+        fio 3 has ns, fio 2 us; priorities came with 3.18.
+        """
+        if self.priority:
+            return 1e-3, 1e-3
+        if self.bytes and self.rows >= 20:
+            fits = [
+                unit
+                for unit in (1e-3, 1.0)
+                if _FEWEST_IN_FLIGHT <= self.in_flight(unit) <= _MOST_IN_FLIGHT
+            ]
+            if len(fits) == 1:
+                return None, fits[0]
+        return None, 1e-3 if self.mean >= 20_000 else 1.0
+
+
+def _quantity(
+    source: Source, facts: _Facts, named: re.Match[str] | None
+) -> tuple[Quantity, tuple[Remark, ...]]:
+    """Return what the values are: by the name, unless the numbers say otherwise."""
+    said = named["what"].lower() if named is not None else None
+    if facts.bytes and facts.all_ones and facts.rows > 1:
+        return "iops", ()
+    if said in ("bw", "iops", "lat", "clat", "slat"):
+        return cast(Quantity, said), ()
+    if not facts.bytes:
+        raise source.error(
+            f"is a log of fio's, but whether of bandwidth, IOPS or latency is not in it: {RENAME}"
+        )
+    # of each I/O bytes are known, so that the rates are right whatever its value is
+    if facts.in_flight(1e-3) >= 0.5 and not _could_be_bw(facts):
+        guess: Quantity = "lat"
+    elif facts.in_flight(1e-3) < _FEWEST_IN_FLIGHT and _could_be_bw(facts):
+        guess = "bw"
+    else:
+        guess = "slat"
+    text = {
+        "lat": "its values are taken as latencies",
+        "bw": "its values are taken as bandwidths",
+        "slat": "what its values are is not certain, so they are left out",
+    }[guess]
+    return guess, (Remark(f"{source.name}: {text}; to be sure, {RENAME}", doubt=True),)
+
+
+def _could_be_bw(facts: _Facts) -> bool:
+    """Whether the values, as kB/s of single I/Os, would keep a likely number in flight."""
+    lat_s = facts.bs / max(facts.mean * 1000, 1.0)
+    return _FEWEST_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= _MOST_IN_FLIGHT
+
+
+def _log_of(
+    source: Source, prefix: str | None, part: Part, label: str, remarks: tuple[Remark, ...]
+) -> Log:
+    begin_ms = part.first_ms
+    samples = samples_of([part], begin_ms)
+    return Log(
+        format="fio-log",
+        source=source.name,
+        samples=samples,
+        clock="utc" if part.absolute else "none",
+        begin_unix_s=begin_ms / 1000 if part.absolute else None,
+        steps=(observed_of(prefix, [part]),),
+        label=label,
+        family=prefix,
+        remarks=(*remarks, *remarks_on(source.name, part)),
+        details={"fio_part": part, "fio_begin_ms": begin_ms},
+    )
+
+
+def observed_of(prefix: str | None, parts: list[Part]) -> Observed:
+    """Return what logs tell of their load."""
+    sizes = {
+        float(size)
+        for part in parts
+        if part.kind == "io"
+        for table in part.tables.values()
+        for size in np.unique(table["bytes"] / table["count"])[:2]
+    }
+    bs = int(sizes.pop()) if len(sizes) == 1 else None
+    directions = {ddir for part in parts for ddir in part.tables}
+    name = PurePath(prefix).name[:200] if prefix else ""
+    return Observed(
+        name=name or "fio",
+        reads=0 in directions,
+        writes=1 in directions,
+        bs=bs if bs and bs < 1 << 40 else None,
+    )
+
+
+def remarks_on(name: str, part: Part) -> Iterator[Remark]:
+    """Yield how the values of a part were read."""
+    if part.kind == "io":
+        yield Remark(
+            f"{name}: logs every I/O: throughput is the sum of block sizes, and IOPS the number "
+            "of I/Os, in each 0.1 s"
+        )
+    elif part.quantity == "bw":
+        yield Remark(f"{name}: bandwidth is taken as KiB/s, as fio writes it, and given in MB/s")
+    if part.quantity in ("lat", "clat") and part.lat_us is None:
+        unit, version = ("ns", 3) if part.guessed_lat_us < 1 else ("us", 2)
+        yield Remark(
+            f"{name}: latencies are taken as {unit}, as fio {version} writes them; the log does "
+            "not tell its version",
+            doubt=True,
+        )
+    if part.quantity == "clat":
+        yield Remark(f"{name}: latencies are those of completion (clat), without submission")
+    if part.quantity == "slat":
+        yield Remark(f"{name}: submission latencies are left out")
+
+
+FORMAT = Format("fio-log", "fio's bw, iops and lat logs", _recognises, _read)
