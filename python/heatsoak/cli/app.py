@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import heatsoak
-from heatsoak.cli import analyze, calibrate, demo, drives, protocols, reproduce, run
+from heatsoak.cli import analyze, calibrate, demo, drives, export, protocols, reproduce, run
 from heatsoak.errors import HeatsoakError
 
 app = typer.Typer(
@@ -17,7 +17,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, drives, protocols, run, analyze, reproduce, calibrate):
+for module in (demo, drives, protocols, run, analyze, export, reproduce, calibrate):
     module.add_to(app)
 
 
