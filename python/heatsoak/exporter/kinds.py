@@ -32,9 +32,11 @@ def kind_of(to: str) -> Kind:
 def is_directory(to: str, kind: Kind) -> bool:
     """Whether `to` takes one file a recording, and not one file of all.
 
-    So it is where it is a directory already, ends in a slash, or has no suffix.
+    So it is where it is a directory already, ends in a slash, or has no suffix and is not there.
     """
     if to == STANDARD_OUTPUT:
         return False
     path = Path(to)
-    return kind is Kind.FIO_PLOT or to.endswith(("/", "\\")) or path.is_dir() or not path.suffix
+    if kind is Kind.FIO_PLOT or to.endswith("/") or path.is_dir():
+        return True
+    return not path.suffix and not path.exists()

@@ -40,13 +40,20 @@ def recording_names(recordings: Sequence[Recording]) -> list[str]:
 
 
 def _shortest(path: Path, others: Iterable[Path]) -> str:
+    """Return the shortest end of `path` that no other has; of those that differ at all."""
     parts = path.parts[1:] or path.parts
-    tails = [tuple(other.parts[1:]) for other in others]
-    for length in range(1, len(parts) + 1):
-        name = file_name("-".join(parts[-length:]))
-        if all(file_name("-".join(tail[-length:])).casefold() != name.casefold() for tail in tails):
+    whole = _tail(parts, len(parts)).casefold()
+    tails = [other.parts[1:] for other in others]
+    tails = [tail for tail in tails if _tail(tail, len(tail)).casefold() != whole]
+    for length in range(1, len(parts)):
+        name = _tail(parts, length)
+        if all(_tail(tail, length).casefold() != name.casefold() for tail in tails):
             return name
-    return file_name(parts[-1])
+    return _tail(parts, len(parts))
+
+
+def _tail(parts: Sequence[str], length: int) -> str:
+    return file_name("-".join(parts[-length:]))
 
 
 def condition_names(recordings: Iterable[Recording], taken: Collection[str]) -> dict[str, str]:

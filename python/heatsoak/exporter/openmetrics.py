@@ -38,14 +38,16 @@ class _Family:
     Attributes:
         columns: column of a recording -> labels that tell it from the others of the family.
         prefix: a family of columns instead, whose last word is the value of label `word`.
-        scale: the base unit in the column's unit: 1e-6 to make bytes of MB.
+        times: base units in the column's unit: 10^6 to make bytes of MB.
+        over: the column's units in the base unit: 10^6 to make seconds of us.
     """
 
     name: str
     help: str
     unit: str = ""
     type: str = "gauge"
-    scale: float = 1.0
+    times: int = 1
+    over: int = 1
     columns: Mapping[str, dict[str, str]] = field(default_factory=dict)
     prefix: str = ""
     word: str = ""
@@ -57,8 +59,10 @@ class _Family:
         return self.columns.get(column)
 
 
-def _one(column: str, name: str, help: str, unit: str = "", scale: float = 1.0) -> _Family:
-    return _Family(name, help, unit, scale=scale, columns={column: {}})
+def _one(
+    column: str, name: str, help: str, unit: str = "", *, times: int = 1, over: int = 1
+) -> _Family:
+    return _Family(name, help, unit, times=times, over=over, columns={column: {}})
 
 
 def _families() -> Iterator[_Family]:
@@ -70,7 +74,7 @@ def _families() -> Iterator[_Family]:
             f"{metric}bytes_per_second",
             f"Bytes {verb} a second, mean over the sample's interval.",
             "bytes_per_second",
-            1e-6,
+            times=1_000_000,
         )
         yield _one(
             f"{side}iops",
@@ -83,7 +87,7 @@ def _families() -> Iterator[_Family]:
             f"{metric}latency_seconds",
             f"Mean latency of {what} in the sample's interval.",
             "seconds",
-            1e6,
+            over=1_000_000,
         )
         if side:
             quantiles = {"p50": "0.5", "p99": "0.99", "p999": "0.999", "max": "1"}
@@ -91,7 +95,7 @@ def _families() -> Iterator[_Family]:
                 f"{metric}latency_quantile_seconds",
                 f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest.",
                 "seconds",
-                scale=1e6,
+                over=1_000_000,
                 columns={f"{side}lat_{q}_us": {"quantile": v} for q, v in quantiles.items()},
             )
     yield _one(
@@ -101,7 +105,9 @@ def _families() -> Iterator[_Family]:
         "seconds",
     )
     yield _one("queue", "heatsoak_queue_depth", "I/Os in flight.")
-    yield _one("busy_pct", "heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", 100)
+    yield _one(
+        "busy_pct", "heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", over=100
+    )
     yield _one("power_w", "heatsoak_power_watts", "Power the drive takes.", "watts")
     yield _one("power_state", "heatsoak_power_state", "The drive's power state.")
     yield _Family(
@@ -127,14 +133,14 @@ def _families() -> Iterator[_Family]:
         word="counter",
     )
     yield _one(
-        "cpu_pct", "heatsoak_cpu_ratio", "Share of all the host's cores in use.", "ratio", 100
+        "cpu_pct", "heatsoak_cpu_ratio", "Share of all the host's cores in use.", "ratio", over=100
     )
     yield _one("host_load", "heatsoak_host_load", "The host's load average over a minute.")
     yield _Family(
         "heatsoak_gpu_load_ratio",
         "Load of a graphics card.",
         "ratio",
-        scale=100,
+        over=100,
         prefix="gpu_load_pct.",
         word="gpu",
     )
@@ -211,7 +217,7 @@ def _by_step(
         .select(
             "step",
             (begin_ms + 1000 * pl.col("t_s")).round().cast(pl.Int64).alias("unix_ms"),
-            (value / family.scale).alias("value"),
+            (value * family.times / family.over).alias("value"),
         )
         .collect()
     )
