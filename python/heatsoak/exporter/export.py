@@ -99,9 +99,10 @@ def _fio_plot(named: Named, directory: Path, *, force: bool) -> list[Written]:
         for file in fio_files(recording):
             path = places[name] / file.place
             with replacing(path) as partial:
-                data = file.text.encode(errors="replace")
-                partial.write_bytes(data)
-            written.append(Written(str(path), name, file.rows, len(data), file.notes))
+                with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+                    out.writelines(file.text)
+                size = partial.stat().st_size
+            written.append(Written(str(path), name, file.rows, size, file.notes))
     return written
 
 

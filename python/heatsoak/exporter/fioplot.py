@@ -9,7 +9,7 @@ fio-plot 1.1.21; log lines as fio 3.33 writes them with ``log_avg_msec``.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -32,15 +32,16 @@ _SIDES = ("read", "write")
 _LOGS = {"bw": ("bw_mb_s", 1024 / 1e6), "iops": ("iops", 1.0), "lat": ("lat_us", 1e-3)}
 #: fio-plot misreads logs whose lines are farther apart than this on average.
 _LONGEST_S = 1.0
+_ROWS_AT_ONCE = 50_000
 _BUCKETS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000")
 
 
 @dataclass(frozen=True)
 class FioFile:
-    """A file to write: its place below the export's directory, its lines, what was assumed."""
+    """A file to write: its place below the export's directory, its text, what was assumed."""
 
     place: PurePosixPath
-    text: str
+    text: Iterable[str]
     rows: int
     notes: tuple[str, ...] = ()
 
@@ -119,7 +120,7 @@ def fio_files(recording: Recording) -> Iterator[FioFile]:
         yield from _logs(directory, load, sides)
         document = _document(recording, load, sides, notes)
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-        yield FioFile(directory / load.json_name, text, 1, notes)
+        yield FioFile(directory / load.json_name, [text], 1, notes)
     if not taken:
         raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")
 
@@ -204,13 +205,15 @@ def _logs(directory: PurePosixPath, load: _Load, sides: Mapping[str, _Rates]) ->
                 frames.append(pl.DataFrame({"ms": time_ms, "value": values, "ddir": ddir}))
         if not frames:
             continue
-        lines = (
-            pl.concat(frames)
-            .sort("ms", "ddir", maintain_order=True)
-            .select(pl.format("{}, {}, {}, 0, 0", "ms", "value", "ddir").alias("line"))
-        )["line"]
+        rows = pl.concat(frames).sort("ms", "ddir", maintain_order=True)
         place = directory / f"{load.log_stem}_{log}.1.log"
-        yield FioFile(place, "\n".join(lines.to_list()) + "\n", len(lines))
+        yield FioFile(place, _lines(rows), rows.height)
+
+
+def _lines(rows: pl.DataFrame) -> Iterator[str]:
+    line = pl.format("{}, {}, {}, 0, 0\n", "ms", "value", "ddir")
+    for part in rows.iter_slices(_ROWS_AT_ONCE):
+        yield "".join(part.select(line).to_series())
 
 
 def _pieces(rates: _Rates, log: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

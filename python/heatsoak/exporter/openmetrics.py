@@ -16,6 +16,7 @@ from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import label_text, sample_columns
 from heatsoak.recording import Recording
 
+_ROWS_AT_ONCE = 50_000
 _LABEL_NAME = re.compile(r"[^a-zA-Z0-9_]")
 _OWN_LABELS = (
     "recording",
@@ -238,7 +239,8 @@ def _write_series(
         pl.col("unix_ms") // 1000,
         (pl.col("unix_ms") % 1000).cast(pl.String).str.zfill(3),
     )
-    rows.select(line).write_csv(file, include_header=False, quote_style="never")
+    for part in rows.iter_slices(_ROWS_AT_ONCE):
+        part.select(line).write_csv(file, include_header=False, quote_style="never")
 
 
 def _shared_labels(name: str, recording: Recording) -> dict[str, str]:
