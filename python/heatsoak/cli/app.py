@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 import heatsoak
-from heatsoak.cli import analyze, calibrate, demo, drives, import_logs, protocols, reproduce, run
+from heatsoak.cli import (
+    analyze,
+    calibrate,
+    demo,
+    drives,
+    export,
+    import_logs,
+    protocols,
+    reproduce,
+    run,
+)
 from heatsoak.errors import HeatsoakError
 
 app = typer.Typer(
@@ -17,7 +27,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, drives, protocols, run, analyze, import_logs, reproduce, calibrate):
+for module in (
+    demo,
+    drives,
+    protocols,
+    run,
+    analyze,
+    import_logs,
+    export,
+    reproduce,
+    calibrate,
+):
     module.add_to(app)
 
 

@@ -43,6 +43,10 @@ class HeldRecording(Recording):
         ]
         return self._samples.with_columns(missing).select(*wanted)
 
+    def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return the samples, as :meth:`Recording.scan` does."""
+        return self.samples(columns).lazy()
+
     @cached_property
     def events(self) -> list[Event]:
         """The events."""

@@ -1,6 +1,7 @@
 """Reads recordings, finished or cut, and gives the same frames of both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,19 +66,36 @@ class Recording:
 
         A column that was never announced comes back as nulls.
         """
+        with self._saying_what_is_damaged():
+            return self.scan(columns).collect()
+
+    def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return what :meth:`samples` does, to be collected in streaming.
+
+        Parquet that is damaged within raises polars' error when it is collected.
+        """
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
         if (self.path / PARQUET).exists():
-            try:
-                frame = pl.scan_parquet(self.path / PARQUET).select(present).collect()
-            except (pl.exceptions.PolarsError, OSError) as error:
-                text = str(error).splitlines()[0]
-                raise UsageError(f"{self.path / PARQUET}: is damaged: {text}") from error
+            frame = pl.scan_parquet(self.path / PARQUET)
         else:
-            frame = scan_journal(self.path / JOURNAL, schema).select(present).collect()
+            frame = scan_journal(self.path / JOURNAL, schema)
+        with self._saying_what_is_damaged():
+            # to sort what is sorted would hold all of it in memory
+            if not frame.select(pl.col("t_s").is_sorted()).collect().item():
+                frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
-        return frame.sort("t_s", maintain_order=True).with_columns(missing).select(*wanted)
+        return frame.select(present).with_columns(missing).select(*wanted)
+
+    @contextmanager
+    def _saying_what_is_damaged(self) -> Iterator[None]:
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError) as error:
+            name = PARQUET if (self.path / PARQUET).exists() else JOURNAL
+            text = str(error).splitlines()[0]
+            raise UsageError(f"{self.path / name}: is damaged: {text}") from error
 
     @cached_property
     def events(self) -> list[Event]:

@@ -3,7 +3,7 @@
 from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings
 from heatsoak.report.imported import imported_rows, print_imported
-from heatsoak.report.lists import print_drives, print_preview, print_protocols
+from heatsoak.report.lists import print_drives, print_preview, print_protocols, print_written
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.reproduction import print_reproduction
 
@@ -18,4 +18,5 @@ __all__ = [
     "print_preview",
     "print_protocols",
     "print_reproduction",
+    "print_written",
 ]

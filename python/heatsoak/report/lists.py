@@ -81,3 +81,14 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
             f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
         )
         console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
+
+
+def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak export``, a line a file, and once what had to be assumed."""
+    said: dict[tuple[str | None, str], None] = {}
+    for file in files:
+        size = f"{file['rows']:,} rows, {format_bytes(file['bytes'])}"
+        console.print(Text(f"{file['path']}: {size}"), soft_wrap=True)
+        said |= dict.fromkeys((file["recording"], note) for note in file["notes"])
+    for name, note in said:
+        console.print(Text(f"note: {name}: {note}", style="yellow"), soft_wrap=True)

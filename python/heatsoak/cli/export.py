@@ -1,0 +1,57 @@
+"""``heatsoak export``: recordings out again, for other tools."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.errors import UsageError
+from heatsoak.exporter import Kind, export
+from heatsoak.recording import find_recordings
+from heatsoak.report import print_written
+
+
+def export_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="Recordings, or directories of them."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="A file for all, a directory for a file of each, or - for standard output.",
+        ),
+    ],
+    kind: Annotated[
+        Kind | None, typer.Option("--as", help="The format, where PATH's suffix does not tell.")
+    ] = None,
+    with_truth: Annotated[
+        bool, typer.Option("--with-truth", help="With sim.*, what only a simulator knows.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there.")
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+) -> None:
+    """Write recordings as CSV, Parquet, OpenMetrics text, or what fio-plot draws."""
+    recordings = [recording for path in paths for recording in find_recordings(path)]
+    if output == "-" and output_format is Format.JSON:
+        raise UsageError("-o - and --format json cannot both have standard output")
+    written = export(recordings, output, kind, force=force, truth=with_truth)
+    if output == "-":
+        return
+    rows = [asdict(file) for file in written]
+    if output_format is Format.JSON:
+        print_json(rows)
+    else:
+        print_written(rows, console())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("export")(export_command)

@@ -1,0 +1,11 @@
+"""Recordings out again, in formats that other tools read.
+
+:func:`export` writes them as plain tables (CSV, Parquet), as the logs and the JSON that fio-plot
+draws, or as OpenMetrics text that Prometheus takes in.
+"""
+
+from heatsoak.exporter.export import export
+from heatsoak.exporter.kinds import Kind
+from heatsoak.exporter.outlet import Written
+
+__all__ = ["Kind", "Written", "export"]

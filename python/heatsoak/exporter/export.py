@@ -1,0 +1,117 @@
+"""Recordings into files."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.errors import UsageError
+from heatsoak.exporter.fioplot import fio_files
+from heatsoak.exporter.kinds import STANDARD_OUTPUT, SUFFIXES, Kind, is_directory, kind_of
+from heatsoak.exporter.names import recording_names
+from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
+from heatsoak.exporter.outlet import Written, check_free, replacing, saying_what_failed
+from heatsoak.exporter.table import (
+    about,
+    count_rows,
+    long_table,
+    sample_columns,
+    samples_of,
+    write_table,
+)
+from heatsoak.recording import Recording
+
+Named = Mapping[str, Recording]
+
+
+def export(
+    recordings: Iterable[Recording],
+    to: str,
+    kind: Kind | None = None,
+    *,
+    force: bool = False,
+    truth: bool = False,
+) -> list[Written]:
+    """Write `recordings` to `to`, and return what was written.
+
+    `to` is a file for all of them, a directory for a file of each (see
+    :func:`~heatsoak.exporter.kinds.is_directory`), or ``-`` for standard output. `kind` is told by
+    its suffix where it is None. With `truth` the columns ``sim.*`` are exported too.
+
+    Raises UsageError for what cannot be written in this format, or stands there already without
+    `force`; ToolError where writing fails.
+    """
+    kind = kind or kind_of(to)
+    given = list({recording.path.resolve(): recording for recording in recordings}.values())
+    if not given:
+        raise UsageError("there is no recording to export")
+    named = dict(zip(recording_names(given), given, strict=True))
+    if kind is Kind.OPENMETRICS:
+        check_clocks(named)
+    if to == STANDARD_OUTPUT:
+        return [_to_standard_output(named, kind, truth=truth)]
+    if kind is Kind.FIO_PLOT:
+        return _fio_plot(named, Path(to), force=force)
+    files: dict[Path, Named] = {Path(to): named}
+    if is_directory(to, kind):
+        files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
+    check_free(files, given, force=force)
+    return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
+
+
+def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
+    with replacing(path) as partial:
+        if kind is Kind.OPENMETRICS:
+            with partial.open("wb") as file:
+                rows = write_openmetrics(named, file, truth=truth)
+        else:
+            write_table(_table(named, truth=truth), partial, kind, about(named))
+            rows = count_rows(list(named.values()))
+        return Written(str(path), _only(named), rows, partial.stat().st_size)
+
+
+def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
+    out = sys.stdout.buffer
+    with saying_what_failed("standard output"):
+        if kind is Kind.CSV:
+            write_table(_table(named, truth=truth), out, kind, {})
+            rows = count_rows(list(named.values()))
+        elif kind is Kind.OPENMETRICS:
+            rows = write_openmetrics(named, out, truth=truth)
+        else:
+            raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
+        out.flush()
+    return Written(STANDARD_OUTPUT, _only(named), rows, 0)
+
+
+def _fio_plot(named: Named, directory: Path, *, force: bool) -> list[Written]:
+    places = {name: directory / name if len(named) > 1 else directory for name in named}
+    # made twice, since a day's logs are too large to hold while others are looked at
+    paths = [
+        places[name] / file.place
+        for name, recording in named.items()
+        for file in fio_files(recording)
+    ]
+    check_free(paths, list(named.values()), force=force)
+    written = []
+    for name, recording in named.items():
+        for file in fio_files(recording):
+            path = places[name] / file.place
+            with replacing(path) as partial:
+                with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+                    out.writelines(file.text)
+                size = partial.stat().st_size
+            written.append(Written(str(path), name, file.rows, size, file.notes))
+    return written
+
+
+def _table(named: Named, *, truth: bool) -> pl.LazyFrame:
+    if len(named) == 1:
+        (recording,) = named.values()
+        return samples_of(recording, sample_columns(recording, truth=truth))
+    return long_table(named, truth=truth)
+
+
+def _only(named: Named) -> str | None:
+    return next(iter(named)) if len(named) == 1 else None

@@ -1,0 +1,311 @@
+"""What fio-plot draws: logs and JSON as its own bench-fio has fio write them.
+
+A directory for each block size (before it one for the mix, where reads and writes are mixed), in
+it for each access pattern, queue depth and number of jobs a log of each quantity,
+``randread-iodepth-32-numjobs-1_bw.1.log``, and ``randread-32-1.json``. fio-plot adds up what
+shares a directory and these words, so a step that repeats another has a directory of its own.
+
+fio-plot 1.1.21; log lines as fio 3.33 writes them with ``log_avg_msec``.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import heatsoak
+from heatsoak.errors import UsageError
+from heatsoak.exporter.names import file_name, unused
+from heatsoak.protocol import Observed, Precondition, WorkloadStep
+from heatsoak.recording import Recording
+from heatsoak.units import format_block
+
+Array = NDArray[np.float64]
+
+_SIDES = ("read", "write")
+#: Quantity of a log -> column without its direction, and fio's unit (KiB/s, 1/s, ns) in its own.
+_LOGS = {"bw": ("bw_mb_s", 1024 / 1e6), "iops": ("iops", 1.0), "lat": ("lat_us", 1e-3)}
+#: fio-plot misreads logs whose lines are farther apart than this on average.
+_LONGEST_S = 1.0
+_ROWS_AT_ONCE = 50_000
+_BUCKETS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000")
+
+
+@dataclass(frozen=True)
+class FioFile:
+    """A file to write: its place below the export's directory, its text, what was assumed."""
+
+    place: PurePosixPath
+    text: Iterable[str]
+    rows: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """One direction of a step: intervals, from the step's begin, and means; NaN for unknown."""
+
+    end_s: Array
+    interval_s: Array
+    values: dict[str, Array]
+    lat_max_us: Array
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A step's workload in fio's words, as far as it is known, and what had to be assumed."""
+
+    name: str
+    rw: str
+    bs: int | None
+    iodepth: int
+    numjobs: int
+    rwmixread: int | None
+    notes: tuple[str, ...]
+
+    @property
+    def directory(self) -> PurePosixPath:
+        """Where bench-fio puts it."""
+        block = format_block(self.bs) if self.bs else "bs-unknown"
+        if self.rw in ("rw", "randrw"):
+            mix = "" if self.rwmixread is None else str(self.rwmixread)
+            return PurePosixPath(f"{self.rw}{mix}", block)
+        return PurePosixPath(block)
+
+    @property
+    def log_stem(self) -> str:
+        """The logs' names up to the quantity."""
+        return f"{self.rw}-iodepth-{self.iodepth}-numjobs-{self.numjobs}"
+
+    @property
+    def json_name(self) -> str:
+        """The JSON document's name."""
+        return f"{self.rw}-{self.iodepth}-{self.numjobs}.json"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options, as fio repeats them."""
+        known = {
+            "name": self.name,
+            "rw": self.rw,
+            "bs": format_block(self.bs) if self.bs else "unknown",
+            "iodepth": str(self.iodepth),
+            "numjobs": str(self.numjobs),
+        }
+        mix = {} if self.rwmixread is None else {"rwmixread": str(self.rwmixread)}
+        return {**known, **mix}
+
+
+def fio_files(recording: Recording) -> Iterator[FioFile]:
+    """Yield the files of one recording's steps; raises UsageError where no step has rates."""
+    taken: set[str] = set()
+    steps: Sequence[WorkloadStep | Observed] = recording.meta.protocol.workload_steps
+    # what is judged gets the plain names; what only prepared it comes after
+    for step in sorted(steps, key=lambda step: isinstance(step, Precondition)):
+        load = _load(step)
+        sides, notes = _sides(recording, step, load)
+        if not sides:
+            continue
+        directory = load.directory
+        if f"{directory / load.log_stem}".casefold() in taken:
+            name = unused(f"{directory.name}-{file_name(step.name)}", taken)
+            directory = directory.with_name(name)
+            taken.add(name)
+        taken.add(f"{directory / load.log_stem}".casefold())
+        yield from _logs(directory, load, sides)
+        document = _document(recording, load, sides, notes)
+        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        yield FioFile(directory / load.json_name, [text], 1, notes)
+    if not taken:
+        raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")
+
+
+def _load(step: WorkloadStep | Observed) -> _Load:
+    notes = []
+    if step.rw is None:
+        rw = {(True, False): "read", (False, True): "write"}.get((step.reads, step.writes), "rw")
+        notes.append(f"access pattern not known: written as {rw}")
+    else:
+        rw = step.rw
+    for name in ("iodepth", "numjobs"):
+        if getattr(step, name) is None:
+            notes.append(f"{name} not known: written as 1")
+    return _Load(
+        step.name, rw, step.bs, step.iodepth or 1, step.numjobs or 1, step.rwmixread, tuple(notes)
+    )
+
+
+def _sides(
+    recording: Recording, step: WorkloadStep | Observed, load: _Load
+) -> tuple[dict[str, _Rates], tuple[str, ...]]:
+    """Return the rates of each direction that has any, and what was assumed of them."""
+    columns = ["t_s", "step", "interval_s"]
+    columns += [f"{s}{c}" for s in ("read_", "write_", "") for c in ("bw_mb_s", "iops", "lat_us")]
+    columns += ["read_lat_max_us", "write_lat_max_us"]
+    rows = recording.scan(columns).filter(pl.col("step") == step.name).collect()
+    notes = list(load.notes)
+    found = {side: rates for side in _SIDES if (rates := _rates(rows, f"{side}_", load.bs))}
+    whole = _rates(rows, "", load.bs)
+    if whole is not None and not found:
+        side = "read" if step.reads else "write"
+        if step.reads and step.writes:
+            notes.append("reads and writes were logged together: written as reads")
+        found = {side: whole}
+    begin_s = min((float((r.end_s - r.interval_s)[0]) for r in found.values()), default=0.0)
+    found = {
+        side: _Rates(rates.end_s - begin_s, rates.interval_s, rates.values, rates.lat_max_us)
+        for side, rates in found.items()
+    }
+    if found and all(np.isnan(rates.values["lat"]).all() for rates in found.values()):
+        notes.append("latency not known: 0 in the JSON")
+    return found, tuple(notes)
+
+
+def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
+    names = [f"{prefix}{column}" for column, _ in _LOGS.values()]
+    rows = rows.filter(pl.any_horizontal(pl.col(name).is_finite() for name in names[:2]))
+    if rows.is_empty():
+        return None
+    end_s = rows["t_s"].to_numpy()
+    between = np.diff(end_s, prepend=np.nan)
+    usual_s = float(np.nanmedian(between)) if len(end_s) > 1 else 1.0
+    logged = rows["interval_s"].to_numpy()
+    missing = ~(np.isfinite(logged) & (logged > 0))
+    interval_s = np.where(missing, np.clip(np.nan_to_num(between, nan=usual_s), 0, usual_s), logged)
+    values = {
+        log: rows[name].to_numpy() / unit
+        for (log, (_, unit)), name in zip(_LOGS.items(), names, strict=True)
+    }
+    if bs is not None:  # of one block size, each tells the other
+        values["iops"] = np.where(
+            np.isnan(values["iops"]), values["bw"] * 1024 / bs, values["iops"]
+        )
+        values["bw"] = np.where(np.isnan(values["bw"]), values["iops"] * bs / 1024, values["bw"])
+    lat_max = f"{prefix}lat_max_us"
+    nothing = np.full(len(end_s), np.nan)
+    return _Rates(
+        end_s,
+        interval_s,
+        {log: array.astype(float) for log, array in values.items()},
+        rows[lat_max].to_numpy().astype(float) if lat_max in rows.columns else nothing,
+    )
+
+
+def _logs(directory: PurePosixPath, load: _Load, sides: Mapping[str, _Rates]) -> Iterator[FioFile]:
+    for log in _LOGS:
+        frames = []
+        for ddir, side in enumerate(_SIDES):
+            if side in sides and np.isfinite(sides[side].values[log]).any():
+                time_ms, values = _pieces(sides[side], log)
+                frames.append(pl.DataFrame({"ms": time_ms, "value": values, "ddir": ddir}))
+        if not frames:
+            continue
+        rows = pl.concat(frames).sort("ms", "ddir", maintain_order=True)
+        place = directory / f"{load.log_stem}_{log}.1.log"
+        yield FioFile(place, _lines(rows), rows.height)
+
+
+def _lines(rows: pl.DataFrame) -> Iterator[str]:
+    line = pl.format("{}, {}, {}, 0, 0\n", "ms", "value", "ddir")
+    for part in rows.iter_slices(_ROWS_AT_ONCE):
+        yield "".join(part.select(line).to_series())
+
+
+def _pieces(rates: _Rates, log: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return times (ms) and whole values, a slow log's intervals cut in pieces of a second."""
+    known = np.isfinite(rates.values[log])
+    end_s, interval_s, values = (
+        rates.end_s[known],
+        rates.interval_s[known],
+        rates.values[log][known],
+    )
+    covered_s, span_s = float(interval_s.sum()), float(end_s[-1] - end_s[0])
+    longest_s = _LONGEST_S * min(1.0, covered_s / span_s) if span_s > 0 else _LONGEST_S
+    number = np.maximum(1, np.ceil(interval_s / max(longest_s, 1e-3) - 1e-9)).astype(np.int64)
+    last = np.repeat(np.cumsum(number), number)
+    before_end = last - 1 - np.arange(number.sum())  # 0 for the last piece of an interval
+    piece_s = np.repeat(interval_s / number, number)
+    time_ms = np.rint(1000 * (np.repeat(end_s, number) - before_end * piece_s)).astype(np.int64)
+    return time_ms, np.repeat(np.rint(values), number).astype(np.int64)
+
+
+def _document(
+    recording: Recording, load: _Load, sides: Mapping[str, _Rates], notes: tuple[str, ...]
+) -> dict[str, Any]:
+    meta = recording.meta
+    job = {
+        "jobname": load.name,
+        "groupid": 0,
+        "error": 0,
+        "job options": load.options,
+        "read": _summary(sides.get("read")),
+        "write": _summary(sides.get("write")),
+        "trim": _summary(None),
+        # fio-plot asks for these; nothing is known of them
+        "usr_cpu": 0.0,
+        "sys_cpu": 0.0,
+        "latency_ns": dict.fromkeys(_BUCKETS, 0.0),
+        "latency_us": dict.fromkeys(_BUCKETS, 0.0),
+        "latency_ms": dict.fromkeys([*_BUCKETS, "2000", ">=2000"], 0.0),
+    }
+    return {
+        "fio version": f"heatsoak {heatsoak.__version__}",
+        "jobs": [job],
+        "heatsoak": {
+            "drive": meta.drive,
+            "conditions": meta.conditions,
+            "protocol": meta.protocol.name,
+            "started_unix_s": meta.started_unix_s,
+            "assumed": list(notes),
+        },
+    }
+
+
+def _summary(rates: _Rates | None) -> dict[str, Any]:
+    """Return fio's figures of one direction; zeros, as fio has them, where it did nothing."""
+    if rates is None:
+        nothing = np.empty(0)
+        rates = _Rates(nothing, nothing, dict.fromkeys(_LOGS, nothing), nothing)
+    seconds, bw, iops = rates.interval_s, rates.values["bw"], rates.values["iops"]
+    weights = np.where(np.isfinite(iops), iops, 1.0) * seconds
+    lat_mean, lat_dev = _mean(rates.values["lat"], weights)
+    bw_mean, bw_dev = _mean(bw, seconds)
+    iops_mean, iops_dev = _mean(iops, seconds)
+    lat_max_us = rates.lat_max_us[np.isfinite(rates.lat_max_us)]
+    total_ios = round(float(np.nansum(iops * seconds)))
+    io_bytes = round(1024 * float(np.nansum(bw * seconds)))
+    latency: dict[str, Any] = {"mean": lat_mean, "stddev": lat_dev, "N": total_ios}
+    if len(lat_max_us):
+        latency["max"] = round(1000 * float(lat_max_us.max()))
+    return {
+        "io_bytes": io_bytes,
+        "io_kbytes": io_bytes // 1024,
+        "bw_bytes": round(1024 * bw_mean),
+        "bw": round(bw_mean),
+        "iops": iops_mean,
+        "runtime": round(1000 * float(seconds.sum())),
+        "total_ios": total_ios,
+        "lat_ns": latency,
+        "bw_mean": bw_mean,
+        "bw_dev": bw_dev,
+        "bw_samples": int(np.isfinite(bw).sum()),
+        "iops_mean": iops_mean,
+        "iops_stddev": iops_dev,
+        "iops_samples": int(np.isfinite(iops).sum()),
+    }
+
+
+def _mean(values: Array, weights: Array) -> tuple[float, float]:
+    """Return mean and standard deviation of the finite values; 0 where there is none."""
+    known = np.isfinite(values)
+    total = float(weights[known].sum())
+    if total <= 0:
+        return 0.0, 0.0
+    mean = float(np.average(values[known], weights=weights[known]))
+    spread = float(np.average((values[known] - mean) ** 2, weights=weights[known]))
+    return mean, spread**0.5

@@ -1,0 +1,69 @@
+"""Names for recordings, their files and their conditions: each once, and safe where it stands."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
+from pathlib import Path
+
+from heatsoak.recording import Recording
+
+#: Bytes of a file's name, with room below the usual 255 for what is added to it.
+_LONGEST = 150
+
+
+def file_name(text: str) -> str:
+    """Return `text` as the name of a file: letters, digits, ``._+=@-``, never hidden or empty."""
+    name = re.sub(r"[^\w.+=@-]+", "_", unicodedata.normalize("NFC", text)).strip("._")
+    return name.encode()[:_LONGEST].decode(errors="ignore") or "unnamed"
+
+
+def unused(name: str, taken: Collection[str], joint: str = "-") -> str:
+    """Return `name`, or with the first number behind it that makes it new, whatever its case."""
+    seen = {other.casefold() for other in taken}
+    numbered = (f"{name}{joint}{number}" for number in count(2))
+    return (
+        name
+        if name.casefold() not in seen
+        else next(n for n in numbered if n.casefold() not in seen)
+    )
+
+
+def recording_names(recordings: Sequence[Recording]) -> list[str]:
+    """Return a name for each: its directory's, with as much of its path as tells it from others."""
+    paths = [recording.path.resolve() for recording in recordings]
+    names: list[str] = []
+    for path in paths:
+        others = [other for other in paths if other != path]
+        names.append(unused(_shortest(path, others), names))
+    return names
+
+
+def _shortest(path: Path, others: Iterable[Path]) -> str:
+    """Return the shortest end of `path` that no other has; of those that differ at all."""
+    parts = path.parts[1:] or path.parts
+    whole = _tail(parts, len(parts)).casefold()
+    tails = [other.parts[1:] for other in others]
+    tails = [tail for tail in tails if _tail(tail, len(tail)).casefold() != whole]
+    for length in range(1, len(parts)):
+        name = _tail(parts, length)
+        if all(_tail(tail, length).casefold() != name.casefold() for tail in tails):
+            return name
+    return _tail(parts, len(parts))
+
+
+def _tail(parts: Sequence[str], length: int) -> str:
+    return file_name("-".join(parts[-length:]))
+
+
+def condition_names(recordings: Iterable[Recording], taken: Collection[str]) -> dict[str, str]:
+    """Return condition -> column for every condition of any recording.
+
+    A condition that is called like one of the columns `taken` gets ``condition.`` before it.
+    """
+    keys = dict.fromkeys(key for recording in recordings for key in recording.meta.conditions)
+    names: dict[str, str] = {}
+    for key in keys:
+        wanted = f"condition.{key}" if key in taken else key
+        names[key] = unused(wanted, [*taken, *names.values()])
+    return names

@@ -1,0 +1,99 @@
+"""Where files are written: whole or not at all, and never over what is there unasked."""
+
+import errno
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.recording import Recording
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+
+_OS_ERROR = re.compile(r"os error (\d+)")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written.
+
+    Attributes:
+        recording: the name of the recording in it; None where it holds several.
+        rows: samples, lines of a log, or one for a JSON document.
+        notes: what had to be assumed, since the recording does not tell.
+    """
+
+    path: str
+    recording: str | None
+    rows: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+
+
+def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force: bool) -> None:
+    """Raise UsageError, before anything is written, where a file stands in the way.
+
+    The recordings' own files are never written over.
+    """
+    sacred = {
+        (recording.path / name).resolve()
+        for recording in recordings
+        for name in (META, JOURNAL, PARQUET, EVENTS)
+    }
+    for path in paths:
+        with saying_what_failed(path):
+            if path.resolve() in sacred:
+                raise UsageError(f"{path}: is part of a recording: name another file with -o")
+            if not path.exists():
+                continue
+            if not path.is_file():
+                raise UsageError(f"{path}: is no regular file: name another with -o")
+            if not force:
+                raise UsageError(f"{path}: is there already: name another file, or add --force")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a file to write, which takes the place of `path` once it is whole.
+
+    Directories above are made. Raises ToolError where it cannot be written.
+    """
+    target = path.resolve()  # a link goes on pointing at what is written
+    partial = target.with_name(f".{uuid.uuid4().hex}.partial")
+    with saying_what_failed(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
+            partial.replace(target)
+        finally:
+            with suppress(OSError):
+                partial.unlink()
+
+
+@contextmanager
+def saying_what_failed(place: Path | str) -> Iterator[None]:
+    """Turn what the system, or polars, says of writing into one line.
+
+    Raises ToolError with the system's words, BrokenPipeError where the reader has gone, and
+    UsageError where not the writing failed but the recording's own Parquet is damaged.
+    """
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        # polars tells the system's error in its text alone
+        told = _OS_ERROR.search(str(error))
+        number = getattr(error, "errno", None) or (int(told.group(1)) if told else None)
+        if number == errno.EPIPE:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
+        if isinstance(error, pl.exceptions.PolarsError) and number is None:
+            text = str(error).splitlines()[0]
+            raise UsageError(f"the samples for {place} are damaged: {text}") from error
+        reason = os.strerror(number) if number else str(error)
+        raise ToolError(f"{place}: cannot be written: {reason}") from error

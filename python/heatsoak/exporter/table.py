@@ -1,0 +1,116 @@
+"""CSV and Parquet: the columns of a recording, as they are."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from heatsoak.exporter.kinds import Kind
+from heatsoak.exporter.names import condition_names
+from heatsoak.protocol import Label
+from heatsoak.recording import Recording, schema_of
+
+#: The column of a table of several recordings that tells them apart.
+RECORDING = "recording"
+_TRUTH = "sim."
+_LARGEST_INT = 2**63
+
+
+def sample_columns(recording: Recording, *, truth: bool) -> list[str]:
+    """Return the columns to export: what only a simulator knows is among them if asked for."""
+    return [
+        name for name in schema_of(recording.meta.columns) if truth or not name.startswith(_TRUTH)
+    ]
+
+
+def samples_of(recording: Recording, columns: Iterable[str]) -> pl.LazyFrame:
+    """Return its samples; numbers that are none (NaN, infinities) are null."""
+    floats = [name for name, dtype in schema_of(columns).items() if dtype == pl.Float64]
+    return recording.scan(columns).with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
+    )
+
+
+def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFrame:
+    """Return all samples below each other, behind the recording's name and its conditions.
+
+    A condition that a recording has not is null there.
+    """
+    every = list(recordings.values())
+    columns = list(schema_of(name for one in every for name in sample_columns(one, truth=truth)))
+    names = condition_names(every, [RECORDING, *columns])
+    dtypes = {key: _dtype([r.meta.conditions.get(key) for r in every]) for key in names}
+    frames = []
+    for name, recording in recordings.items():
+        given = recording.meta.conditions
+        labels = [pl.lit(name).alias(RECORDING)]
+        labels += [
+            pl.lit(_as(given.get(key), dtype), dtype=dtype).alias(names[key])
+            for key, dtype in dtypes.items()
+        ]
+        frames.append(samples_of(recording, columns).select(*labels, *columns))
+    return pl.concat(frames)
+
+
+def write_table(
+    frame: pl.LazyFrame, to: Path | IO[bytes], kind: Kind, about: Mapping[str, str]
+) -> None:
+    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata."""
+    if kind is Kind.PARQUET:
+        frame.sink_parquet(to, compression="zstd", metadata=dict(about))
+    else:
+        frame.sink_csv(to)
+
+
+def about(recordings: Mapping[str, Recording]) -> dict[str, str]:
+    """Return the metadata of a Parquet file: of one recording flat, of several one JSON object."""
+    if len(recordings) == 1:
+        (recording,) = recordings.values()
+        return {
+            f"heatsoak.{key}": value if isinstance(value, str) else json.dumps(value)
+            for key, value in _facts(recording).items()
+        }
+    facts = {name: _facts(recording) for name, recording in recordings.items()}
+    return {"heatsoak.schema_version": "1", "heatsoak.recordings": json.dumps(facts)}
+
+
+def _facts(recording: Recording) -> dict[str, Any]:
+    meta = recording.meta
+    return {
+        "schema_version": meta.schema_version,
+        "status": meta.status,
+        "protocol": meta.protocol.name,
+        "drive": meta.drive,
+        "conditions": meta.conditions,
+        "started_unix_s": meta.started_unix_s,
+        "tools": meta.tools,
+    }
+
+
+def label_text(value: Label) -> str:
+    """Return a condition's value as text; truth as ``true`` and ``false``."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.encode(errors="replace").decode()  # a lone surrogate is no text
+
+
+def _dtype(values: Iterable[Label | None]) -> type[pl.DataType]:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pl.Boolean
+    whole = [value for value in values if isinstance(value, int)]
+    if any(abs(value) >= _LARGEST_INT for value in whole):
+        return pl.String
+    if kinds == {int}:
+        return pl.Int64
+    return pl.Float64 if kinds and kinds <= {int, float} else pl.String
+
+
+def _as(value: Label | None, dtype: type[pl.DataType]) -> Label | None:
+    return label_text(value) if dtype == pl.String and value is not None else value
+
+
+def count_rows(recordings: Sequence[Recording]) -> int:
+    """Return how many samples they have."""
+    return sum(int(one.scan(["t_s"]).select(pl.len()).collect().item()) for one in recordings)
