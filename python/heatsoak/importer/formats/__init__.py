@@ -7,6 +7,7 @@ from heatsoak.importer.formats import (
     fio_log,
     iometer,
     nvme_smart,
+    plain,
     smartctl,
     tkperf,
 )
@@ -22,4 +23,5 @@ FORMATS: tuple[Format, ...] = (
     as_ssd.FORMAT,
     crystaldiskmark.FORMAT,
     diskspd.FORMAT,
+    plain.FORMAT,
 )

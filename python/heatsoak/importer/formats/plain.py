@@ -1,0 +1,504 @@
+"""Any delimited table with a header: what its columns mean is told by their names."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heatsoak.errors import suggestion
+from heatsoak.importer.formats.base import Format
+from heatsoak.importer.frames import Array
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.moment import Times, read_times
+from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, unit_of
+from heatsoak.importer.runs import Rows, logs_of
+from heatsoak.importer.source import Source
+from heatsoak.importer.table import (
+    Joined,
+    Layout,
+    Reader,
+    Section,
+    Wanted,
+    decimals_of,
+    find_layout,
+    is_value,
+    split,
+    ungarbled,
+)
+
+#: Short names that a mapping may use for a recording's columns, without their units.
+_SHORT = {
+    "read_mb_s": "read_bw_mb_s", "write_mb_s": "write_bw_mb_s", "mb_s": "bw_mb_s",
+    "temp_c": "temp_c.composite", "temp": "temp_c.composite", "power": "power_w",
+    "interval": "interval_s",
+}  # fmt: skip
+_EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column that is read: where it stands, what it is called, what it means, and whose it is."""
+
+    index: int
+    header: str
+    meaning: Meaning
+    device: str = ""
+
+
+def _recognises(source: Source) -> bool:
+    if source.head.lstrip()[:1] in (b"{", b"[", b"<"):
+        return False
+    layout = find_layout(source.head_lines)
+    return layout is not None and (bool(layout.header) or len(layout.rows) > 1)
+
+
+def _read(source: Source, options: Options) -> list[Log]:
+    layout = find_layout(source.head_lines)
+    if layout is None:
+        raise source.error("holds no table of rows and columns")
+    return read_table(source, layout, options, "plain")
+
+
+def read_table(source: Source, layout: Layout, options: Options, format_name: str) -> list[Log]:
+    """Return the runs of a table whose columns are told by their headers."""
+    layout = replace(layout, header=_headers(layout))
+    if not layout.header and not options.mapping:
+        raise source.error(
+            "has no header: name its columns by number, as in " + _EXAMPLE, layout.line
+        )
+    table = _Table(source, layout, options)
+    sections = Reader(source, layout, table.choose).sections()
+    parts = [rows for section in sections for rows in table.rows(section)]
+    decimals = decimals_of(layout)
+    if decimals.doubt:
+        source.remark(decimals.doubt)
+    logs = logs_of(format_name, source.name, parts)
+    if not logs:
+        raise source.error("holds no row whose time can be read")
+    return [log.with_remarks(*table.remarks(source.name)) for log in logs]
+
+
+# --- headers -----------------------------------------------------------------------------------
+
+
+def _headers(layout: Layout) -> tuple[str, ...]:
+    """The columns' names, as words that tell what they are."""
+    header = ungarbled(layout.header)
+    paths = layout.above
+    if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
+        return tuple(_monitor_name(path, name) for path, name in zip(paths, header, strict=True))
+    return header
+
+
+_MONITOR_UNITS = {"temperature": "[°C]", "load": "[%]", "power": "[W]", "throughput": "[B/s]"}
+
+
+def _monitor_name(path: str, name: str) -> str:
+    """Libre and Open Hardware Monitor write a sensor's path above its name."""
+    parts = path.strip().strip("/").split("/")
+    unit = next((_MONITOR_UNITS[part] for part in parts if part in _MONITOR_UNITS), None)
+    if len(parts) < 3 or unit is None:
+        return name if not parts[0] else f"{name} [{parts[-2] if len(parts) > 1 else '-'}]"
+    what = parts[0]
+    if "gpu" in what:
+        name = f"GPU {name}"
+    elif "cpu" in what:
+        name = f"CPU {name}"
+    elif what in ("nvme", "hdd", "ssd", "storage", "ata"):
+        name = (
+            f"{what}{parts[1]}\x1f{name}" if "load" not in parts else f"{what}{parts[1]}\x1f{name}"
+        )
+    else:
+        return f"{name} [-]"
+    return f"{name} {unit}"
+
+
+_PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
+
+
+def _named(header: str) -> tuple[str, str]:
+    """Return whose a column is, where the header tells, and what it is called."""
+    if "\x1f" in header:
+        device, _, name = header.partition("\x1f")
+        return device, name
+    match = _PDH.match(header)
+    if match is None:
+        return "", header
+    what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
+    if what.lower() == "physicaldisk":
+        return ("" if instance == "_Total" else instance), counter
+    if what.lower().startswith("processor"):
+        return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (
+            "_Total", "0,_Total"
+        ) else "other [-]"  # fmt: skip
+    return "", "other [-]"
+
+
+def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning | None:
+    if header.startswith("(PDH-CSV"):
+        return Meaning("time", has_unit=False)
+    if not unit:
+        unit = _unit_in_cells(layout, index)
+    name = _named(header)[1]
+    found = meaning(name, unit)
+    if found is not None and found.column == "direction":
+        values = [row[index] for row in layout.rows if index < len(row)]
+        if not values or any(direction_of(value) is None for value in values):
+            return Meaning("step", general=3)
+    return found
+
+
+def _unit_in_cells(layout: Layout, index: int) -> str:
+    for row in layout.rows[:3]:
+        if index < len(row):
+            match = re.match(r"^\s*[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", row[index])
+            if match is not None and unit_of(match.group(1)) is not None:
+                return match.group(1)
+    return ""
+
+
+# --- what is read ------------------------------------------------------------------------------
+
+
+class _Table:
+    """Which columns are read, and what is made of them."""
+
+    def __init__(self, source: Source, layout: Layout, options: Options) -> None:
+        self._source = source
+        self._layout = layout
+        self._mapping = dict(options.mapping)
+        self._device = (options.device or "").lower()
+        self._doubts: dict[str, None] = {}
+        self._notes: dict[str, None] = {}
+        self._interval_s: float | None = None
+        self._columns: dict[tuple[str, ...], list[_Column]] = {}
+
+    def remarks(self, name: str) -> list[Remark]:
+        """What is said of the columns, each once."""
+        return [Remark(f"{name}: {text}", doubt=True) for text in self._doubts] + [
+            Remark(f"{name}: {text}") for text in self._notes
+        ]
+
+    def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
+        """Return what is kept of a section with this header."""
+        columns = self._chosen(header, units)
+        self._columns[header] = columns
+        keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
+        words = [c.index for c in columns if c.meaning.is_role]
+        numbers = {
+            c.index: unit_of(_unit_in_cells(self._layout, c.index)) if not c.meaning.state else None
+            for c in columns
+            if not c.meaning.is_role
+        }
+        if "step" in {c.meaning.column for c in columns}:
+            pass
+        return Wanted(tuple(keys), numbers, tuple(words))
+
+    def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
+        columns = self._mapped(header, units)
+        taken = {column.index for column in columns}
+        named = {column.meaning.column for column in columns}
+        for index, name in enumerate(header):
+            if index in taken or not name:
+                continue
+            found = _meaning_of(
+                self._layout, index, name, units[index] if index < len(units) else ""
+            )
+            if found is None or (found.is_role and found.column in named):
+                continue
+            if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
+                continue
+            columns.append(_Column(index, name, found, _named(name)[0]))
+        columns = self._without_doubles(columns)
+        self._complain(columns, header)
+        others = sum(bool(name) for name in header) - len(columns)
+        if others > 0:
+            self._notes.setdefault(
+                f"{others} other column{'s are' if others > 1 else ' is'} not needed"
+            )
+        return columns
+
+    def _mapped(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
+        columns = []
+        for key, wanted in self._mapping.items():
+            if key in ("interval_s", "interval") and _is_number(wanted):
+                self._interval_s = float(wanted)
+                continue
+            column = self._key(key)
+            index = self._place(key, wanted, header)
+            if not column.has_unit and column.column.endswith(("bw_mb_s", "lat_us")):
+                column = replace(column, has_unit=True)
+            name = header[index] if index < len(header) else f"column {index + 1}"
+            columns.append(_Column(index, name, column))
+        return columns
+
+    def _key(self, key: str) -> Meaning:
+        column = _SHORT.get(key, key)
+        if column in ROLES:
+            return Meaning(column, has_unit=False)
+        found = meaning(column)
+        if found is None:
+            known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
+                     "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
+            raise self._source.error(
+                f"'{key}' in --map is no quantity{suggestion(key, known)}: "
+                "such as time, write_mb_s, read_iops, temp_c"
+            )
+        return replace(found, doubt="")
+
+    def _place(self, key: str, wanted: str, header: tuple[str, ...]) -> int:
+        plain = wanted.strip()
+        for match in (plain, plain.lower()):
+            for index, name in enumerate(header):
+                if match in (name, name.lower()):
+                    return index
+        width = self._layout.width
+        if plain.isascii() and plain.isdigit() and len(plain) < 6:
+            if 1 <= int(plain) <= width:
+                return int(plain) - 1
+            raise self._source.error(
+                f"has no column {plain} for '{key}' in --map: it has {width}", self._layout.line
+            )
+        shown = ", ".join(name for name in header[:12] if name)
+        raise self._source.error(
+            f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: "
+            f"it has {shown or f'{width} columns without names'}"
+            + (", ..." if len(header) > 12 else ""),
+            self._layout.line,
+        )
+
+    def _without_doubles(self, columns: list[_Column]) -> list[_Column]:
+        """Of columns that mean the same, keep the one whose header says the least besides."""
+        kept: dict[tuple[str, str], _Column] = {}
+        for column in columns:
+            key = (column.device, column.meaning.column)
+            other = kept.get(key)
+            if other is None:
+                kept[key] = column
+                continue
+            if column.meaning.column.startswith("temp_c."):
+                number = 2
+                while (column.device, f"{column.meaning.column}_{number}") in kept:
+                    number += 1
+                name = f"{column.meaning.column}_{number}"
+                renamed = replace(column, meaning=replace(column.meaning, column=name))
+                kept[column.device, name] = renamed
+                continue
+            mapped = column.header in self._mapping.values()
+            first, second = (column, other) if (
+                mapped or column.meaning.general < other.meaning.general
+            ) else (other, column)  # fmt: skip
+            kept[key] = first
+            if not first.meaning.is_role:
+                self._doubts.setdefault(
+                    f"'{first.header}' is taken for {first.meaning.column}, "
+                    f"not '{second.header}', which could be it too"
+                )
+        return list(kept.values())
+
+    def _complain(self, columns: list[_Column], header: tuple[str, ...]) -> None:
+        found = {column.meaning.column for column in columns}
+        shown = ", ".join(_named(name)[1] for name in header[:12] if name) or "no header"
+        more = ", ..." if len(header) > 12 else ""
+        if not found & {"time", "date", "uptime"} and self._interval_s is None:
+            raise self._source.error(
+                f"has no column of times among {shown}{more}: name it with --map time=COLUMN, "
+                "or state the rows' interval with --map interval_s=SECONDS",
+                self._layout.line,
+            )
+        measured = [
+            c for c in columns
+            if c.meaning.is_rate or c.meaning.column.startswith("temp_c.") or c.meaning.state
+            or "lat" in c.meaning.column
+        ]  # fmt: skip
+        if not measured:
+            raise self._source.error(
+                f"has no column of throughput or temperature among {shown}{more}: "
+                "name one, as in --map write_mb_s=COLUMN",
+                self._layout.line,
+            )
+
+    # --- rows ---
+
+    def rows(self, section: Section) -> list[Rows]:
+        """Return what a section holds: for each device that its headers name, if they do."""
+        columns = self._columns[section.header]
+        by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
+        times = self._times(section, by_role)
+        devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
+        wanted = [d for d in devices if self._device in d.lower()] if self._device else devices
+        if self._device and devices and not wanted:
+            raise self._source.error(
+                f"has no drive '{self._device}': it has {', '.join(devices[:10])}"
+            )
+        parts = []
+        for device in wanted or [""]:
+            own = [c for c in columns if c.device in (device, "") and not c.meaning.is_role]
+            values, states = self._values(section, own)
+            direction = by_role.get("direction")
+            part = Rows(
+                times,
+                values,
+                states,
+                steps=section.words.get(by_role["step"].index) if "step" in by_role else None,
+                runs=section.words.get(by_role["run"].index) if "run" in by_role else None,
+                drive={"path": device} if device else {},
+            )
+            if direction is not None:
+                part = _pivoted(part, section.words[direction.index])
+            parts.append(part)
+        return _busy(parts) if len(parts) > 1 else parts
+
+    def _times(self, section: Section, by_role: dict[str, _Column]) -> Times:
+        rows = len(section)
+        if self._interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
+            return Times(np.arange(1, rows + 1) * self._interval_s, "none", None)
+        time = by_role.get("time") or by_role.get("uptime") or by_role["date"]
+        date = by_role.get("date")
+        words: Sequence[str] = section.words[time.index]
+        scale = time.meaning.scale if time.meaning.has_unit else None
+        dated: Times | None = None
+        if date is not None and date is not time:
+            if ":" in next(iter(words), ""):
+                words, date = Joined(section.words[date.index], words), None
+            else:
+                dated = read_times(section.words[date.index])
+        times = read_times(words, scale)
+        if scale is None and times.clock == "none":
+            times = self._in_seconds(times, words, time.header)
+        if dated is not None and dated.begin_unix_s is not None and times.begin_unix_s is None:
+            begin = dated.begin_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
+            times = replace(times, clock=dated.clock, begin_unix_s=begin)
+        if times.doubt:
+            self._doubts.setdefault(times.doubt)
+        unread = np.flatnonzero(~np.isfinite(times.t_s))
+        if len(unread):
+            self._source.remark(
+                f"the time of {len(unread)} rows cannot be read, the first is in line "
+                f"{section.lines[unread[0]]:.0f}"
+            )
+        return times
+
+    def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
+        """Plain numbers without a unit: whole ones that go up in hundreds are milliseconds."""
+        first = next(iter(words), "")
+        between = np.diff(times.t_s[np.isfinite(times.t_s)])
+        between = between[between > 0]
+        if ":" in first or len(between) == 0:
+            return times
+        usual = float(np.median(between))
+        is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)
+        self._doubts.setdefault(
+            f"'{header}' has no unit: read as {'milliseconds' if is_ms else 'seconds'}"
+        ) if is_ms or usual >= 100 else None
+        return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
+
+    def _values(
+        self, section: Section, columns: list[_Column]
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        values: dict[str, Array] = {}
+        states: dict[str, Array] = {}
+        one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
+        for column in columns:
+            what = column.meaning
+            name, raw = what.column, section.columns[column.index]
+            if what.state:
+                finite = raw[np.isfinite(raw)]
+                if len(finite) and float(finite.max()) > 1:
+                    values[name] = raw
+                else:
+                    states[name.split(".", 1)[1]] = raw
+                continue
+            if name.startswith("lat_") and name != "lat_us":
+                if len(one) != 1 or not one <= {"read", "write"}:
+                    continue
+                name = f"{next(iter(one))}_{name}"
+            if name.endswith("bw_mb_s") and not what.has_unit:
+                what = self._by_magnitude(what, raw, column.header)
+            if what.doubt:
+                self._doubts.setdefault(what.doubt)
+            if what.note:
+                self._notes.setdefault(what.note)
+            plain = what.scale == 1.0 and what.offset == 0.0
+            values[name] = raw if plain else raw * what.scale + what.offset
+        return values, states
+
+    def _by_magnitude(self, what: Meaning, raw: Array, header: str) -> Meaning:
+        positive = raw[np.isfinite(raw) & (raw > 0)]
+        typical = float(np.median(positive)) if len(positive) else 0.0
+        unit, scale = "MB/s", 1.0
+        if typical > 2e7:
+            unit, scale = "bytes a second", 1e-6
+        elif typical > 2e4:
+            unit, scale = "kB/s", 1e-3
+        return replace(what, scale=scale, doubt=f"'{header}' has no unit: read as {unit}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return 0 < float(text) < 1e6
+    except ValueError:
+        return False
+
+
+def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
+    """Rows of one direction each, as rows with a column for each direction."""
+    kinds = {word: direction_of(word) for word in set(directions)}
+    which = [kinds[word] for word in directions]
+    masks = {kind: np.array([w == kind for w in which]) for kind in ("read", "write")}
+    columns: dict[str, Array] = {}
+    for name, values in rows.columns.items():
+        if name in ("bw_mb_s", "iops") or name.startswith("lat_"):
+            for kind, mask in masks.items():
+                if mask.any():
+                    columns[f"{kind}_{name}"] = np.where(mask, values, np.nan)
+        else:
+            columns[name] = values
+    return _merged(replace(rows, columns=columns))
+
+
+def _merged(rows: Rows) -> Rows:
+    """Neighbouring rows of the same time as one row."""
+    t_s = rows.times.t_s
+    if len(t_s) < 2:
+        return rows
+    first = np.concatenate([[True], t_s[1:] != t_s[:-1]])
+    if first.all():
+        return rows
+    group = np.cumsum(first) - 1
+    keep = np.flatnonzero(first)
+
+    def fold(values: Array) -> Array:
+        out = np.full(len(keep), np.nan)
+        known = np.isfinite(values)
+        out[group[known][::-1]] = values[known][::-1]
+        return out
+
+    def pick(words: Sequence[str] | None) -> list[str] | None:
+        if words is None:
+            return None
+        texts = list(words)
+        return [texts[i] for i in keep.tolist()]
+
+    return replace(
+        rows,
+        times=replace(rows.times, t_s=t_s[keep]),
+        columns={name: fold(values) for name, values in rows.columns.items()},
+        states={name: fold(values) for name, values in rows.states.items()},
+        steps=pick(rows.steps),
+        runs=pick(rows.runs),
+    )
+
+
+def _busy(parts: list[Rows]) -> list[Rows]:
+    """The drives that carried load, or all if none did."""
+    loads = [
+        sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
+        for part in parts
+    ]
+    most = max(loads)
+    return [p for p, load in zip(parts, loads, strict=True) if load >= 0.05 * most] or parts
+
+
+FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read)

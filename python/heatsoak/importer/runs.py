@@ -1,0 +1,285 @@
+"""What the rows of a table are made into: runs, each with its samples, steps and gaps."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heatsoak.importer.frames import Array, build, intervals, spells, stretches
+from heatsoak.importer.log import Clock, Log, Remark
+from heatsoak.importer.moment import Times
+from heatsoak.protocol import Conditions, Observed
+
+#: A gap is as many usual intervals without a row, and as many seconds, at least.
+_GAP_INTERVALS = 4.0
+_GAP_S = 3.0
+#: Rows go on after a changed header if they do so within as long.
+_GOES_ON_S = 60.0
+_GOES_ON_INTERVALS = 10.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one table: when, and what was measured.
+
+    Attributes:
+        times: of each row.
+        columns: a recording's columns.
+        states: 0 or 1 for each row, by the name that the spells of it get.
+        steps: each row's step; None where the table has none.
+        runs: each row's run; None where the table has none.
+        marks: rows with which a new run begins, whatever the time.
+        goes_on: whether they may be the same run as the rows before (the header has changed).
+        drive: the identity of the drive that they are of.
+    """
+
+    times: Times
+    columns: Mapping[str, Array]
+    states: Mapping[str, Array] = field(default_factory=dict)
+    steps: Sequence[str] | None = None
+    runs: Sequence[str] | None = None
+    marks: Sequence[int] = ()
+    goes_on: bool = False
+    drive: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Run:
+    """A run's rows, put together."""
+
+    t_s: Array
+    clock: Clock
+    begin_unix_s: float | None
+    columns: dict[str, Array]
+    states: dict[str, Array]
+    steps: list[str] | None
+    label: str
+    drive: dict[str, Any]
+    named: bool = False
+
+    @property
+    def usual_s(self) -> float:
+        """The usual interval between rows."""
+        return _usual_s(self.t_s)
+
+
+def _usual_s(t_s: Array) -> float:
+    between = np.diff(t_s)
+    between = between[between > 0]
+    return float(np.median(between)) if len(between) else 0.0
+
+
+def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[Log]:
+    """Return a log for each run, and for each drive in it, in the order of the rows."""
+    runs: list[_Run] = []
+    for rows in parts:
+        for run in _runs(rows):
+            before = next((r for r in reversed(runs) if r.drive == run.drive), None)
+            if rows.goes_on and before is not None and _follows(before, run):
+                _append(before, run)
+            else:
+                runs.append(run)
+    drives = list(dict.fromkeys(_drive_label(run.drive) for run in runs))
+    logs = []
+    for drive in drives:
+        own = [run for run in runs if _drive_label(run.drive) == drive]
+        for number, run in enumerate(own, 1):
+            label = run.label if run.named else (str(number) if len(own) > 1 else "")
+            if len(drives) > 1:
+                label = f"{drive} {label}".strip()
+            logs.append(_log(format_name, source_name, replace(run, label=label)))
+    return logs
+
+
+def _drive_label(drive: Mapping[str, Any]) -> str:
+    return " ".join(str(drive[key]) for key in ("model", "serial", "path") if drive.get(key))
+
+
+def _runs(rows: Rows) -> list[_Run]:
+    t_s = rows.times.t_s
+    known = np.flatnonzero(np.isfinite(t_s))
+    if len(known) == 0:
+        return []
+    groups: list[tuple[str, Array]] = [("", known)]
+    if rows.runs is not None:
+        names = np.array(list(rows.runs), dtype=object)[known]
+        groups = [
+            (name, known[names == name]) for name in dict.fromkeys(names.tolist()) if name != ""
+        ] or groups
+    found = []
+    for name, indices in groups:
+        slices = _cuts(t_s[indices], indices, rows.marks)
+        for number, part in enumerate(slices, 1):
+            label = name if number == 1 else f"{name}.{number}".strip(".")
+            found.append(_taken(rows, indices[part], label, named=bool(name)))
+    return found
+
+
+def _cuts(t_s: Array, indices: Array, marks: Sequence[int]) -> list[slice]:
+    """Where time jumps back by more than rows may be out of order, or the header stood again."""
+    ends = set((np.flatnonzero(np.diff(t_s) < -2.0 * _usual_s(t_s)) + 1).tolist())
+    ends |= {int(np.searchsorted(indices, mark)) for mark in marks}
+    bounds = sorted({0, len(t_s), *(end for end in ends if 0 < end < len(t_s))})
+    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+def _taken(rows: Rows, indices: Array, label: str, *, named: bool) -> _Run:
+    whole = len(indices) == len(rows.times.t_s)
+    steps = None
+    if rows.steps is not None:
+        steps = list(rows.steps) if whole else [rows.steps[i] for i in indices.tolist()]
+    t_s = rows.times.t_s[indices]
+    begin = rows.times.begin_unix_s
+    counts = begin is None and 0 <= t_s[0] <= 10 * _usual_s(t_s)
+    return _Run(
+        t_s if counts else t_s - t_s[0],
+        rows.times.clock,
+        None if begin is None else begin + float(t_s[0]),
+        {name: values[indices] for name, values in rows.columns.items()},
+        {name: values[indices] for name, values in rows.states.items()},
+        steps,
+        label,
+        dict(rows.drive),
+        named,
+    )
+
+
+def _follows(before: _Run, run: _Run) -> bool:
+    if before.begin_unix_s is None or run.begin_unix_s is None:
+        return False
+    gap_s = run.begin_unix_s + run.t_s[0] - (before.begin_unix_s + before.t_s[-1])
+    return bool(0 < gap_s <= max(_GOES_ON_S, _GOES_ON_INTERVALS * before.usual_s))
+
+
+def _append(before: _Run, run: _Run) -> None:
+    assert before.begin_unix_s is not None and run.begin_unix_s is not None
+    shift = run.begin_unix_s - before.begin_unix_s
+    old, new = len(before.t_s), len(run.t_s)
+    before.t_s = np.concatenate([before.t_s, run.t_s + shift])
+    for mine, its in ((before.columns, run.columns), (before.states, run.states)):
+        for name in {*mine, *its}:
+            mine[name] = np.concatenate(
+                [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
+            )
+
+
+def _log(format_name: str, source_name: str, run: _Run) -> Log:
+    columns: dict[str, Any] = dict(run.columns)
+    order = np.argsort(run.t_s, kind="stable")
+    if not np.array_equal(order, np.arange(len(order))):
+        run.t_s = run.t_s[order]
+        columns = {name: values[order] for name, values in columns.items()}
+        run.states = {name: values[order] for name, values in run.states.items()}
+        run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
+    t_s, begin = run.t_s, run.begin_unix_s
+    has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
+    if "interval_s" not in columns and has_rates:
+        columns["interval_s"] = intervals(t_s)
+        if t_s[0] < 0.5 * columns["interval_s"][0] and _worked_at_first(columns):
+            shift = float(columns["interval_s"][0]) - float(t_s[0])
+            t_s = t_s + shift
+            begin = None if begin is None else begin - shift
+    for name, values in run.states.items():
+        known = np.isfinite(values)
+        if not known.any():
+            continue
+        entered, held_s = spells(np.where(known, values, 0.0), t_s)
+        columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
+        columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
+    steps, names = _steps(run.steps, columns)
+    if names is not None:
+        columns["step"] = names
+    columns["t_s"] = t_s
+    conditions: Conditions = {"run": run.label} if run.named else {}
+    return Log(
+        format=format_name,
+        source=source_name,
+        samples=build(columns),
+        clock=run.clock,
+        begin_unix_s=begin,
+        steps=steps,
+        label=run.label,
+        drive=run.drive,
+        conditions=conditions,
+        remarks=tuple(_gaps(t_s, source_name, run.label)),
+    )
+
+
+def _worked_at_first(columns: Mapping[str, Any]) -> bool:
+    """Whether the first row tells of work, which was then done before its time."""
+    return any(
+        values[0] > 0 for name, values in columns.items() if name.endswith(("bw_mb_s", "iops"))
+    )
+
+
+def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
+    """What is said of times without rows."""
+    between = np.diff(t_s)
+    positive = between[between > 0]
+    if len(positive) < 2:
+        return []
+    usual = float(np.median(positive))
+    wide = np.flatnonzero(between > max(_GAP_INTERVALS * usual, _GAP_S))
+    if len(wide) == 0:
+        return []
+    shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
+    more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
+    where = f"{source_name}, run {label}" if label else source_name
+    return [Remark(f"{where}: no rows from {shown}{more}", doubt=True)]
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+_BLOCK = re.compile(r"(?<![\w.])(\d{1,6})\s?([km])i?b?(?![a-z0-9])", re.IGNORECASE)
+_DEPTH = re.compile(r"(?:^|[^a-z])(?:q|qd|iodepth|depth)[ =_]?(\d{1,5})(?!\d)", re.IGNORECASE)
+_RANDOM = re.compile(r"rand|rnd", re.IGNORECASE)
+_SEQUENTIAL = re.compile(r"seq", re.IGNORECASE)
+
+
+def _steps(
+    labels: list[str] | None, columns: Mapping[str, Any]
+) -> tuple[tuple[Observed, ...], list[str | None] | None]:
+    if labels is None or not any(labels):
+        whole = _observed("load", "", columns, slice(None))
+        return ((whole,) if whole is not None else ()), None
+    names: list[str | None] = []
+    found: dict[str, Observed] = {}
+    for label, part in stretches(labels):
+        label = label.strip()[:150]
+        name: str | None = None
+        if label:
+            name, number = label, 2
+            while name in found:
+                name, number = f"{label} ({number})", number + 1
+            found[name] = _observed(name, label, columns, part) or Observed(name=name)
+        names += [name] * (part.stop - part.start)
+    return tuple(found.values()), names
+
+
+def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:
+    """What the rows, and the step's own words, tell of its load."""
+    did = {}
+    for direction in ("read", "write"):
+        rates = [
+            columns[column][part]
+            for column in (f"{direction}_bw_mb_s", f"{direction}_iops")
+            if column in columns
+        ]
+        known = [values for values in rates if np.isfinite(values).any()]
+        did[direction] = not known or any(bool((values > 0).any()) for values in known)
+    if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
+        return None
+    told: dict[str, Any] = {}
+    if label:
+        lowered = label.lower()
+        kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
+        what = [word for word in ("read", "write") if word in lowered]
+        if kind is not None and len(what) == 1:
+            told["rw"] = kind + what[0]
+        if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
+            told["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+        if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
+            told["iodepth"] = int(depth.group(1))
+    return Observed(name=name, reads=did["read"], writes=did["write"], **told)
