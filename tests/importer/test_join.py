@@ -71,7 +71,7 @@ def test_logs_of_different_days_stay_apart_and_it_is_said() -> None:
     rate, warm = throttled()
     apart = join([load(rate), warmth(warm, begin=NOON + 86400)])
     assert len(apart) == 2
-    assert any("do not overlap in time" in remark.text for remark in apart[1].remarks)
+    assert any("they do not overlap in time" in remark.text for remark in apart[1].remarks)
 
 
 def test_a_shift_that_was_asked_for_holds_whatever_the_clocks_say() -> None:

@@ -69,7 +69,7 @@ def _why_unknown(view: StepView) -> str | None:
     if samples == 0:
         return "no throughput was logged"
     if samples == 1:
-        return "a single mean is no series to be judged"
+        return "one mean, no series"
     return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"
 
 
@@ -103,16 +103,28 @@ def _notes(recording: Recording, views: list[StepView]) -> list[str]:
         notes.append("the recording was cut, or is still running: it ends where it was cut")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
+    notes += _not_judged(views)
     for view in views:
-        if view.drops is None and view.has_rates:
-            notes.append(f"'{view.step.name}': {_why_unknown(view)}")
-        elif not view.has_rates:
+        if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
     notes += _warm_starts(views)
     # how a log was read that somebody else took is part of what it shows
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
+
+
+def _not_judged(views: list[StepView]) -> list[str]:
+    """Which steps have rates and could not be judged, those with the same reason together."""
+    steps_of: dict[str, list[str]] = {}
+    for view in views:
+        why = _why_unknown(view)
+        if why is not None and view.has_rates:
+            steps_of.setdefault(why, []).append(f"'{view.step.name}'")
+    return [
+        f"{names[0] if len(names) == 1 else f'{len(names)} steps'}: {why}"
+        for why, names in steps_of.items()
+    ]
 
 
 def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:

@@ -10,7 +10,7 @@ from heatsoak.importer.source import Source
 def read(source: Source, options: Options | None = None) -> list[Log]:
     """Return a log for each run in `source`; raises UsageError for what no reader knows."""
     options = options or Options()
-    logs = detect(source).read(source, options)
+    logs = [log for log in detect(source).read(source, options) if not log.samples.is_empty()]
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())

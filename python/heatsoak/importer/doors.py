@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.detect import detect, read
+from heatsoak.importer.detect import read
 from heatsoak.importer.join import join
-from heatsoak.importer.log import Log, Options
+from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.source import Source
 from heatsoak.importer.stretches import with_stretches
@@ -32,8 +32,7 @@ def import_files(
     time become one recording; `shift_s` is added to the times of what is laid beside a log of
     throughput. Raises UsageError, with the file's name and the line, for what cannot be read.
     """
-    sources = [source for path in paths for source in _sources(path)]
-    logs = _read_all(sources, options or Options(), progress)
+    logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
     return [to_recording(with_stretches(log), conditions or {}) for log in logs]
@@ -74,30 +73,31 @@ def _sources(path: Path) -> list[Source]:
         raise UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
-    files = [Source.of_path(file) for file in sorted(path.iterdir()) if file.is_file()]
-    known = [source for source in files if _is_known(source)]
-    if not known:
-        raise UsageError(f"{path}: holds neither a recording nor a log that can be imported")
-    return known
+    return [Source.of_path(file) for file in sorted(path.iterdir()) if file.is_file()]
 
 
-def _is_known(source: Source) -> bool:
-    try:
-        detect(source)
-    except UsageError:
-        return False
-    return True
-
-
-def _read_all(sources: Sequence[Source], options: Options, progress: Progress | None) -> list[Log]:
-    sizes = [source.size_bytes for source in sources]
-    whole = max(sum(sizes), 1)
+def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
+    """Read the files, and those of directories that can be read: others are left out, and named."""
+    sources = [(source, path) for path in paths for source in _sources(path)]
+    whole = max(sum(source.size_bytes for source, _ in sources), 1)
+    read_bytes = 0
     logs: list[Log] = []
-    for index, source in enumerate(sources):
+    left_out: list[Remark] = []
+    for source, path in sources:
         if progress is not None:
-            before = sum(sizes[:index])
-            source.on_read = lambda done, before=before, name=source.name: progress(
-                min((before + done) / whole, 1.0), name
-            )
-        logs += read(source, options)
-    return logs
+            source.on_read = _share(progress, source.name, read_bytes, whole)
+        try:
+            logs += read(source, options)
+        except UsageError as error:
+            if not path.is_dir():
+                raise
+            left_out.append(Remark(f"left out: {error}"))
+        read_bytes += source.size_bytes
+    if not logs:
+        names = ", ".join(str(path) for path in paths)
+        raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+    return [logs[0].with_remarks(*left_out), *logs[1:]]
+
+
+def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
+    return lambda done: progress(min((before + done) / whole, 1.0), name)

@@ -53,15 +53,15 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     apart: list[Log] = []
     for other in others:
         found = False
-        doubts: list[str] = []
+        obstacles: dict[str, list[str]] = {}
         for index, leader in enumerate(leaders):
-            alignment = _alignment(leader, other, shift_s, doubts)
-            if alignment is not None:
+            alignment = _alignment(leader, other, shift_s)
+            if isinstance(alignment, _Alignment):
                 joined[index] = _beside(joined[index], leader, other, alignment)
                 found = True
-        if not found:
-            remarks = [Remark(text, doubt=True) for text in dict.fromkeys(doubts)]
-            apart.append(other.with_remarks(*remarks))
+            else:
+                obstacles.setdefault(alignment, []).append(_name(leader))
+        apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
     return joined + apart
 
 
@@ -93,25 +93,27 @@ def _sampling_s(log: Log) -> float:
     return float(usual) if isinstance(usual, int | float) and usual > 0 else float("inf")
 
 
-def _alignment(
-    leader: Log, other: Log, shift_s: float | None, doubts: list[str]
-) -> _Alignment | None:
-    pair = f"{_name(other)} and {_name(leader)}"
+def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
+    """Why a log lies beside none of the leaders."""
+    remarks = []
+    for obstacle, leaders in obstacles.items():
+        others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
+        text = f"{_name(log)} was kept apart from {others}: {obstacle}"
+        remarks.append(Remark(f"{text} (--shift SECONDS puts them together)", doubt=True))
+    return remarks
+
+
+def _alignment(leader: Log, other: Log, shift_s: float | None) -> _Alignment | str:
+    """How `other` lies beside `leader`, or why that cannot be told."""
     if shift_s is not None:
         return _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
     by_clock = _by_clock(leader, other)
     if by_clock is not None:
         if not _overlap(leader, other, by_clock.shift_s):
-            doubts.append(f"{pair} do not overlap in time: kept apart (--shift puts them together)")
-            return None
+            return "they do not overlap in time"
         return _checked(leader, other, by_clock)
     by_load = _by_correlation(leader, other)
-    if by_load is None:
-        doubts.append(
-            f"{pair} have no common clock, and their curves do not tell how they lie: kept apart "
-            "(--shift SECONDS puts them together)"
-        )
-    return by_load
+    return by_load or "they have no common clock, and their curves do not tell how they lie"
 
 
 def _by_clock(leader: Log, other: Log) -> _Alignment | None:

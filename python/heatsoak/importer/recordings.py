@@ -19,7 +19,10 @@ LOAD = "load"
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
     """Return the recording that `log` is, held in memory, with more `conditions`."""
     samples, begin_s = _from_zero(_with_step(log))
-    labels: Conditions = {**log.conditions, **({"run": log.label} if log.label else {})}
+    labels: Conditions = {
+        **log.conditions,
+        **({"run": log.label.removeprefix("run ")} if log.label else {}),
+    }
     labels |= conditions
     steps = list(log.steps) or [Observed(name=LOAD)]
     columns = schema_of(samples.columns)

@@ -51,7 +51,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
         table.add_row(
             Text(step.step),
             Text(step.workload),
-            format_duration(step.duration_s),
+            format_duration(step.duration_s) if step.duration_s > 0 else "",
             "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
             "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
             Text(step.verdict, style=_STYLES.get(step.verdict, "")),
