@@ -40,8 +40,8 @@ _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
 )
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-#: Control characters that text has: tab, line ends, form feed, escape.
-_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b")
+#: Control characters but those that text has: tab, line ends, form feed, escape.
+_ODD_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Source:
                     return name
         # a log that lost power often ends in zeros; one that begins with them is none
         text = sample.rstrip(b"\0")
-        odd = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in text)
+        odd = len(text) - len(text.translate(None, _ODD_CONTROLS))
         if (sample and not text) or odd > len(text) / 100:
             raise self.error("is not a text file")
         return "utf-8"
