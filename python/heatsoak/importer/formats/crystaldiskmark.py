@@ -23,11 +23,12 @@ from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
 _HEADER = re.compile(r"\b(CrystalDiskMark|KDiskMark)\s{1,3}\(?([0-9][\w.]{0,19})")
+#: Of lines whose spaces are single: several ways to take them would take for ever.
 _RESULT = re.compile(
-    r"[^A-Za-z0-9]{0,40}(SEQ|Sequential|RND|Random)\b[ \t]*(Read|Write)?[ \t]*"
-    r"(?:([0-9]{1,6})[ \t]*([KM])i?B)?[ \t]*(?:\(([^()]{0,40})\))?[ \t]*:[ \t]*"
-    r"([0-9][0-9.,]{0,19})[ \t]*MB/s"
-    r"(?:[ \t]*\[[ \t]*([0-9.,]{1,20})[ \t]*IOPS\])?(?:[ \t]*<[ \t]*([0-9.,]{1,20})[ \t]*us>)?",
+    r"[^A-Za-z0-9]{0,40}(SEQ|Sequential|RND|Random)\b ?(Read|Write)? ?"
+    r"(?:([0-9]{1,6}) ?([KM])i?B)? ?(?:\(([^()]{0,40})\))? ?: ?"
+    r"([0-9][0-9.,]{0,19}) ?MB/s"
+    r"(?: ?\[ ?([0-9.,]{1,20}) ?IOPS\])?(?: ?< ?([0-9.,]{1,20}) ?us>)?",
     re.IGNORECASE,
 )
 _SECTION = re.compile(
@@ -45,6 +46,7 @@ _TIMES = re.compile(r"\(x([0-9]{1,3})\)")
 _MEASURED = re.compile(r"Measure\s{1,3}([0-9]{1,5})\s?sec", re.IGNORECASE)
 _UNIT = re.compile(r"MB/s\s{0,3}=\s{0,3}1[,. ]?000[,. ]?000\s{1,3}byte", re.IGNORECASE)
 _HEAD_LINES = 2000
+_LONGEST_LINE = 400
 
 
 @dataclass
@@ -61,7 +63,11 @@ class _Run:
 
 
 def _recognises(source: Source) -> bool:
-    return any("MB/s" in line and _RESULT.match(line) for line in source.head_lines[:_HEAD_LINES])
+    return any(
+        _RESULT.match(_single_spaced(line))
+        for line in source.head_lines[:_HEAD_LINES]
+        if "MB/s" in line
+    )
 
 
 def _read(source: Source, _: Options) -> list[Log]:
@@ -112,9 +118,13 @@ def _runs(source: Source, unreadable: Unreadable) -> list[_Run]:
     return runs
 
 
+def _single_spaced(text: str) -> str:
+    return " ".join(text[:_LONGEST_LINE].split())
+
+
 def _take(run: _Run, text: str, section: str, reads_pct: float | None) -> bool:
     """Take a line of results; False where it is none."""
-    match = _RESULT.match(text)
+    match = _RESULT.match(_single_spaced(text))
     if match is None:
         return False
     kind, direction, size, prefix, depths, *numbers = match.groups()
