@@ -451,6 +451,8 @@ class Readings:
         def say(text: str, doubt: bool = False) -> None:
             remarks.append(Remark(f"{self._source.name}: {text}", doubt))
 
+        order = np.argsort(times, kind="stable")  # a clock that was set may go back a little
+        readings, times = [readings[index] for index in order], times[order]
         first = float(times[0])
         t_s = times - first
         t_s, evened = evenly(t_s)
