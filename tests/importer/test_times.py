@@ -1,7 +1,6 @@
 """Times as logs write them."""
 
 import numpy as np
-
 from heatsoak.importer.moment import read_times
 
 
