@@ -1,7 +1,6 @@
 """Telling formats, and documents, in bytes that are awkward."""
 
 import pytest
-
 from heatsoak.errors import UsageError
 from heatsoak.importer import Source, read
 

@@ -66,14 +66,16 @@ def read_times(words: Sequence[str], scale_s: float | None = None) -> Times:
         return _of_numbers(numbers, scale_s)
     day_first, doubt = date_order(words)
     seconds = np.full(len(words), np.nan)
-    has_date = has_zone = False
+    has_date = np.zeros(len(words), dtype=bool)
+    has_zone = False
     for index, word in enumerate(words):
         parsed = _moment(word, day_first)
         if parsed is not None:
-            seconds[index], dated, zoned = parsed
-            has_date, has_zone = has_date or dated, has_zone or zoned
-    if not has_date:
+            seconds[index], has_date[index], zoned = parsed
+            has_zone = has_zone or zoned
+    if not has_date.any():
         return _from_first(_past_midnight(seconds), "none", "")
+    seconds[~has_date] = np.nan  # a damaged one among dates tells no day
     return _from_first(seconds, "utc" if has_zone else "local", doubt)
 
 

@@ -6,12 +6,14 @@ that the user's script wrote between them, or with none.
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from heatsoak.errors import UsageError
 from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.moment import read_times
@@ -161,6 +163,22 @@ class Readings:
     def remark(self, text: str, doubt: bool = False) -> None:
         """Say something of the file, once."""
         self._remarks.setdefault(text, Remark(f"{self._source.name}: {text}", doubt))
+
+    def documents(self) -> Iterator[Any]:
+        """Yield the file's JSON documents; text before one of them may tell its time.
+
+        Raises UsageError for damage before the first reading; damage later ends the series.
+        """
+        try:
+            for document in self._source.documents():
+                for line in document.before.split("\n"):
+                    self.line(plain(line))
+                yield document.value
+        except UsageError as error:
+            if not self.count:
+                raise
+            text = str(error).removeprefix(f"{self._source.name}: ")
+            self.remark(f"{text}; from there on it was left out", doubt=True)
 
     def begin(self, device: str = "") -> None:
         """Begin another reading."""
@@ -451,6 +469,8 @@ class Readings:
         def say(text: str, doubt: bool = False) -> None:
             remarks.append(Remark(f"{self._source.name}: {text}", doubt))
 
+        order = np.argsort(times, kind="stable")  # a clock that was set may go back a little
+        readings, times = [readings[index] for index in order], times[order]
         first = float(times[0])
         t_s = times - first
         t_s, evened = evenly(t_s)

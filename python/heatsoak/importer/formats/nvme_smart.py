@@ -54,6 +54,25 @@ _COUNTERS: dict[str, tuple[str, float]] = {
     "host read commands": ("read_ios", 1.0),
     "host write commands": ("write_ios", 1.0),
 }
+#: Fields that say nothing of heat or load.
+_OTHERS = frozenset(
+    (
+        "critical warning",
+        "available spare",
+        "available spare threshold",
+        "percentage used",
+        "endurance group critical warning summary",
+        "controller busy time",
+        "power cycles",
+        "power on hours",
+        "unsafe shutdowns",
+        "media errors",
+        "num err log entries",
+        "operational lifetime energy consumed",
+        "interval power measurement",
+        "interval power measurement type",
+    )
+)
 _THRESHOLDS = {
     "wctemp": "warning_c",
     "cctemp": "critical_c",
@@ -72,7 +91,7 @@ _PREFIXED = re.compile(
     r"(.{1,80}?[\s,;|>\])\"'])("
     + "|".join(
         re.escape(key).replace(r"\ ", "[ _]")
-        for key in sorted({**_TEMPERATURES, **_COUNTERS, **_COLUMNS}, key=len, reverse=True)
+        for key in sorted({*_TEMPERATURES, *_COUNTERS, *_COLUMNS, *_OTHERS}, key=len, reverse=True)
     )
     + r")\s{0,40}:(.*)",
     re.IGNORECASE,
@@ -188,7 +207,7 @@ def _field(readings: Readings, key: str, text: str, unread: list[int], line: int
         readings.identity("size_bytes", _size(whole(text)))
         return True
     else:
-        return False
+        return key in _OTHERS
     if value is None and "0" not in text:
         unread.append(line)
     return True
@@ -217,10 +236,8 @@ def _device(name: str) -> str:
 
 
 def _of_documents(source: Source, readings: Readings) -> list[Log]:
-    for document in source.documents():
-        for line in document.before.split("\n"):
-            readings.line(plain(line))
-        _take_json(readings, document.value, "", "", 0)
+    for value in readings.documents():
+        _take_json(readings, value, "", "", 0)
     if any(reading.values for reading in readings.all):
         readings.remark("temperatures in kelvin became Celsius by subtracting 273")
     return readings.finish(_last_stamp(source) if readings.lacks_first_stamp else "")

@@ -146,10 +146,8 @@ def _read(source: Source, options: Options) -> list[Log]:
     readings = Readings(source, options, _NAME)
     taken = _Taken()
     if _is_json("\n".join(source.head_lines)):
-        for document in source.documents():
-            for line in document.before.split("\n"):
-                readings.line(plain(line))
-            _take_json(readings, taken, document.value, "", 0)
+        for value in readings.documents():
+            _take_json(readings, taken, value, "", 0)
     else:
         _take_text(source, readings, taken)
     if sum(map(math.isfinite, taken.history)) > 1:
