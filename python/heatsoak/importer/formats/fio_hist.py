@@ -42,7 +42,7 @@ def histogram(source: Source) -> list[dict[int, Table]]:
     runs: list[dict[int, _Rows]] = []
     skipped: list[int] = []
     latencies: Array | None = None
-    last_ms = math.inf
+    first_ms = last_ms = math.inf
     for number, line in source.lines():
         words = line.split(",")
         if latencies is None and len(words) - _FIRST in _SCALES:
@@ -52,8 +52,11 @@ def histogram(source: Source) -> list[dict[int, Table]]:
             if line.strip():
                 skipped.append(number)
             continue
-        if row[0] < last_ms - _DISORDER_MS and len(runs) < _MOST_RUNS:
+        back_ms = last_ms - float(row[0])
+        again = back_ms > _DISORDER_MS / 10 and row[0] - first_ms < back_ms / 4
+        if (back_ms > _DISORDER_MS or again) and len(runs) < _MOST_RUNS:
             runs.append({0: _Rows(), 1: _Rows()})
+            first_ms = float(row[0])
         last_ms = float(row[0])
         if row[1] < 2 and not runs[-1][int(row[1])].add(row, latencies):
             skipped.append(number)

@@ -5,7 +5,7 @@ is; that is in its name, which fio gives it, and only partly in the numbers.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, cast
@@ -75,8 +75,8 @@ def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as 
     prefix = _prefix_of(source.name, named)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
         text = f"{source.name}: latencies are those of fio's buckets, within 1 %"
-        parts = [(_histogram_part(tables, named), (Remark(text),)) for tables in histogram(source)]
-        return _logs_of(source, prefix, parts)
+        counted = [(_histogram_part(run, named), (Remark(text),)) for run in histogram(source)]
+        return _logs_of(source, prefix, counted)
     log = _fed(source)
     runs = [log.bins(index) for index in range(len(log.run_lines))]
     parts = [_part(source, log, tables, named) for bins in runs if (tables := _tables(bins))]
@@ -104,7 +104,7 @@ def _histogram_part(tables: dict[int, Table], named: re.Match[str] | None) -> Pa
 
 
 def _logs_of(
-    source: Source, prefix: str | None, parts: list[tuple[Part, tuple[Remark, ...]]]
+    source: Source, prefix: str | None, parts: Sequence[tuple[Part, tuple[Remark, ...]]]
 ) -> list[Log]:
     if len(parts) == 1:
         return [_log_of(source, prefix, parts[0][0], "", parts[0][1])]
