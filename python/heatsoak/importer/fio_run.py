@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer.fio_parts import Part, latency_parts, samples_of
-from heatsoak.importer.formats.fio_json import JobFacts
+from heatsoak.importer.formats.fio_json import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio_log import observed_of, remarks_on
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
@@ -22,6 +22,8 @@ from heatsoak.recording import schema_of
 #: Logs and JSON of one run take as long as each other, within this.
 _SAME_LENGTH = 0.2
 _SAME_LENGTH_S = 2.0
+#: A status stream has at least so many samples.
+_SERIES = 3
 #: I/Os in flight that a load can have on average.
 _FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
 
@@ -160,9 +162,8 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     samples = samples.select(list(schema_of(samples.columns))).sort("t_s", maintain_order=True)
     # a ramp is in no log: what is measured begins after it
     first_s = float(samples["t_s"][0] - (samples["interval_s"][0] or 0.0))
-    single = [
-        r for r in report.remarks if "holds one mean" not in r.text or len(by_step) < len(steps)
-    ]
+    told = [step for step in report.steps if step.name not in by_step]
+    said = [r for r in report.remarks if told or not r.text.endswith(ONLY_MEANS)]
     return replace(
         report,
         samples=samples.with_columns(pl.col("t_s") - first_s),
@@ -170,18 +171,23 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
         begin_unix_s=None if begin_unix_s is None else begin_unix_s + first_s,
         steps=tuple(steps),
         family=groups[0].family,
-        remarks=_once([*single, *remarks]),
+        remarks=_once([*said, *remarks]),
         duration_s=None,
     )
 
 
 def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) -> pl.DataFrame:
-    """Return a step's samples in the run's time: of its logs, and rates of the JSON without."""
+    """Return a step's samples in the run's time: of its logs, and what the JSON has beyond them.
+
+    Means over the whole run are left out, unless there are no other rates.
+    """
     frame = frame.with_columns(pl.col("t_s") + begin_s, pl.lit(name).alias("step"))
-    if any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns):
+    rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
+    missing = [column for column in own.columns if column not in frame.columns]
+    if not missing or (rated and own.height < _SERIES):
         return frame
-    kept = own.select(name for name in own.columns if "_lat_" not in name or name not in frame)
-    both = pl.concat([kept, frame], how="diagonal")
+    kept = own.select("t_s", "step", "interval_s", *missing)
+    both = pl.concat([frame, kept], how="diagonal")
     return both.group_by("t_s", maintain_order=True).agg(pl.all().drop_nulls().first())
 
 

@@ -30,6 +30,7 @@ _LIMITS = ("rate", "rate_iops", "rate_min", "thinktime", "flow")
 _SLACK_MS = 3000.0
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
 _WAITED_S = 0.1
+ONLY_MEANS = "holds one mean for each step: nothing of how it went on"
 #: Percentiles that fio prints of a whole run.
 _PERCENTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9))
 
@@ -193,9 +194,7 @@ class _Run:
             for key in known:
                 columns.setdefault(key, []).append(row.get(key))
         if len(rows_of) == len(steps):
-            remarks[f"{source.name}: holds one mean for each step: nothing of how it went on"] = (
-                False
-            )
+            remarks[f"{source.name}: {ONLY_MEANS}"] = False
         if self.version.startswith(("fio-2", "fio-1")):
             remarks[f"{source.name}: written by {self.version}: KiB and us were converted"] = False
         return Log(
