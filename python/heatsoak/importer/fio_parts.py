@@ -170,7 +170,7 @@ def _amount(part: Part, ddir: int, column: str, edges: Array) -> Array:
     table = part.tables[ddir]
     if part.kind == "io":
         which, within = _between(table, edges)
-        return np.bincount(which, weights=table[column][within], minlength=len(edges) - 1)
+        return _summed(which, table[column][within], len(edges) - 1)
     ends = np.concatenate([[part.first_ms], table["end_ms"]])
     total = np.concatenate([[0.0], np.cumsum(table[column])])
     return np.diff(np.interp(edges, ends, total))
@@ -238,18 +238,20 @@ def _between(table: Table, edges: Array) -> tuple[NDArray[np.int64], NDArray[np.
     return np.clip(which, 0, len(edges) - 2), within
 
 
+def _summed(which: NDArray[np.int64], amounts: Array, count: int) -> Array:
+    return np.bincount(which, weights=amounts, minlength=count).astype(np.float64)
+
+
 def _binned(part: Part, ddir: int, edges: Array) -> tuple[dict[str, Array], Array]:
     """Return latencies of a log of every I/O between each two edges, and how many I/Os it were."""
     count = len(edges) - 1
     which, within = _between(part.tables[ddir], edges)
     table = {name: column[within] for name, column in part.tables[ddir].items()}
-    weight = np.bincount(which, weights=table["count"], minlength=count)
+    weight = _summed(which, table["count"], count)
     values: dict[str, Array] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in ("mean", *_SHARES):
-            values[name] = (
-                np.bincount(which, weights=table[name] * table["count"], minlength=count) / weight
-            )
+            values[name] = _summed(which, table[name] * table["count"], count) / weight
     greatest = np.full(count, -np.inf)
     np.maximum.at(greatest, which, table["max"])
     values["max"] = np.where(weight > 0, greatest, np.nan)

@@ -1,16 +1,6 @@
 """One module a format; :data:`FORMATS` has them in the order in which they are asked."""
 
-from heatsoak.importer.formats import (
-    as_ssd,
-    crystaldiskmark,
-    diskspd,
-    fio_log,
-    iometer,
-    nvme_smart,
-    plain,
-    smartctl,
-    tkperf,
-)
+from heatsoak.importer.formats import as_ssd, crystaldiskmark, diskspd, fio_json, fio_log, iometer, nvme_smart, plain, smartctl, tkperf
 from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
@@ -18,6 +8,7 @@ FORMATS: tuple[Format, ...] = (
     tkperf.FORMAT,
     smartctl.FORMAT,
     nvme_smart.FORMAT,
+    fio_json.FORMAT,
     fio_log.FORMAT,
     iometer.FORMAT,
     as_ssd.FORMAT,

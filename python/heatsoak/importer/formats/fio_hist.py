@@ -1,5 +1,6 @@
 """fio's histogram logs (``P_clat_hist.N.log``): I/Os by latency bucket, one row a window."""
 
+import math
 from array import array
 
 import numpy as np
@@ -17,6 +18,9 @@ _SCALES = {
 }
 _FIRST = 3
 _SHARES = (0.5, 0.99, 0.999)
+#: Time that falls by more begins another run.
+_DISORDER_MS = 1000.0
+_MOST_RUNS = 256
 
 
 def is_histogram(lines: list[str]) -> bool:
@@ -30,37 +34,52 @@ def is_histogram(lines: list[str]) -> bool:
     )
 
 
-def histogram(source: Source) -> dict[int, Table]:
-    """Return the windows of each direction: how many I/Os, and their latencies in ns.
+def histogram(source: Source) -> list[dict[int, Table]]:
+    """Return for each run the windows of each direction: how many I/Os, and their latencies in ns.
 
     Raises UsageError where no line can be read.
     """
-    found = {0: _Rows(), 1: _Rows()}
+    runs: list[dict[int, _Rows]] = []
     skipped: list[int] = []
     latencies: Array | None = None
+    first_ms = last_ms = math.inf
     for number, line in source.lines():
         words = line.split(",")
         if latencies is None and len(words) - _FIRST in _SCALES:
             latencies = _latencies_ns(len(words) - _FIRST)
-        if latencies is None or len(words) - _FIRST != len(latencies):
+        row = _row(words) if latencies is not None else None
+        if latencies is None or row is None or len(row) - _FIRST != len(latencies):
             if line.strip():
                 skipped.append(number)
             continue
-        try:
-            row = np.array(words, dtype=np.float64)
-        except ValueError:
-            skipped.append(number)
-            continue
-        if not np.isfinite(row).all() or (row < 0).any() or row[1] > 2 or row[0] > 1 << 52:
-            skipped.append(number)
-        elif row[1] < 2 and not found[int(row[1])].add(row, latencies):
+        back_ms = last_ms - float(row[0])
+        again = back_ms > _DISORDER_MS / 10 and row[0] - first_ms < back_ms / 4
+        if (back_ms > _DISORDER_MS or again) and len(runs) < _MOST_RUNS:
+            runs.append({0: _Rows(), 1: _Rows()})
+            first_ms = float(row[0])
+        last_ms = float(row[0])
+        if row[1] < 2 and not runs[-1][int(row[1])].add(row, latencies):
             skipped.append(number)
     if skipped:
-        source.remark(f"could not read {len(skipped)} lines, the first is line {skipped[0]}")
-    tables = {ddir: rows.table() for ddir, rows in found.items() if len(rows.end_ms)}
+        many = f"{len(skipped)} lines, the first is " if len(skipped) > 1 else ""
+        source.remark(f"could not read {many}line {skipped[0]}")
+    tables = [
+        {ddir: rows.table() for ddir, rows in run.items() if len(rows.end_ms)} for run in runs
+    ]
+    tables = [table for table in tables if table]
     if not tables:
         raise source.error("holds no row of a histogram that can be read")
     return tables
+
+
+def _row(words: list[str]) -> Array | None:
+    """Return a line's numbers, None where they make no sense."""
+    try:
+        row = np.array(words, dtype=np.float64)
+    except ValueError:
+        return None
+    sound = np.isfinite(row).all() and (row >= 0).all() and (row < 1 << 52).all()
+    return row if sound and len(row) > _FIRST and row[1] <= 2 else None
 
 
 def _latencies_ns(buckets: int) -> Array:
@@ -70,7 +89,7 @@ def _latencies_ns(buckets: int) -> Array:
     error_bits = np.maximum(index // _GROUP - 1, 0)
     middle = (1 << error_bits) * (_GROUP + index % _GROUP + 0.5)
     middle = np.where(index < 2 * _GROUP, index, middle)
-    return middle.reshape(-1, stride).mean(axis=1) * scale
+    return np.asarray(middle.reshape(-1, stride).mean(axis=1) * scale, dtype=np.float64)
 
 
 class _Rows:

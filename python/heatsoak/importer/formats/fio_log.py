@@ -5,7 +5,8 @@ is; that is in its name, which fio gives it, and only partly in the numbers.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -58,7 +59,7 @@ def _recognises(source: Source) -> bool:
     if len(numbers) < 0.6 * len(shown):
         return False
     times = [row[0] for row in numbers]
-    falls = sum(b < a - 1000 for a, b in zip(times, times[1:], strict=False))
+    falls = sum(b < a - 1000 for a, b in pairwise(times))
     if falls > len(times) / 4:
         return False
     if width == 2:
@@ -73,43 +74,49 @@ def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as 
     named = _NAME.match(_stem(source.name))
     prefix = _prefix_of(source.name, named)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
-        tables = histogram(source)
-        part = Part(
-            "hist",
-            "hist",
-            _job_of(named),
-            tables,
-            _usual(tables),
-            absolute=_is_absolute(tables),
-            lat_us=1e-3,
-            has_max=True,
-        )
-        remark = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
-        return [_log_of(source, prefix, part, "", (remark,))]
+        text = f"{source.name}: latencies are those of fio's buckets, within 1 %"
+        counted = [(_histogram_part(run, named), (Remark(text),)) for run in histogram(source)]
+        return _logs_of(source, prefix, counted)
     log = _fed(source)
     runs = [log.bins(index) for index in range(len(log.run_lines))]
-    parts: list[tuple[int, Part, tuple[Remark, ...]]] = []
-    only_trims = False
-    for index, bins in enumerate(runs):
-        tables = _tables(bins)
-        only_trims = only_trims or not tables
-        if tables:
-            parts.append((index, *_part(source, log, tables, named)))
+    parts = [_part(source, log, tables, named) for bins in runs if (tables := _tables(bins))]
     if not parts:
-        what = "holds trims alone" if only_trims else "holds no row of fio's that can be read"
+        what = "holds trims alone" if runs else "holds no row of fio's that can be read"
         raise source.error(what)
+    logs = _logs_of(source, prefix, parts)
     if any((bins["ddir"] == 2).any() for bins in runs):
-        source.remark("trims are left out")
-    several = len(parts) > 1
+        return [log.with_remarks(Remark(f"{source.name}: trims are left out")) for log in logs]
+    return logs
+
+
+def _histogram_part(tables: dict[int, Table], named: re.Match[str] | None) -> Part:
+    return Part(
+        "hist",
+        "hist",
+        _job_of(named),
+        tables,
+        _usual(tables),
+        absolute=_is_absolute(tables),
+        lat_us=1e-3,
+        has_max=True,
+        shared=named is not None and not named["job"],
+    )
+
+
+def _logs_of(
+    source: Source, prefix: str | None, parts: Sequence[tuple[Part, tuple[Remark, ...]]]
+) -> list[Log]:
+    if len(parts) == 1:
+        return [_log_of(source, prefix, parts[0][0], "", parts[0][1])]
     return [
         _log_of(
             source,
             prefix,
             part,
-            f"run {number}" if several else "",
-            (*remarks, *([_of_several(source, len(parts), part)] if several else [])),
+            f"run {number}",
+            (*remarks, _of_several(source, len(parts), part)),
         )
-        for number, (_, part, remarks) in enumerate(parts, 1)
+        for number, (part, remarks) in enumerate(parts, 1)
     ]
 
 
@@ -120,7 +127,7 @@ def _of_several(source: Source, count: int, part: Part) -> Remark:
         else ""
     )
     return Remark(
-        f"{source.name}: time begins again {count - 1} times: taken as {count} runs{shared}",
+        f"{source.name}: its time begins anew: taken as {count} runs behind each other{shared}",
         doubt=True,
     )
 
@@ -134,10 +141,8 @@ def _fed(source: Source) -> FioLog:
         raise source.error("its times fall again and again: is it sorted by another column?")
     count, first = log.skipped
     if count:
-        lines = "1 line" if count == 1 else f"{count} lines, the first is"
-        source.remark(
-            f"could not read {lines} {first}" if count > 1 else f"could not read line {first}"
-        )
+        lines = f"line {first}" if count == 1 else f"{count} lines, the first is line {first}"
+        source.remark(f"could not read {lines}")
     return log
 
 
@@ -179,12 +184,12 @@ def _tables(bins: dict[str, Any]) -> dict[int, Table]:
 
 def _usual(tables: dict[int, Table]) -> float:
     """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
-    between = np.concatenate([np.diff(table["end_ms"]) for table in tables.values()])
+    between = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
     return float(np.median(between)) if len(between) else 0.0
 
 
 def _is_absolute(tables: dict[int, Table]) -> bool:
-    return min(float(table["end_ms"][0]) for table in tables.values()) >= _EPOCH_MS
+    return min(float(table["last_ms"][0]) for table in tables.values()) >= _EPOCH_MS
 
 
 def _part(

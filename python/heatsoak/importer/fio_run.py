@@ -1,0 +1,349 @@
+"""One run of fio from its many files: bw, iops and lat logs of each job, and its JSON.
+
+Logs count from the begin of their own job, and do not say when that was: jobs behind each other
+are told apart by the JSON alone, or by logs with the clock's time (``log_unix_epoch``). The JSON
+tells the load too, and fio's version, by which latencies are ns or us.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import numpy as np
+import polars as pl
+
+from heatsoak.importer.fio_parts import Part, latency_parts, samples_of
+from heatsoak.importer.formats.fio_json import ONLY_MEANS, JobFacts
+from heatsoak.importer.formats.fio_log import observed_of, remarks_on
+from heatsoak.importer.log import Log, Remark
+from heatsoak.protocol import Observed
+from heatsoak.recording import schema_of
+
+#: Logs and JSON of one run take as long as each other, within this.
+_SAME_LENGTH = 0.2
+_SAME_LENGTH_S = 2.0
+#: A status stream has at least so many samples.
+_SERIES = 3
+#: I/Os in flight that a load can have on average.
+_FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part and the log that it came in."""
+
+    log: Log
+    part: Part
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The logs of one family: what one run of fio left behind."""
+
+    family: str | None
+    pieces: tuple[_Piece, ...]
+
+    @property
+    def length_s(self) -> float:
+        """How long the longest of its parts went on."""
+        return max(piece.part.last_ms - piece.part.first_ms for piece in self.pieces) / 1000
+
+    @property
+    def stem(self) -> str:
+        """The prefix of its names, without directory."""
+        return PurePath(self.family).name if self.family else ""
+
+
+def join_fio(logs: list[Log]) -> list[Log]:
+    """Return `logs` with those of one run of fio made into one; others stay as they are.
+
+    A joined log stands where the first of its files stood. Jobs beside each other are added up,
+    jobs behind each other are steps.
+    """
+    groups = _groups(logs)
+    reports = [log for log in logs if "fio_jobs" in log.details]
+    claimed = _claims(reports, groups)
+    joined: dict[int, Log] = {}
+    gone: set[int] = set()
+    for report in reports:
+        own = [group for group in groups if claimed.get(id(group)) is report]
+        if own and (whole := _with_report(report, own)) is not None:
+            joined[id(report)] = whole
+            gone |= {id(piece.log) for group in own for piece in group.pieces}
+    for group in groups:
+        if id(group.pieces[0].log) not in gone:
+            first, *others = [piece.log for piece in group.pieces]
+            joined[id(first)] = _without_report(group)
+            gone |= {id(other) for other in others}
+    places = {id(log): log for log in logs if id(log) not in gone or id(log) in joined}
+    return [joined.get(key, log) for key, log in places.items()]
+
+
+def _groups(logs: Iterable[Log]) -> list[_Group]:
+    """Return logs by family; runs of the same number in their files belong together."""
+    found: dict[tuple[str, str], list[_Piece]] = {}
+    for log in logs:
+        part = log.details.get("fio_part")
+        if isinstance(part, Part):
+            key = (log.family if log.family is not None else f"\0{id(log)}", log.label)
+            found.setdefault(key, []).append(_Piece(log, part))
+    return [_Group(pieces[0].log.family, tuple(pieces)) for pieces in found.values()]
+
+
+def _claims(reports: Sequence[Log], groups: Sequence[_Group]) -> dict[int, Log]:
+    """Return which JSON each group belongs to: by name, else by how long it took."""
+    claims: dict[int, Log] = {}
+    for group in groups:
+        named = [report for report in reports if _names(report, group)]
+        alike = [report for report in reports if _is_as_long(report, group)]
+        if len(reports) > 1:
+            best = [report for report in named if report in alike] or named or alike
+        else:
+            best = named or alike
+        if best:
+            claims[id(group)] = min(
+                best, key=lambda report: abs((report.duration_s or 0.0) - group.length_s)
+            )
+    return claims
+
+
+def _names(report: Log, group: _Group) -> bool:
+    facts = _facts(report)
+    prefixes = {PurePath(prefix).name for fact in facts for prefix in fact.prefixes if prefix}
+    own = PurePath(report.source.replace("\\", "/")).name.split(".")[0]
+    return bool(group.stem) and group.stem in ({*prefixes, own} | {fact.step for fact in facts})
+
+
+def _is_as_long(report: Log, group: _Group) -> bool:
+    lengths = [fact.end_s - fact.begin_s for fact in _facts(report)]
+    return any(
+        abs(length - group.length_s) <= max(_SAME_LENGTH * length, _SAME_LENGTH_S)
+        for length in [*lengths, report.duration_s or 0.0]
+    )
+
+
+def _facts(report: Log) -> tuple[JobFacts, ...]:
+    facts: tuple[JobFacts, ...] = report.details["fio_jobs"]
+    return facts
+
+
+def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
+    """Return a run's JSON with its logs in place of means; None where they fit no step."""
+    facts = _facts(report)
+    by_step: dict[str, list[_Piece]] = {}
+    for piece in _numbered(groups, facts):
+        name = _step_of(piece, report)
+        if name is None:
+            return None
+        known = _of_version(piece.part, str(report.details.get("fio_version", "")))
+        by_step.setdefault(name, []).append(_Piece(piece.log, known))
+    frames: list[pl.DataFrame] = []
+    steps: list[Observed] = []
+    remarks: list[Remark] = []
+    begin_unix_s = report.begin_unix_s
+    for step in report.steps:
+        own = report.samples.filter(pl.col("step") == step.name)
+        pieces = by_step.get(step.name, [])
+        parts = [piece.part for piece in pieces]
+        if not parts:
+            frames.append(own)
+            steps.append(step)
+            continue
+        begin_ms = _begin_ms(parts)
+        if parts[0].absolute:
+            begin_unix_s = begin_ms / 1000 if begin_unix_s is None else begin_unix_s
+            begin_s = begin_ms / 1000 - begin_unix_s
+        else:
+            begin_s = min(f.begin_s for f in facts if f.step == step.name) + begin_ms / 1000
+        frames.append(_of_step(samples_of(parts, begin_ms), step.name, begin_s, own))
+        steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
+        remarks += _remarks(pieces)
+    samples = pl.concat(frames, how="diagonal")
+    samples = samples.select(list(schema_of(samples.columns))).sort("t_s", maintain_order=True)
+    # a ramp is in no log: what is measured begins after it
+    first_s = float(samples["t_s"][0] - (samples["interval_s"][0] or 0.0))
+    told = [step for step in report.steps if step.name not in by_step]
+    said = [r for r in report.remarks if told or not r.text.endswith(ONLY_MEANS)]
+    return replace(
+        report,
+        samples=samples.with_columns(pl.col("t_s") - first_s),
+        clock="none" if begin_unix_s is None else "utc",
+        begin_unix_s=None if begin_unix_s is None else begin_unix_s + first_s,
+        steps=tuple(steps),
+        family=groups[0].family,
+        remarks=_once([*said, *remarks]),
+        duration_s=None,
+    )
+
+
+def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) -> pl.DataFrame:
+    """Return a step's samples in the run's time: of its logs, and what the JSON has beyond them.
+
+    Means over the whole run are left out, unless there are no other rates.
+    """
+    frame = frame.with_columns(pl.col("t_s") + begin_s, pl.lit(name).alias("step"))
+    rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
+    missing = [column for column in own.columns if column not in frame.columns]
+    if not missing or (rated and own.height < _SERIES):
+        return frame
+    kept = own.select("t_s", "step", "interval_s", *missing)
+    both = pl.concat([frame, kept], how="diagonal")
+    return both.group_by("t_s", maintain_order=True).agg(pl.all().drop_nulls().first())
+
+
+def _numbered(groups: Sequence[_Group], facts: Sequence[JobFacts]) -> Iterator[_Piece]:
+    """Yield pieces; runs in files that jobs shared are those jobs, if they are as many."""
+    jobs = max(fact.last for fact in facts)
+    shared: dict[str, int] = {}
+    for group in groups:
+        for piece in group.pieces:
+            shared[piece.log.source] = shared.get(piece.log.source, 0) + 1
+    for group in groups:
+        for piece in group.pieces:
+            job = piece.part.job
+            if piece.log.label and shared[piece.log.source] == jobs:
+                job = piece.log.label.removeprefix("run ")
+            elif piece.log.label and shared[piece.log.source] > 1:
+                job = "?"
+            yield _Piece(piece.log, replace(piece.part, job=job))
+
+
+def _step_of(piece: _Piece, report: Log) -> str | None:
+    """Return the step that a log belongs to, by its job's number or its name."""
+    number = piece.part.job.split(".")[0]
+    names = {step.name for step in report.steps}
+    if number == "?":
+        return None
+    if len(names) == 1:
+        return next(iter(names))
+    facts = [fact for fact in _facts(report) if fact.step in names]
+    own = PurePath(piece.log.family).name if piece.log.family else ""
+    named = {fact.step for fact in facts if own in {PurePath(p).name for p in fact.prefixes}}
+    if len(named) == 1:
+        return named.pop()
+    found = [f.step for f in facts if number.isdigit() and f.first <= int(number) <= f.last]
+    return found[0] if found else None
+
+
+def _of_version(part: Part, version: str) -> Part:
+    """Return a part with the unit of latencies that this version of fio writes."""
+    if part.lat_us is not None or not version.startswith("fio-"):
+        return part
+    return replace(part, lat_us=1.0 if version.startswith(("fio-1", "fio-2")) else 1e-3)
+
+
+def _without_report(group: _Group) -> Log:
+    """Return the logs of a group as one: its jobs taken as beside each other."""
+    pieces = _by_flight(group.pieces)
+    first = pieces[0].log
+    if len(pieces) == 1 and pieces[0].part is group.pieces[0].part:
+        return first
+    parts = [piece.part for piece in pieces]
+    begin_ms = _begin_ms(parts)
+    absolute = parts[0].absolute
+    behind = _behind_each_other(pieces)
+    if behind is not None:
+        frames, steps = [], []
+        for job, own in behind.items():
+            own_parts = [piece.part for piece in own]
+            step = observed_of(group.family, own_parts)
+            step = step.model_copy(update={"name": f"{step.name} {job}"})
+            own_begin_ms = _begin_ms(own_parts)
+            frame = samples_of(own_parts, own_begin_ms)
+            frames.append(_of_step(frame, step.name, (own_begin_ms - begin_ms) / 1000, frame))
+            steps.append(step)
+        samples = pl.concat(frames, how="diagonal")
+        samples = samples.select(list(schema_of(samples.columns)))
+    else:
+        samples = samples_of(parts, begin_ms)
+        steps = [observed_of(group.family, parts)]
+    remarks = _remarks(pieces)
+    jobs = len({part.job for part in parts})
+    if jobs > 1 and behind is None:
+        steps = [steps[0].model_copy(update={"numjobs": jobs if jobs <= 1 << 20 else None})]
+        beside = f"{group.stem}: logs of {jobs} jobs are added up, as running beside each other"
+        if absolute:
+            remarks.append(Remark(beside))
+        else:
+            text = f"{beside}; if they ran behind each other, give fio's JSON beside them"
+            remarks.append(Remark(text, doubt=True))
+    return replace(
+        first,
+        samples=samples,
+        begin_unix_s=begin_ms / 1000 if absolute else None,
+        steps=tuple(steps),
+        remarks=_once(remarks),
+        details={},
+    )
+
+
+def _behind_each_other(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
+    """Return the pieces of each job, in the order of time, if the clock says that none overlap."""
+    if not all(piece.part.absolute for piece in pieces):
+        return None
+    jobs: dict[str, list[_Piece]] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.part.first_ms):
+        jobs.setdefault(piece.part.job, []).append(piece)
+    end_ms = 0.0
+    for own in jobs.values():
+        window_ms = max(piece.part.window_ms for piece in own)
+        if min(piece.part.first_ms for piece in own) < end_ms - window_ms:
+            return None
+        end_ms = max(piece.part.last_ms for piece in own)
+    return jobs if len(jobs) > 1 else None
+
+
+def _by_flight(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
+    """Return pieces with the unit of latencies that makes a likely number of I/Os in flight."""
+    parts = [piece.part for piece in pieces]
+    unsure = [part for part in latency_parts(parts) if part.lat_us is None]
+    rated = [part for part in parts if part.quantity == "iops" and part.kind == "window"]
+    if not unsure or not rated:
+        return pieces
+    iops = sum(float(np.mean(table["mean"])) for p in rated for table in p.tables.values())
+    values = [float(np.mean(table["mean"])) for p in unsure for table in p.tables.values()]
+    in_flight = {unit: iops * float(np.mean(values)) * unit * 1e-6 for unit in (1e-3, 1.0)}
+    likely = [u for u, n in in_flight.items() if _FEWEST_IN_FLIGHT <= n <= _MOST_IN_FLIGHT]
+    if len(likely) != 1:
+        return pieces
+    return [replace(piece, part=replace(piece.part, guessed_lat_us=likely[0])) for piece in pieces]
+
+
+def _begin_ms(parts: Sequence[Part]) -> float:
+    return min(part.first_ms for part in parts)
+
+
+def _block(parts: Sequence[Part]) -> int | None:
+    return observed_of(None, list(parts)).bs
+
+
+def _remarks(pieces: Sequence[_Piece]) -> list[Remark]:
+    """Return what is to be said of the files, in place of what was said of each alone."""
+    counted = {id(part) for part in latency_parts([piece.part for piece in pieces])}
+    found: list[Remark] = []
+    for log, part in ((piece.log, piece.part) for piece in pieces):
+        alone = log.details.get("fio_part")
+        said = set(remarks_on(log.source, alone)) if isinstance(alone, Part) else set()
+        shared = f"{log.source}: its time begins anew"
+        found += [
+            r
+            for r in log.remarks
+            if r not in said and not (r.text.startswith(shared) and part.job != _job_alone(alone))
+        ]
+        if part.quantity in ("bw", "iops") or id(part) in counted:
+            found += remarks_on(log.source, part)
+    return found
+
+
+def _job_alone(part: object) -> str:
+    return part.job if isinstance(part, Part) else ""
+
+
+def _once(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """Return remarks without those that say the same of several files."""
+    found: dict[str, Remark] = {}
+    for remark in remarks:
+        _, _, said = remark.text.partition(": ")
+        key = remark.text if remark.doubt else said or remark.text
+        found.setdefault(key, remark)
+    return tuple(found.values())
