@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
 from heatsoak.importer.frames import Array, build
@@ -46,7 +47,7 @@ class Rows:
     def __init__(self) -> None:
         """Take no rows yet."""
         self.reports = array("q")
-        self.columns: dict[str, "array[float]"] = {}
+        self.columns: dict[str, array[float]] = {}
 
     def add(self, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a report; those of one report may come in several parts."""
@@ -110,8 +111,8 @@ class Devices:
     ) -> tuple[list[str], list[Remark]]:
         """Return the devices to take, busiest first, and what is said of the others.
 
-        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes, or the one that
-        `options` names. Raises UsageError where that one is not in the log.
+        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes, or the one
+        that `options` names. Raises UsageError where that one is not in the log.
         """
         if options.device is not None:
             return [self._named(source, options.device)], []
@@ -249,7 +250,7 @@ def path_of(name: str) -> str:
     return f"/dev/mapper/{name}"
 
 
-def _load(rows: Rows, numbers: Array) -> float:
+def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log tells of no bytes."""
     counted = np.isin(np.frombuffer(rows.reports, dtype=np.int64), numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):

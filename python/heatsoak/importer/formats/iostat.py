@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from heatsoak.importer import sysstat
@@ -179,10 +180,8 @@ def _table(words: list[str]) -> _Table | None:
         return None
     if not any(header.endswith("/s") or header == "tps" for header in headers):
         return None
-    if words[0] not in _DEVICE_WORDS and device_at == 0:
-        # a translated word for the device; anything else there is another tool's
-        if not words[0][0].isalpha() or headers[0] not in ("tps", "r/s", "rrqm/s"):
-            return None
+    if words[0] not in _DEVICE_WORDS and device_at == 0 and not _is_translated(words):
+        return None
     taken: set[str] = set()
     names: list[tuple[str, float] | None] = []
     both = any(column is not None and column[0] == "read_lat_us" for column in known)
@@ -199,6 +198,11 @@ def _table(words: list[str]) -> _Table | None:
         if _TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
     return _Table(names, tuple(headers), device_at, rates)
+
+
+def _is_translated(words: list[str]) -> bool:
+    """Whether a header begins with another language's word for a device."""
+    return words[0][0].isalpha() and words[1] in ("tps", "r/s", "rrqm/s")
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -614,7 +618,7 @@ def _usual(lengths_s: Array) -> float | None:
     return float(whole) if abs(usual - whole) <= 0.03 * whole else usual
 
 
-def _hardly_changes(reader: _Reader, numbers: Array) -> bool:
+def _hardly_changes(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
     """Whether single reports are averages since boot, which no minute changes by much."""
     for rows in reader.devices.rows.values():
         for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"):
@@ -628,12 +632,18 @@ def _hardly_changes(reader: _Reader, numbers: Array) -> bool:
     return True
 
 
-def _has_gaps(reader: _Reader, numbers: Array) -> bool:
+def _has_gaps(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
     """Whether some device is missing from some report, as with -z."""
     return any(len(rows.reports) < len(numbers) for rows in reader.devices.rows.values())
 
 
-def _lasted(t_s: Array, taken: Array, all_s: Array, boot: Array, of_call: Array) -> Array:
+def _lasted(
+    t_s: Array,
+    taken: NDArray[np.intp],
+    all_s: Array,
+    boot: NDArray[np.bool_],
+    of_call: NDArray[np.intp],
+) -> Array:
     """Return the seconds that each report is of: since the one before it in the same call."""
     lasted = intervals(t_s)
     for place, index in enumerate(taken.tolist()):
