@@ -1,6 +1,6 @@
 """One module a format; :data:`FORMATS` has them in the order in which they are asked."""
 
-from heatsoak.importer.formats import as_ssd, crystaldiskmark, diskspd, fio_json, fio_log, iometer, nvme_smart, plain, smartctl, tkperf
+from heatsoak.importer.formats import as_ssd, crystaldiskmark, diskspd, fio_json, fio_log, iometer, iostat, nvme_smart, plain, sar, smartctl, tkperf
 from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
@@ -14,5 +14,7 @@ FORMATS: tuple[Format, ...] = (
     as_ssd.FORMAT,
     crystaldiskmark.FORMAT,
     diskspd.FORMAT,
+    sar.FORMAT,
+    iostat.FORMAT,
     plain.FORMAT,
 )

@@ -1,0 +1,292 @@
+"""Logs that tell of all block devices of a host: which of them carried load, and a log of each."""
+
+import re
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.errors import suggestion
+from heatsoak.importer.frames import Array, build
+from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.source import Source
+from heatsoak.protocol import Observed
+
+#: A device whose bytes are less than this share of the busiest one's was not under test.
+LEAST_SHARE = 0.05
+#: A layer over other devices carries no bytes of its own where theirs make up this share of it.
+_SAME_BYTES = 0.8
+#: More drives than this are not tested at once; the busiest are taken.
+_MOST_DEVICES = 32
+#: Names that a remark lists, before it counts the rest.
+_MOST_NAMED = 8
+#: Values over these no drive can have: counters that wrapped or were reset.
+_HIGHEST = {"bw_mb_s": 1e6, "iops": 1e9, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5}
+
+_MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
+_DISK = re.compile(
+    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
+    r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
+)
+#: An NVMe drive's path under multipathing; the drive itself is listed too.
+_HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
+#: Majors of loop, md, and of what device-mapper is given.
+_LAYER_MAJORS = frozenset((7, 9, *range(240, 255)))
+_KERNEL_NAME = re.compile(r"[a-z]+[0-9a-z]*(?:/[a-z0-9]+)?|dm-\d+")
+
+
+class Rows:
+    """What a log tells of one device: the number of each report, and values of each column.
+
+    A value that a row does not have is NaN.
+    """
+
+    def __init__(self) -> None:
+        """Take no rows yet."""
+        self.reports = array("q")
+        self.columns: dict[str, array[float]] = {}
+
+    def add(self, report: int, values: Iterable[tuple[str, float]]) -> None:
+        """Add values of a report; those of one report may come in several parts."""
+        if not self.reports or self.reports[-1] != report:
+            self.reports.append(report)
+            for column in self.columns.values():
+                column.append(np.nan)
+        for name, value in values:
+            known = self.columns.get(name)
+            if known is None:
+                known = self.columns[name] = array("d", [np.nan]) * len(self.reports)
+            known[-1] = value
+
+    def values(self, name: str) -> Array | None:
+        """Return a column, if there is one."""
+        column = self.columns.get(name)
+        return None if column is None else np.frombuffer(column, dtype=float)
+
+
+@dataclass
+class Reports:
+    """Reports of one run, in order of time.
+
+    Attributes:
+        t_s: the end of each report's interval, rising from about 0.
+        numbers: the number that rows have for each report, in the order of `t_s`.
+        shared: columns that are of the host (`cpu_pct`, `temp_c.*`), by report.
+        absent_is_idle: whether a device without a row in a report did nothing there.
+        is_cut: whether the last report may lack rows for another reason.
+    """
+
+    t_s: Array
+    interval_s: Array
+    numbers: Sequence[int]
+    clock: Clock = "none"
+    begin_unix_s: float | None = None
+    shared: Mapping[str, Array] = field(default_factory=dict)
+    absent_is_idle: bool = False
+    is_cut: bool = False
+    remarks: tuple[Remark, ...] = ()
+
+
+class Devices:
+    """All devices of one log."""
+
+    def __init__(self) -> None:
+        """Take no devices yet."""
+        self.rows: dict[str, Rows] = {}
+        #: Sums of other devices in the same log: never taken unasked.
+        self.groups: set[str] = set()
+
+    def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
+        """Add values of a device in a report."""
+        rows = self.rows.get(device)
+        if rows is None:
+            rows = self.rows[device] = Rows()
+        rows.add(report, values)
+
+    def chosen(
+        self, source: Source, options: Options, runs: Sequence[Reports]
+    ) -> tuple[list[str], list[Remark]]:
+        """Return the devices to take, busiest first, and what is said of the others.
+
+        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes, or the one
+        that `options` names. Raises UsageError where that one is not in the log.
+        """
+        if options.device is not None:
+            return [self._named(source, options.device)], []
+        numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
+        loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
+        whole = [name for name in loads if not self._is_part(name)]
+        disks = [name for name in whole if not self._is_layer(name)]
+        on_disks = sum(loads[name] for name in disks)
+        kept = [
+            name
+            for name in whole
+            if name in disks or loads[name] <= 0 or on_disks < _SAME_BYTES * loads[name]
+        ] or list(loads)
+        kept.sort(key=lambda name: -loads[name])
+        least = LEAST_SHARE * loads[kept[0]]
+        taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MOST_DEVICES]
+        if not taken:
+            taken = kept[:1]
+        return taken, _left_out([name for name in loads if name not in taken], loads)
+
+    def _named(self, source: Source, wanted: str) -> str:
+        short = wanted.removeprefix("/dev/").removeprefix("mapper/")
+        for name in self.rows:
+            if name in (wanted, short) or path_of(name) == wanted:
+                return name
+        known = sorted(self.rows)
+        listed = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+        raise source.error(f"has no device {short}{suggestion(short, known)}: it has {listed}")
+
+    def _is_part(self, name: str) -> bool:
+        """Whether it is a partition of another device in the log, or a sum over some."""
+        if name in self.groups:
+            return True
+        numbered = _MAJOR_MINOR.fullmatch(name)
+        if numbered is not None:
+            major, minor = int(numbered.group(1)), int(numbered.group(2))
+            base = f"dev{major}-{minor - minor % 16}"
+            return major == 8 and base != name and base in self.rows
+        hidden = _HIDDEN_PATH.fullmatch(name)
+        if hidden is not None:
+            return f"nvme{hidden.group(1)}n{hidden.group(2)}" in self.rows
+        base = name.rstrip("0123456789")
+        if base == name:
+            return False
+        if base in self.rows:
+            return _DISK.fullmatch(base) is not None
+        return base[-1:] in ("p", "s") and base[:-1] in self.rows
+
+    def _is_layer(self, name: str) -> bool:
+        """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
+        numbered = _MAJOR_MINOR.fullmatch(name)
+        if numbered is not None:
+            return int(numbered.group(1)) in _LAYER_MAJORS
+        return _DISK.fullmatch(name) is None
+
+    def logs(
+        self, names: Sequence[str], runs: Sequence[Reports], *, format: str, source: Source
+    ) -> list[Log]:
+        """Return a log for each of the devices in each run where it has rows."""
+        logs = []
+        for index, run in enumerate(runs):
+            for name in names:
+                words = [name] if len(names) > 1 else []
+                words += [f"run {index + 1}"] if len(runs) > 1 else []
+                log = self._log(name, run, format=format, source=source, label=", ".join(words))
+                if log is not None:
+                    logs.append(log)
+        return logs
+
+    def _log(
+        self, name: str, reports: Reports, *, format: str, source: Source, label: str
+    ) -> Log | None:
+        rows = self.rows[name]
+        number_of_row = np.frombuffer(rows.reports, dtype=np.int64)
+        wanted = np.asarray(reports.numbers, dtype=np.int64)
+        order = np.argsort(number_of_row, kind="stable")
+        ranked = number_of_row[order]
+        place = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+        there = ranked[place] == wanted
+        row = order[place]
+        if not there.any():
+            return None
+        kept = there.copy()
+        if reports.absent_is_idle:
+            kept[: -1 if reports.is_cut else None] = True
+        columns: dict[str, Any] = {
+            "t_s": reports.t_s[kept],
+            "interval_s": reports.interval_s[kept],
+            **{column: values[kept] for column, values in reports.shared.items()},
+        }
+        impossible = 0
+        for column in rows.columns:
+            values = rows.values(column)
+            assert values is not None
+            taken = values[row]
+            quantity = column.removeprefix("read_").removeprefix("write_")
+            with np.errstate(invalid="ignore"):
+                bad = (taken < 0) | (taken > _HIGHEST.get(quantity, np.inf))
+                bad |= (taken == 0) & (quantity == "lat_us")
+            impossible += int((bad & there & (taken != 0)).sum())
+            taken = np.where(bad, np.nan, taken)
+            absent = np.nan if quantity == "lat_us" else 0.0
+            columns[column] = np.where(there, taken, absent)[kept]
+        remarks = list(reports.remarks)
+        if impossible:
+            remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
+        if not there[kept].all():
+            remarks.append(Remark(f"reports without {name}: taken as idle"))
+        frame = build(columns)
+        directions = {direction: not _is_idle(frame, direction) for direction in ("read", "write")}
+        if not any(directions.values()):
+            directions = dict.fromkeys(directions, True)
+        return Log(
+            format=format,
+            source=source.name,
+            samples=frame,
+            clock=reports.clock,
+            begin_unix_s=reports.begin_unix_s,
+            steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
+            label=label,
+            drive={"path": path} if (path := path_of(name)) else {},
+            remarks=tuple(remarks),
+        )
+
+
+def path_of(name: str) -> str:
+    """Return a device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``."""
+    numbered = _MAJOR_MINOR.fullmatch(name)
+    if numbered is not None:
+        return f"/dev/block/{int(numbered.group(1))}:{int(numbered.group(2))}"
+    if not name or name.startswith("/"):
+        return name
+    if _KERNEL_NAME.fullmatch(name):
+        return f"/dev/{name}"
+    return f"/dev/mapper/{name}"
+
+
+def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
+    """Its bytes in these reports, in any unit; its I/Os where a log tells of no bytes."""
+    counted = np.isin(np.frombuffer(rows.reports, dtype=np.int64), numbers)
+    for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
+        columns = [
+            values
+            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+            if (values := rows.values(name)) is not None
+        ]
+        if columns:
+            total = 0.0
+            for values in columns:
+                with np.errstate(invalid="ignore"):
+                    possible = counted & (values >= 0) & (values <= _HIGHEST[quantity])
+                total += float(values[possible].sum())
+            return total * scale
+    return 0.0
+
+
+def _is_idle(frame: Any, direction: str) -> bool:
+    for quantity in ("bw_mb_s", "iops"):
+        name = f"{direction}_{quantity}"
+        if name in frame.columns:
+            values = frame[name]
+            return values.null_count() == 0 and bool((values == 0).all())
+    return False
+
+
+def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
+    if not names:
+        return []
+    named = sorted(names, key=lambda name: -loads[name])
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    words = ", ".join(name or "all drives together" for name in named[:_MOST_NAMED])
+    return [
+        Remark(
+            f"left out, with little load or none of their own: {words}{more}; "
+            "--device takes one of them"
+        )
+    ]

@@ -1,0 +1,192 @@
+"""What sysstat's tools have in common: headings, column names, numbers and times in any locale."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.importer.frames import Array, intervals
+from heatsoak.importer.moment import Times, date_order, read_times
+
+_KIB = 1024 / 1e6
+_SECTOR = 512 / 1e6
+_MIB = 1024 * _KIB
+_GIB = 1024 * _MIB
+
+_UNITS = {"kB": _KIB, "MB": _MIB, "GB": _GIB, "Blk": _SECTOR, "sec": _SECTOR}
+_DIRECTIONS = (("r", "read", "read"), ("w", "write", "wrtn"))
+
+#: Header -> column of a recording, and what a value is multiplied by. Kilobytes are KiB in all of
+#: sysstat, sectors and blocks are 512 bytes, `await` is in ms. After those come the columns of the
+#: BSDs' and Solaris' `iostat -x`.
+COLUMNS: dict[str, tuple[str, float]] = {
+    **{f"{r}{unit}/s": (f"{name}_bw_mb_s", scale)
+       for r, name, _ in _DIRECTIONS for unit, scale in _UNITS.items()},
+    **{f"{unit}_{verb}/s": (f"{name}_bw_mb_s", scale)
+       for _, name, verb in _DIRECTIONS for unit, scale in _UNITS.items()},
+    **{f"{unit}_w+d/s": ("write_bw_mb_s", scale) for unit, scale in _UNITS.items()},
+    **{f"{unit}/s": ("bw_mb_s", scale) for unit, scale in _UNITS.items()},
+    "rd_sec/s": ("read_bw_mb_s", _SECTOR),
+    "wr_sec/s": ("write_bw_mb_s", _SECTOR),
+    "bread/s": ("read_bw_mb_s", _SECTOR),
+    "bwrtn/s": ("write_bw_mb_s", _SECTOR),
+    "r/s": ("read_iops", 1.0),
+    "w/s": ("write_iops", 1.0),
+    "rtps": ("read_iops", 1.0),
+    "wtps": ("write_iops", 1.0),
+    "tps": ("iops", 1.0),
+    "r_await": ("read_lat_us", 1e3),
+    "w_await": ("write_lat_us", 1e3),
+    "await": ("lat_us", 1e3),
+    "avgqu-sz": ("queue", 1.0),
+    "avgqu-s": ("queue", 1.0),
+    "aqu-sz": ("queue", 1.0),
+    "%util": ("busy_pct", 1.0),
+    "kr/s": ("read_bw_mb_s", _KIB),
+    "kw/s": ("write_bw_mb_s", _KIB),
+    "Mr/s": ("read_bw_mb_s", _MIB),
+    "Mw/s": ("write_bw_mb_s", _MIB),
+    "ms/r": ("read_lat_us", 1e3),
+    "ms/w": ("write_lat_us", 1e3),
+    "ms/t": ("lat_us", 1e3),
+    "svc_t": ("lat_us", 1e3),
+    "asvc_t": ("lat_us", 1e3),
+    "qlen": ("queue", 1.0),
+    "actv": ("queue", 1.0),
+    "%b": ("busy_pct", 1.0),
+}  # fmt: skip
+
+#: Headers whose unit a remark tells, once a file.
+_KIB_HEADERS = frozenset(
+    name for name in COLUMNS if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
+) - frozenset(name for name in COLUMNS if name.startswith("Blk"))
+_SUFFIXES = {"s": 512.0, "B": 1.0, "k": 1024.0, "M": 1024.0**2, "G": 1024.0**3,
+             "T": 1024.0**4, "P": 1024.0**5}  # fmt: skip
+_NUMBER = re.compile(r"([-+]?\d{1,40}(?:[.,٫]\d{0,40})?)([sBkMGTP%]?)", re.ASCII)
+
+_HEADING = re.compile(
+    r"(?:Linux|GNU/kFreeBSD)\s+(\S+)\s+\((.*?)\)\s+(.*?)\s*(?:_\S+_\s*(?:\((\d{1,6}) CPU\).*)?)?$"
+)
+#: Letters that some locales write dates and times with.
+_DATE_LETTERS = str.maketrans(
+    {"年": "-", "月": "-", "日": " ", "년": "-", "월": "-", "일": " ",
+     "时": ":", "時": ":", "시": ":", "分": ":", "분": ":", "秒": " ", "초": " ",
+     "\u202f": " ", "\u00a0": " "}
+)  # fmt: skip
+_SPACED = re.compile(r"(?<=\d)([-:])\s+(?=\d)")
+_DOTTED_YEAR_FIRST = re.compile(r"\b(\d{4})\. ?(\d{1,2})\. ?(\d{1,2})\.?(?=\s|$)")
+_DOTTED_TIME = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\.(\d{2})(?![\d.])")
+_HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
+_HALF_FIRST = re.compile(r"\b([AP]M)\s*(\d{1,2}:\d{2}:\d{2})")
+_SHORT_DATE = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{2})(?![\d/])")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A report's first line: ``Linux 6.1.0 (host)  11/21/2026  _x86_64_  (8 CPU)``."""
+
+    release: str
+    date: str
+
+
+def heading(line: str) -> Heading | None:
+    """Return the heading that `line` is, if it is one."""
+    if not line.startswith(("Linux ", "GNU/kFreeBSD")) or len(line) > 500:
+        return None
+    match = _HEADING.match(line.strip())
+    return Heading(match.group(1), match.group(3).strip()) if match else None
+
+
+def scaled(word: str, scale: float) -> float:
+    """Return a number with a decimal point or comma, times `scale`; NaN for what is none.
+
+    ``1.2M`` (``--human``) is bytes, and so given in MB whatever `scale` is; a percent sign is
+    dropped.
+    """
+    try:
+        return float(word) * scale
+    except ValueError:
+        pass
+    match = _NUMBER.fullmatch(word)
+    if match is None:
+        return np.nan
+    value = float(match.group(1).replace(",", ".").replace("٫", "."))
+    suffix = match.group(2)
+    if suffix in ("", "%"):
+        return value * scale
+    return value * _SUFFIXES[suffix] / 1e6
+
+
+def is_number(word: str) -> bool:
+    """Whether it is a number as sysstat writes them."""
+    return word in ("nan", "-nan", "inf", "-inf") or _NUMBER.fullmatch(word) is not None
+
+
+def unit_remark(headers: Sequence[str]) -> str:
+    """Return what is to be said of the units of these columns; empty where nothing is."""
+    if any(name in _KIB_HEADERS for name in headers):
+        return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
+    if any(COLUMNS.get(name, ("", 0.0))[1] == _SECTOR for name in headers):
+        return "sectors of 512 bytes: converted to 10^6 bytes/s"
+    return ""
+
+
+def stamp(text: str) -> str:
+    """Return a date and time of any locale in letters that :mod:`moment` reads."""
+    word = text.strip()
+    if not word.isascii():
+        for local, half in _HALVES.items():
+            word = word.replace(local, f" {half} ")
+        word = _SPACED.sub(r"\1", word.translate(_DATE_LETTERS))
+        word = re.sub(r":(?=\s|$)", "", word)
+    word = _DOTTED_YEAR_FIRST.sub(r"\1-\2-\3", word)
+    word = _HALF_FIRST.sub(r"\2 \1", word)
+    if ":" not in word:
+        found = list(_DOTTED_TIME.finditer(word))
+        if found:
+            last = found[-1]
+            word = f"{word[: last.start()]}{':'.join(last.groups())}{word[last.end() :]}"
+    return word
+
+
+def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
+    """Read stamps that :func:`stamp` made; `date`, of the heading, is the day of a mere time.
+
+    A two-digit year behind slashes is the C locale's: month first, if the order is open.
+    """
+    dated = [*stamps, date]
+    _, doubt = date_order(dated)
+    if doubt and any(_SHORT_DATE.search(word) for word in dated):
+        stamps = [_month_first(word) for word in stamps]
+        date = _month_first(date)
+    else:
+        doubt = ""
+    times = read_times(stamps)
+    if times.clock == "none" and date:
+        first = next((word for word, t in zip(stamps, times.t_s, strict=True) if t == 0), "")
+        day = read_times([f"{date} {first}"])
+        if day.clock == "local":
+            times = Times(times.t_s, "local", day.begin_unix_s, doubt or day.doubt)
+    if doubt and not times.doubt:
+        text = "the order of its dates is not certain: read as month before day"
+        times = Times(times.t_s, times.clock, times.begin_unix_s, text)
+    return times
+
+
+def _month_first(word: str) -> str:
+    return _SHORT_DATE.sub(r"20\3-\1-\2", word)
+
+
+def apart(t_s: Array) -> Array:
+    """Return rising times of whole seconds with those that repeat set half an interval on.
+
+    A report that came a little early has the second of the one before.
+    """
+    same = np.flatnonzero(np.diff(t_s) == 0) + 1
+    if not len(same):
+        return t_s
+    usual = float(np.median(intervals(t_s))) or 1.0
+    moved = t_s.copy()
+    moved[same] += min(0.5, usual / 2)
+    return moved
