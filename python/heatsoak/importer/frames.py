@@ -77,15 +77,26 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     schema = schema_of(columns)
     frame = pl.DataFrame({name: columns[name] for name in schema}, schema=schema, strict=False)
     floats = [name for name, dtype in schema.items() if dtype == pl.Float64]
-    frame = frame.filter(pl.col("t_s").is_finite()).with_columns(
-        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
-    )
-    frame = frame.sort("t_s", maintain_order=True).unique(
-        ["t_s", *(["step"] if "step" in schema else [])], keep="first", maintain_order=True
-    )
+    rises = _rises(frame["t_s"])
+    odd = [name for name in floats if not np.isfinite(frame[name].to_numpy()).all()]
+    if odd or not rises:  # small files are read in no time as long as nothing is to be mended
+        lazy = frame.lazy().filter(pl.col("t_s").is_finite()).with_columns(
+            pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in odd
+        )
+        if not rises:
+            lazy = lazy.sort("t_s", maintain_order=True).unique(
+                ["t_s", *(["step"] if "step" in schema else [])], keep="first", maintain_order=True
+            )
+        frame = lazy.collect()
     kept = [
         name
         for name in frame.columns
         if name in ("t_s", "interval_s", "step") or frame[name].null_count() < frame.height
     ]
     return frame.select(kept)
+
+
+def _rises(t_s: pl.Series) -> bool:
+    """Whether times are all there, each later than the one before."""
+    times = t_s.to_numpy()
+    return bool(np.isfinite(times).all() and (times[1:] > times[:-1]).all())

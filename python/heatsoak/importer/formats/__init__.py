@@ -1,7 +1,7 @@
 """One module a format; :data:`FORMATS` has them in the order in which they are asked."""
 
-from heatsoak.importer.formats import plain
+from heatsoak.importer.formats import aida64, hwinfo, plain
 from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
-FORMATS: tuple[Format, ...] = (plain.FORMAT,)
+FORMATS: tuple[Format, ...] = (hwinfo.FORMAT, aida64.FORMAT, plain.FORMAT)
