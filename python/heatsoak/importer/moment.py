@@ -17,7 +17,7 @@ _MIDNIGHT_S = 43200.0
 
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?!\d)")
 _TIME = re.compile(
-    r"(?<![\d.])(\d{1,3}):(\d{2})(?::(\d{2})(?:[.,:](\d{1,9}))?)?\s*([ap]\.?m\.?)?(?!\d)",
+    r"(?<![\d.])(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:[.,:](\d{1,9}))?)?\s*([ap]\.?m\.?)?(?!\d)",
     re.IGNORECASE,
 )
 _ZONE = re.compile(r"(?:(?<=\d)|(?<=\s))(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?=\s|$)")
@@ -55,16 +55,19 @@ class Times:
     doubt: str = ""
 
 
-def read_times(words: Sequence[str], scale_s: float | None = None) -> Times:
+def read_times(
+    words: Sequence[str], scale_s: float | None = None, *, day_first: bool | None = None
+) -> Times:
     """Read a column of time stamps: dates with times, times of a day, epochs, or plain numbers.
 
     `scale_s` is the unit of plain numbers where the header tells it (1e-3 for ms). A date alone is
-    midnight. Times of a day without a date go on after midnight.
+    midnight. Times of a day without a date go on after midnight. `day_first` is the order of the
+    dates where the format fixes it.
     """
     numbers = _numbers(words)
     if np.isfinite(numbers).sum() > 0.5 * max(1, sum(bool(word.strip()) for word in words)):
         return _of_numbers(numbers, scale_s)
-    day_first, doubt = date_order(words)
+    day_first, doubt = date_order(words) if day_first is None else (day_first, "")
     seconds = np.full(len(words), np.nan)
     has_date = np.zeros(len(words), dtype=bool)
     has_zone = False

@@ -229,7 +229,8 @@ _IOPS = _stems("iops", "iop", "ios", "tps", "每秒")
 
 _CPU = frozenset({
     "cpu", "core", "cores", "package", "tctl", "tdie", "ccd", "processor", "prozessor",
-    "processeur", "procesador", "processore", "coretemp", "k10temp", "処理", "ia",
+    "processeur", "procesador", "processore", "coretemp", "k10temp", "処理", "ia", "htc",
+    "prochot",
 })  # fmt: skip
 _GPU = frozenset({"gpu", "igpu", "dgpu", "vram", "graphics", "grafik", "显存", "hotspot"})
 #: Whose columns say nothing of a drive: networks, memory, boards.
@@ -297,6 +298,9 @@ _ROLES: dict[str, Role] = {
 }  # fmt: skip
 
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_NUMBERED = re.compile(
+    r"(?<![^\W_])(temp|temperature|tmp|sensor|ssd|hdd|disk|drive|gpu|cpu|core|run)(\d+)(?![^\W_])"
+)
 _TOKEN = re.compile(r"[^\W_]+|%|#", re.UNICODE)
 _BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
 _TAIL_UNIT = re.compile(
@@ -322,7 +326,7 @@ def _mended(text: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(_fold(_CAMEL.sub(" ", text)))
+    return _TOKEN.findall(_NUMBERED.sub(r"\1 \2", _fold(_CAMEL.sub(" ", text))))
 
 
 def _has(tokens: list[str], stems: tuple[str, ...]) -> bool:
@@ -350,10 +354,15 @@ def _direction(tokens: list[str]) -> Literal["read", "write"] | None:
     return "read" if reads else "write"
 
 
+def names_drive(header: str) -> bool:
+    """Return whether a header says that it is of a drive."""
+    return _has(_tokens(header[:200]), _DRIVE)
+
+
 def slug(text: str) -> str:
     """Return words as a part of a column's name: ``Sensor 1`` becomes ``sensor1``."""
     words = "_".join(_tokens(text[:60]))
-    return re.sub(r"(?<=[a-z])_(?=\d)", "", words).strip("_")[:40]
+    return re.sub(r"^([^\W\d_]+)_(\d+)$", r"\1\2", words).strip("_")[:40]
 
 
 @lru_cache(maxsize=2048)
@@ -558,7 +567,7 @@ def _temperature(
     elif not words:
         column = f"temp_c.sensor{number}"
     else:
-        column = f"temp_c.{slug(' '.join([*words, number]))}"
+        column = f"temp_c.{slug(' '.join(kept))}"
     return _scaled(column, unit, tokens)
 
 

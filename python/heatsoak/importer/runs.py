@@ -226,7 +226,7 @@ def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
         return []
     shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
-    where = f"{source_name}, run {label}" if label else source_name
+    where = f"{source_name} ({label})" if label else source_name
     return [Remark(f"{where}: no rows from {shown}{more}", doubt=True)]
 
 

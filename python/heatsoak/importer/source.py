@@ -169,9 +169,13 @@ class Source:
     @cached_property
     def head_lines(self) -> list[str]:
         """The whole lines of the head, and the last one if the file is no longer."""
-        decoder = codecs.getincrementaldecoder(self.encoding)("replace")
-        text = decoder.decode(self.head) if self.encoding != "utf-8" else _decode(self.head)
-        lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        head = self.head
+        if self.encoding != "utf-8":
+            decoder = codecs.getincrementaldecoder(self.encoding)("replace")
+            head = decoder.decode(head).lstrip("\ufeff").encode("utf-8", "replace")
+        # each line by itself, as in lines(): one may be in another encoding than the next
+        whole = _with_lf(head.removeprefix(codecs.BOM_UTF8)).split(b"\n")
+        lines = [_decode(line) for line in whole]
         return lines[:-1] if len(self.head) == HEAD_BYTES and len(lines) > 1 else lines
 
     def lines(self) -> Iterator[tuple[int, str]]:

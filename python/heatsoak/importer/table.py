@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from heatsoak.importer.source import Source
 
 #: How many lines of a file tell its layout.
 _HEAD_LINES = 250
+#: As many rows of values one behind the other are the table.
+_ENOUGH = 25
 #: What can part cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
 _GAP = re.compile(r"\s{2,}|\t")
@@ -117,9 +120,22 @@ def split(line: str, delimiter: str | None) -> list[str]:
 def is_value(cell: str) -> bool:
     """Whether a cell is a number, with or without a unit, a date or a time."""
     cell = cell.strip()
+    if cell.isdecimal() and len(cell) < 60:
+        return True
     return 0 < len(cell) < 60 and (
         _NUMBER.match(cell) is not None or _MOMENT.match(cell) is not None
     )
+
+
+def layout_of(source: Source) -> Layout | None:
+    """Return the layout of the table that a file holds; None for no table."""
+    if source not in _LAYOUTS:
+        _LAYOUTS[source] = find_layout(source.head_lines)
+    return _LAYOUTS[source]
+
+
+#: What several formats ask of one file is found once.
+_LAYOUTS: WeakKeyDictionary[Source, Layout | None] = WeakKeyDictionary()
 
 
 def find_layout(lines: Sequence[str]) -> Layout | None:
@@ -143,7 +159,10 @@ def _layout(lines: list[str], delimiter: str | None) -> tuple[float, Layout] | N
     """Return the largest block of rows of values that has these cells, with how large it is."""
     mark = " " if delimiter in (None, "  ") else delimiter
     rows: list[tuple[int, list[str], bool]] = []
+    alike = 0
     for number, line in enumerate(lines, 1):
+        if alike > _ENOUGH:
+            break
         if not line.strip() or mark not in line.strip() or _RULE.match(line):
             continue
         cells = split(line.lstrip("#").lstrip() if delimiter is None else line, delimiter)
@@ -152,6 +171,7 @@ def _layout(lines: list[str], delimiter: str | None) -> tuple[float, Layout] | N
         filled = [cell for cell in cells if cell.strip()]
         values = sum(map(is_value, filled))
         rows.append((number, cells, values > 0 and 4 * values >= len(filled)))
+        alike = alike + 1 if len(rows) > 1 and _same_block(rows[-2], rows[-1]) else 0
     best: tuple[float, int, int] | None = None
     start = 0
     for index in range(1, len(rows) + 1):
@@ -427,7 +447,8 @@ class Reader:
         self._source = source
         self._layout = layout
         self._choose = choose
-        self._numbers = Numbers(decimals_of(layout))
+        self.decimals = decimals_of(layout)
+        self._numbers = Numbers(self.decimals)
         self._odd: list[int] = []
         self._odd_count = 0
         self._cut: list[int] = []
@@ -544,14 +565,14 @@ class _Sink:
         """Whether a row has a time, or, without one, any value."""
         if self._key is None:
             return any(map(is_value, cells))
-        return self._key < len(cells) and _has_digit(cells[self._key])
+        return self._key < len(cells) and _is_timed(cells[self._key])
 
     def add(self, cells: list[str], number: int) -> bool:
         """Take a row; False if it is not a whole row of data."""
         if len(cells) < self.needed:
             return False
         if self._key is not None:
-            if not _has_digit(cells[self._key]):
+            if not _is_timed(cells[self._key]):
                 return False
         elif not any(is_value(cells[index]) for index in self._columns):
             return False
@@ -602,8 +623,13 @@ class _Sink:
         )
 
 
-def _has_digit(cell: str) -> bool:
-    return cell[:1].isdecimal() or any(map(str.isdecimal, cell[:64]))
+def _is_timed(cell: str) -> bool:
+    """Whether a cell may be a time: a number, or what begins as a date does."""
+    if cell[:1].isdecimal():
+        return True
+    cell = cell.strip(" \"'[(")
+    begin = cell[:2].lstrip("+-.,")
+    return begin[:1].isdecimal() or (len(cell) < 60 and _MOMENT.match(cell) is not None)
 
 
 def _folded(cells: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import Times, read_times
-from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, unit_of
+from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, names_drive, unit_of
 from heatsoak.importer.runs import Rows, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.table import (
@@ -20,10 +20,7 @@ from heatsoak.importer.table import (
     Reader,
     Section,
     Wanted,
-    decimals_of,
-    find_layout,
-    is_value,
-    split,
+    layout_of,
     ungarbled,
 )
 
@@ -49,30 +46,45 @@ class _Column:
 def _recognises(source: Source) -> bool:
     if source.head.lstrip()[:1] in (b"{", b"[", b"<"):
         return False
-    layout = find_layout(source.head_lines)
+    layout = layout_of(source)
     return layout is not None and (bool(layout.header) or len(layout.rows) > 1)
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    layout = find_layout(source.head_lines)
+    layout = layout_of(source)
     if layout is None:
         raise source.error("holds no table of rows and columns")
     return read_table(source, layout, options, "plain")
 
 
-def read_table(source: Source, layout: Layout, options: Options, format_name: str) -> list[Log]:
-    """Return the runs of a table whose columns are told by their headers."""
+def read_table(
+    source: Source,
+    layout: Layout,
+    options: Options,
+    format_name: str,
+    *,
+    begins_anew: bool = False,
+    is_crowded: bool = False,
+) -> list[Log]:
+    """Return the runs of a table whose columns are told by their headers.
+
+    With `begins_anew` the header comes again where a new run begins; with `is_crowded` most
+    temperatures are of something else than a drive, and only those that say so are taken.
+    """
     layout = replace(layout, header=_headers(layout))
     if not layout.header and not options.mapping:
         raise source.error(
             "has no header: name its columns by number, as in " + _EXAMPLE, layout.line
         )
-    table = _Table(source, layout, options)
-    sections = Reader(source, layout, table.choose).sections()
-    parts = [rows for section in sections for rows in table.rows(section)]
-    decimals = decimals_of(layout)
-    if decimals.doubt:
-        source.remark(decimals.doubt)
+    table = _Table(source, layout, options, is_crowded=is_crowded)
+    reader = Reader(source, layout, table.choose)
+    parts = []
+    for number, section in enumerate(reader.sections()):
+        for rows in table.rows(section):
+            marks = section.marks if begins_anew else ()
+            parts.append(replace(rows, marks=marks, goes_on=number > 0))
+    if reader.decimals.doubt:
+        source.remark(reader.decimals.doubt)
     logs = logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
@@ -106,14 +118,14 @@ def _monitor_name(path: str, name: str) -> str:
     elif "cpu" in what:
         name = f"CPU {name}"
     elif what in ("nvme", "hdd", "ssd", "storage", "ata"):
-        name = (
-            f"{what}{parts[1]}\x1f{name}" if "load" not in parts else f"{what}{parts[1]}\x1f{name}"
-        )
+        name = f"{what}{parts[1]}\x1f{name}"
     else:
         return f"{name} [-]"
     return f"{name} {unit}"
 
 
+#: AIDA64's names of what a disk does.
+_DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
 _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
@@ -124,7 +136,8 @@ def _named(header: str) -> tuple[str, str]:
         return device, name
     match = _PDH.match(header)
     if match is None:
-        return "", header
+        numbered = _DISK.match(header)
+        return (numbered.group(1) if numbered is not None else ""), header
     what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
     if what.lower() == "physicaldisk":
         return ("" if instance == "_Total" else instance), counter
@@ -164,14 +177,20 @@ def _unit_in_cells(layout: Layout, index: int) -> str:
 class _Table:
     """Which columns are read, and what is made of them."""
 
-    def __init__(self, source: Source, layout: Layout, options: Options) -> None:
+    def __init__(
+        self, source: Source, layout: Layout, options: Options, *, is_crowded: bool
+    ) -> None:
         self._source = source
+        self._is_crowded = is_crowded
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._device = (options.device or "").lower()
         self._doubts: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._interval_s: float | None = None
+        is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
+        # these write dates as Americans do, whatever the machine's language
+        self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
         self._columns: dict[tuple[str, ...], list[_Column]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
@@ -206,6 +225,8 @@ class _Table:
                 self._layout, index, name, units[index] if index < len(units) else ""
             )
             if found is None or (found.is_role and found.column in named):
+                continue
+            if self._is_crowded and not _is_known(found, name):
                 continue
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
@@ -334,7 +355,11 @@ class _Table:
             )
         parts = []
         for device in wanted or [""]:
-            own = [c for c in columns if c.device in (device, "") and not c.meaning.is_role]
+            # what is of no device in particular first: a device's own column goes before it
+            own = sorted(
+                (c for c in columns if c.device in (device, "") and not c.meaning.is_role),
+                key=lambda c: c.device,
+            )
             values, states = self._values(section, own)
             direction = by_role.get("direction")
             part = Rows(
@@ -364,7 +389,7 @@ class _Table:
                 words, date = Joined(section.words[date.index], words), None
             else:
                 dated = read_times(section.words[date.index])
-        times = read_times(words, scale)
+        times = read_times(words, scale, day_first=self._day_first)
         if scale is None and times.clock == "none":
             times = self._in_seconds(times, words, time.header)
         if dated is not None and dated.begin_unix_s is not None and times.begin_unix_s is None:
@@ -433,6 +458,16 @@ class _Table:
         elif typical > 2e4:
             unit, scale = "kB/s", 1e-3
         return replace(what, scale=scale, doubt=f"'{header}' has no unit: read as {unit}")
+
+
+_CAPACITY = re.compile(r"\d ?[GT]B\b")
+
+
+def _is_known(found: Meaning, header: str) -> bool:
+    """Whether a temperature is the host's, or of what its name says is a drive."""
+    named = found.column.startswith(("temp_c.cpu", "temp_c.gpu", "temp_c.ambient", "temp_c.case"))
+    is_temperature = found.column.startswith("temp_c.")
+    return not is_temperature or named or names_drive(header) or bool(_CAPACITY.search(header))
 
 
 def _is_number(text: str) -> bool:

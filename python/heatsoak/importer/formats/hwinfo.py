@@ -1,0 +1,431 @@
+"""HWiNFO's sensor log: hundreds of columns, told apart by a footer that names each one's device."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from heatsoak.importer.formats.base import Format
+from heatsoak.importer.frames import Array
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.moment import read_times
+from heatsoak.importer.quantity import Meaning, meaning, names_drive, unit_of
+from heatsoak.importer.runs import Rows, logs_of
+from heatsoak.importer.source import Source
+from heatsoak.importer.table import Joined, Layout, Reader, Section, Wanted, split, ungarbled
+
+#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
+_LEAST_SHARE = 0.05
+_DEVICE = re.compile(
+    r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
+)
+_UNIT = re.compile(r"\[([^\[\]]*)\]\s*$")
+_HEAD = re.compile(r'^\ufeff?"?[^",;\t]{2,20}"?([,;\t])"?[^",;\t]{2,20}"?\1.*\[[^\]]*\]')
+#: How it writes a moment, on most machines.
+_MOMENT = re.compile(r"^\d{1,2}\.\d{1,2}\.\d{4},\d{1,2}:\d{1,2}:\d{1,2}\.\d{3},")
+#: Names that only it has, in English.
+_NAMES = (
+    "virtual memory", "drive temperature", "drive remaining life", "drive warning",
+    "drive failure", "total activity", "read activity", "read rate", "write rate",
+    "total host writes", "total cpu usage", "core clocks", "physical memory",
+)  # fmt: skip
+_WIDE = 20
+_DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{2}:\d{2}')
+
+
+def _recognises(source: Source) -> bool:
+    return _layout(source) is not None
+
+
+def _layout(source: Source) -> Layout | None:
+    """The header's layout: a date, a time, and names that end in units in brackets."""
+    lines = source.head_lines[:6]
+    for number, line in enumerate(lines, 1):
+        match = _HEAD.match(line)
+        if match is None:
+            continue
+        header = [cell.strip() for cell in split(line, match.group(1))]
+        roles = [meaning(cell) for cell in header[:2]]
+        named = [cell for cell in header[2:] if cell]
+        bracketed = sum(_UNIT.search(cell) is not None for cell in named)
+        if [m.column if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(named):
+            continue
+        rows = [split(row, match.group(1)) for row in source.head_lines[number : number + 20]]
+        if rows and any(row for row in rows) and not _DAY.match(source.head_lines[number] or ""):
+            continue  # another logger's units, or none of a logger's rows
+        is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(
+            _MOMENT.match(row) for row in source.head_lines[number : number + 3]
+        )
+        lowered = line.lower()
+        known = sum(name in lowered for name in _NAMES)
+        if not is_its_own and known < 2 and len(named) < _WIDE:
+            continue
+        return Layout(
+            match.group(1), tuple(header), line=number, first=number + 1,
+            rows=tuple(tuple(row) for row in rows),
+        )  # fmt: skip
+    return None
+
+
+# --- devices -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Device:
+    """What a column belongs to, as the footer names it."""
+
+    kind: str
+    model: str
+    serial: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the two blocks of one drive, its health and its activity, have in common."""
+        return self.model, self.serial
+
+
+@dataclass
+class _Drive:
+    """A drive's columns, by what they mean."""
+
+    identity: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, int] = field(default_factory=dict)
+
+
+def _device(text: str) -> _Device | None:
+    match = _DEVICE.match(text.strip())
+    if match is None or not match.group(2):
+        return None
+    return _Device(match.group(1), match.group(2), match.group(3) or "")
+
+
+def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
+    """The devices' row; a list of drive letters in a name (``[C:, D:]``) is not quoted."""
+    if not line:
+        return None
+    cells = split(line, delimiter)
+    if len(cells) > width:
+        joined: list[str] = []
+        for cell in cells:
+            if joined and joined[-1].count("[") > joined[-1].count("]"):
+                joined[-1] += f"{delimiter}{cell}"
+            else:
+                joined.append(cell)
+        cells = joined
+    return cells if abs(len(cells) - width) <= 2 else None
+
+
+def _is_drive(device: _Device) -> bool:
+    return device.kind.startswith(("S.M.A.R.T", "SMART", "Drive"))
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+
+def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
+    """What columns mean, by their words, and a drive's also by the order of their units."""
+    found = {
+        i: m
+        for i, cell in enumerate(header)
+        if (m := meaning(cell)) is not None and (not _is_of_drive(m) or _may_be_drives(m, cell))
+    }
+    units = [_unit(cell) for cell in header]
+    if not any(m.column.endswith("bw_mb_s") for m in found.values()):
+        found |= _rates_by_units(units)
+    if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
+        found |= _temperatures_by_units(units)
+    return found
+
+
+def _may_be_drives(found: Meaning, header: str) -> bool:
+    """Whether a column is a drive's by its name: of temperatures, most are of something else."""
+    if found.column.startswith("temp_c."):
+        return names_drive(header)
+    return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct") or found.state
+
+
+def _unit(cell: str) -> str:
+    match = _UNIT.search(cell)
+    return match.group(1) if match is not None else ""
+
+
+def _rates_by_units(units: Sequence[str]) -> dict[int, Meaning]:
+    """A drive's activity is, in any language, three shares, two rates and two totals."""
+    found = {}
+    for i in range(len(units) - 4):
+        kinds = [unit_of(unit) for unit in units[i : i + 5]]
+        if [unit.kind if unit else "" for unit in kinds] == ["pct", "pct", "pct", "rate", "rate"]:
+            read, write = kinds[3], kinds[4]
+            assert read is not None and write is not None
+            found[i + 2] = Meaning("busy_pct")
+            found[i + 3] = Meaning("read_bw_mb_s", read.scale)
+            found[i + 4] = Meaning("write_bw_mb_s", write.scale)
+    return found
+
+
+def _temperatures_by_units(units: Sequence[str]) -> dict[int, Meaning]:
+    """A drive's health is temperatures, shares, and exactly two answers of yes or no."""
+    kinds = [(unit.kind if (unit := unit_of(text)) else "") for text in units]
+    found = {}
+    for i in range(1, len(kinds) - 1):
+        if kinds[i : i + 2] != ["flag", "flag"] or kinds[i - 1] == "flag":
+            continue
+        if i + 2 < len(kinds) and kinds[i + 2] == "flag":
+            continue
+        at = i - 1
+        while at > 0 and kinds[at] == "pct":
+            at -= 1
+        number = 0
+        while at - number >= 0 and kinds[at - number] == "temp" and number < 8:
+            number += 1
+        for place in range(number):
+            unit = unit_of(units[at - number + 1 + place])
+            assert unit is not None
+            name = "temp_c.composite" if place == 0 else f"temp_c.sensor{place + 1}"
+            found[at - number + 1 + place] = Meaning(name, unit.scale, unit.offset)
+    return found
+
+
+def _is_host(found: Meaning) -> bool:
+    name = found.column
+    return name.startswith(("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_"))
+
+
+def _is_of_drive(found: Meaning) -> bool:
+    return not _is_host(found) and found.column not in ("temp_c.ambient", "temp_c.case")
+
+
+def _grouped(
+    header: Sequence[str], found: dict[int, Meaning], footer: list[str] | None
+) -> tuple[list[_Drive], str]:
+    """Return the drives' columns, and what is doubtful of whose they are."""
+    if footer is not None:
+        return _by_footer(header, found, footer), ""
+    return _by_order(found)
+
+
+def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[str]) -> list[_Drive]:
+    drives: dict[tuple[str, str], _Drive] = {}
+    for index, text in enumerate(footer[: len(header)]):
+        device = _device(text)
+        what = found.get(index)
+        if device is None:
+            continue
+        if not _is_drive(device) and not (what and what.column.endswith("bw_mb_s")):
+            continue
+        unit = unit_of(_unit(header[index]))
+        if what is None and unit is not None and unit.kind == "temp":
+            what = Meaning("temp_c.airflow" if "airflow" in header[index].lower() else
+                           "temp_c.composite", unit.scale, unit.offset)  # fmt: skip
+        if what is None or not _is_of_drive(what):
+            continue
+        drive = drives.setdefault(device.key, _Drive(_identity(device)))
+        _put(drive, what, index)
+        found[index] = what
+    return list(drives.values())
+
+
+def _identity(device: _Device) -> dict[str, Any]:
+    return {key: text for key, text in (("model", device.model), ("serial", device.serial)) if text}
+
+
+def _put(drive: _Drive, what: Meaning, index: int) -> None:
+    name, number = what.column, 2
+    while name in drive.columns and what.column.startswith("temp_c."):
+        name, number = f"temp_c.sensor{number}", number + 1
+    drive.columns.setdefault(name, index)
+
+
+def _by_order(found: dict[int, Meaning]) -> tuple[list[_Drive], str]:
+    """Without a footer: a name that comes again begins the next drive's block."""
+    healths: list[_Drive] = []
+    loads: list[_Drive] = []
+    last = -10
+    for index, what in sorted(found.items()):
+        if not _is_of_drive(what):
+            continue
+        is_load = what.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
+        blocks = loads if is_load else healths
+        is_first = what.column == "temp_c.composite" or (
+            not is_load and index > last + 1 and what.column.endswith("airflow")
+        )
+        if not blocks or what.column in blocks[-1].columns or (is_first and blocks[-1].columns):
+            blocks.append(_Drive())
+        _put(blocks[-1], what, index)
+        last = index
+    for number, load in enumerate(loads):
+        if number < len(healths):
+            load.columns |= {
+                name: index for name, index in healths[number].columns.items()
+                if name not in load.columns
+            }  # fmt: skip
+    drives = loads + healths[len(loads) :]
+    doubt = ""
+    if len(drives) > 1:
+        doubt = "it ends without the row that names the drives: columns are grouped by their order"
+    for number, drive in enumerate(drives, 1):
+        drive.identity = {"path": f"drive {number}"} if len(drives) > 1 else {}
+    return drives, doubt
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def _read(source: Source, options: Options) -> list[Log]:
+    layout = _layout(source)
+    if layout is None:
+        raise source.error("is not a log of HWiNFO")
+    sections = Reader(source, layout, _choose).sections()
+    if not sections:
+        raise source.error("holds no row whose time can be read")
+    parts: list[Rows] = []
+    remarks: dict[Remark, None] = {}
+    for number, section in enumerate(sections):
+        for rows in _rows(source, layout, section, options, remarks):
+            parts.append(rows if number == 0 else _later(rows))
+    logs = logs_of("hwinfo", source.name, parts)
+    if not logs:
+        raise source.error("holds no row whose time can be read")
+    return [log.with_remarks(*remarks) for log in logs]
+
+
+def _later(rows: Rows) -> Rows:
+    return Rows(rows.times, rows.columns, rows.states, marks=rows.marks, goes_on=True,
+                drive=rows.drive)  # fmt: skip
+
+
+def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
+    del units
+    found = _meanings(ungarbled(header))
+    wanted = set(found)
+    # which other temperatures are a drive's is told by the footer only, at the end
+    wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
+    return Wanted((1,), dict.fromkeys(sorted(wanted - {0, 1}), None), (0, 1))
+
+
+def _may_be_health(header: Sequence[str], index: int, name: str) -> bool:
+    """Whether a temperature stands where a drive's health does: near answers of yes or no."""
+    unit = unit_of(_unit(name))
+    if unit is None or unit.kind != "temp":
+        return False
+    ahead = [unit_of(_unit(cell)) for cell in header[index + 1 : index + 7]]
+    return any(unit is not None and unit.kind == "flag" for unit in ahead)
+
+
+def _rows(
+    source: Source,
+    layout: Layout,
+    section: Section,
+    options: Options,
+    remarks: dict[Remark, None],
+) -> list[Rows]:
+    header = ungarbled(section.header)
+    found = _meanings(header)
+    footer = _footer(section.footer, layout.delimiter, len(header))
+    drives, doubt = _grouped(header, found, footer)
+    if doubt:
+        remarks[Remark(f"{source.name}: {doubt}", doubt=True)] = None
+    drives = _chosen(source, section, drives, options, remarks, found)
+    times = read_times(Joined(section.words[0], section.words[1]))
+    host = _host(found, section)
+    parts = []
+    for drive in drives:
+        columns = dict(host)
+        states: dict[str, Array] = {}
+        for name, index in drive.columns.items():
+            what = found[index]
+            if index not in section.columns:
+                continue
+            values = section.columns[index]
+            if what.state:
+                states[name.split(".", 1)[1]] = values
+            else:
+                columns[name] = values * what.scale + what.offset
+        parts.append(Rows(times, columns, states, marks=section.marks, drive=drive.identity))
+    return parts
+
+
+def _host(found: dict[int, Meaning], section: Section) -> dict[str, Array]:
+    """One column of each kind for the host, which all its drives share."""
+    best: dict[str, tuple[int, int]] = {}
+    for index, what in found.items():
+        is_place = what.column in ("temp_c.ambient", "temp_c.case")
+        if (not _is_host(what) and not is_place) or index not in section.columns:
+            continue
+        name = what.column
+        if name.startswith("temp_c.") and not is_place:
+            name = "temp_c.cpu" if name.startswith("temp_c.cpu") else "temp_c.gpu"
+            if name != what.column and what.general > 4:
+                continue
+        rank = (what.general + 10 * (name != what.column), index)
+        if name not in best or rank < best[name]:
+            best[name] = rank
+    return {
+        name: section.columns[index] * found[index].scale + found[index].offset
+        for name, (_, index) in best.items()
+    }
+
+
+def _chosen(
+    source: Source,
+    section: Section,
+    drives: list[_Drive],
+    options: Options,
+    remarks: dict[Remark, None],
+    found: dict[int, Meaning],
+) -> list[_Drive]:
+    """The drives that are told of: the wanted one, or those that carried load."""
+    drives = [drive for drive in drives if drive.columns]
+    if not drives and any(not _is_of_drive(what) for what in found.values()):
+        return [_Drive()]
+    if not drives:
+        raise source.error(
+            "has no column of a drive: neither its temperature nor its read and write rate"
+        )
+    if options.device:
+        wanted = [d for d in drives if options.device.lower() in _name(d).lower()]
+        if not wanted:
+            names = ", ".join(_name(drive) for drive in drives)
+            raise source.error(f"has no drive '{options.device}': it has {names}")
+        return wanted
+    loads = [_load(drive, section) for drive in drives]
+    most = max(loads)
+    if most > 0:
+        kept = [d for d, load in zip(drives, loads, strict=True) if load >= _LEAST_SHARE * most]
+    else:
+        kept = [d for d in drives if _has_readings(d, section)] or drives
+    left = [_name(drive) for drive in drives if drive not in kept]
+    if left:
+        remarks[Remark(f"{source.name}: drives without load are left out: {', '.join(left)}")] = (
+            None
+        )
+    return kept
+
+
+def _name(drive: _Drive) -> str:
+    identity = drive.identity
+    text = identity.get("model") or identity.get("path") or "the drive"
+    return f"{text} ({identity['serial']})" if identity.get("serial") else str(text)
+
+
+def _load(drive: _Drive, section: Section) -> float:
+    return sum(
+        float(np.nansum(np.clip(section.columns[index], 0, 1e9)))
+        for name, index in drive.columns.items()
+        if name.endswith("bw_mb_s") and index in section.columns
+    )
+
+
+def _has_readings(drive: _Drive, section: Section) -> bool:
+    return any(
+        bool(np.isfinite(values).any()) for values in _values(drive.columns.values(), section)
+    )
+
+
+def _values(indices: Iterable[int], section: Section) -> list[Array]:
+    return [section.columns[index] for index in indices if index in section.columns]
+
+
+FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read)
