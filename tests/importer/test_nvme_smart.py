@@ -308,6 +308,12 @@ def test_values_that_no_drive_has_are_missing() -> None:
     assert one(json.dumps(huge)).samples.height == 1
 
 
+def test_times_in_no_order_are_refused() -> None:
+    text = "".join(f"{1717500000 - 10 * n}\ntemperature : 38 C\n" for n in range(2000))
+    with pytest.raises(UsageError, match="a clock that goes back 1999 times"):
+        logs(text)
+
+
 def page_of(kelvin: int) -> bytes:
     page = bytearray(512)
     struct.pack_into("<BH", page, 0, 0, kelvin)

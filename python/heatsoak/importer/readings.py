@@ -29,6 +29,8 @@ _POSSIBLE_C = (-60.0, 200.0)
 _LEAST_UNITS = 10.0
 #: Means over longer than this hide what a drive does when it throttles.
 _LONG_INTERVAL_S = 60.0
+#: More drives, or more runs, than this are none but damage.
+_MOST_LOGS = 1000
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
 
@@ -375,6 +377,8 @@ class Readings:
         by_device: dict[str, list[Reading]] = {}
         for reading in readings:
             by_device.setdefault(reading.device, []).append(reading)
+        if len(by_device) > _MOST_LOGS:
+            raise self._source.error(f"names {len(by_device)} drives: no machine has so many")
         logs: list[Log] = []
         for device in self._wanted(list(by_device)):
             logs += self._runs(device, by_device[device], several=len(by_device) > 1)
@@ -403,6 +407,8 @@ class Readings:
             remarks.append(Remark(f"{self._source.name}: {text}", doubt=True))
         readings, times = [readings[index] for index in kept], times[kept]
         runs = run_slices(times, least_jump_s=1.0)
+        if len(runs) > _MOST_LOGS:
+            raise self._source.error(f"has a clock that goes back {len(runs) - 1} times")
         logs = []
         for index, run in enumerate(runs, 1):
             words = [device if several else "", f"run {index}" if len(runs) > 1 else ""]
