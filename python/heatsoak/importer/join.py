@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer import align
+from heatsoak.importer.fio_run import join_fio
 from heatsoak.importer.log import Log, Remark
 from heatsoak.recording import schema_of
 
@@ -47,6 +48,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
     beginnings, instead of what their clocks or the correlation say.
     """
+    logs = join_fio(list(logs))
     leaders = _leaders(logs)
     others = [log for log in logs if not any(log is leader for leader in leaders)]
     joined = list(leaders)
