@@ -1,28 +1,550 @@
-from dataclasses import dataclass
+"""Clocks: how far one log's time must be shifted to agree with another's.
 
-from heatsoak.importer.frames import Array
+:func:`shift_between` compares like quantities (throughput and throughput, logged by two tools);
+:func:`shift_of_temperature` a load and the temperature that answers it; :func:`zone_shift` a local
+wall clock and UTC by where the logs lie. The first two slide one series along the other, and take
+the shift at which they correlate best.
+
+**How sure.** Correlation alone says little: series that change slowly correlate by chance, and so
+do a few jumps. So what is left over at the best shift is looked at: as far as its neighbours
+foretell it (AR(1)), both series are filtered until they do not (Cochrane and Orcutt, JASA 44,
+1949), and correlated again. The evidence of a shift is then
+
+    E = -n/2 ln(1 - r^2),
+
+the likelihood of a linear relation against none (natural logarithm), where n counts the samples of
+the coarser log that overlap at this shift, fewer where they still depend on each other, or where a
+few jumps are all there is. A shift is certain if E is far above what the best of so many shifts
+has by chance, if no shift elsewhere has half of it (a periodic load has), and if the correlation
+itself is high.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, optimize, signal
+
+from heatsoak.importer.frames import intervals
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Within = tuple[float, float] | None
+
+#: Cells of the common grid in the coarser log's interval, and at most.
+_CELLS_PER_INTERVAL = 4
+_MOST_CELLS = 1 << 19
+_MOST_CELLS_HEAT = 1 << 17
+#: So much time without load is looked at before and after a load that has an end.
+_LONGEST_PAD_S = 3600.0
+#: The least overlap: a share of the shorter log, and samples of the coarser.
+_LEAST_OVERLAP = 0.25
+_LEAST_SAMPLES = 16
+#: What a certain shift must have; found by trial on simulated and synthetic logs.
+_LEAST_SCORE = 0.6
+_LEAST_EVIDENCE = 10.0  # and the logarithm of how many shifts were compared
+_MOST_RUNNER_UP = 0.5
+_MOST_ERROR_INTERVALS = 1.0
+#: Noise is never taken to be less than this share of the variance, so that perfection counts once.
+_LEAST_NOISE = 1e-3
+#: Variance in an overlap, as a share of the whole log's, that is more than rounding.
+_LEAST_VARIANCE = 1e-4
+#: The most that a sample is said to foretell the next, and how many lags are looked at closely.
+_MOST_FORETOLD = 0.99
+_MOST_REFINED = 8
+#: How fast drives answer load: from a bare controller's sensor to a case.
+_TAUS_S = (5.0, 8.0, 13.0, 20.0, 32.0, 50.0, 80.0, 130.0, 200.0, 330.0, 600.0)
+#: A drive is idle below this share of its usual highest rate.
+_IDLE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Track:
+    """One quantity of a log.
+
+    Attributes:
+        t_s: times, in seconds by the log's own clock, in any order.
+        values: as many values, in any unit; NaN is unknown.
+    """
+
     t_s: Array
     values: Array
 
 
 @dataclass(frozen=True)
 class Shift:
+    """How far a log must be shifted, and how sure that is.
+
+    Attributes:
+        shift_s: to be added to the other log's times to have them by the reference's clock.
+        score: the correlation at this shift, 0 to 1.
+        runner_up: the evidence of the next best shift elsewhere, as a share of this one's: 0 to 1.
+        error_s: standard error of `shift_s`; infinite where nothing was found.
+        certain: whether it may be relied upon; if not, `shift_s` is only the best guess.
+    """
+
     shift_s: float
     score: float
+    runner_up: float
+    error_s: float
     certain: bool
 
 
-def shift_between(reference: Track, other: Track, near_s: float | None = None) -> Shift:
-    return Shift(0, 0, False)
+NOTHING_FOUND = Shift(0.0, 0.0, 1.0, float("inf"), False)
 
 
-def thermal_shift(reference: Track, other: Track, near_s: float | None = None) -> Shift:
-    return Shift(0, 0, False)
+def shift_between(
+    reference: Track,
+    other: Track,
+    *,
+    within_s: Within = None,
+    idle_outside: bool = False,
+) -> Shift:
+    """Return the shift of `other` that makes it like `reference`, whatever scale and offset.
+
+    Both are rates: each value is the mean since the time before. `within_s` limits the shifts that
+    are tried; without it, all are tried at which a quarter of the shorter log overlaps. With
+    `idle_outside` the drive did nothing before and after the reference, as is so where a benchmark
+    logged itself.
+    """
+    a, b = _Steps.of(reference), _Steps.of(other)
+    if a is None or b is None:
+        return NOTHING_FOUND
+    pad_s = min(b.span_s, _LONGEST_PAD_S) if idle_outside else 0.0
+    cell_s, cells = _grid(a, b, pad_s, _MOST_CELLS)
+    x, x_known, begin_s = _reference(a, cell_s, pad_s, idle_outside)
+    y, y_known = b.on_grid(cell_s, b.begin_s, b.span_s)
+    offset_s = begin_s - b.begin_s
+    slide = _Slide([x], x_known, y, y_known, cells)
+    peak = _peak(slide, _allowed(slide, cell_s, offset_s, within_s))
+    return peak.shift(cell_s, cells, offset_s) if peak is not None else NOTHING_FOUND
 
 
-def zone_shift(a: float, b: float, c: float, d: float) -> float | None:
-    return None
+def shift_of_temperature(
+    load: Track,
+    temperature: Track,
+    *,
+    within_s: Within = None,
+    idle_outside: bool = True,
+) -> Shift:
+    """Return the shift of `temperature` at which it answers `load`.
+
+    The temperature is taken to follow the load as a first-order lag does, T0 + k EMA(load, tau)
+    with k > 0; tau is tried from 5 s to 10 min, and load as its rate or as mere on and off (heat
+    goes with work, not always with bytes). `load` is a rate, each value the mean since the time
+    before; a temperature is read at its time. `within_s` and `idle_outside` as for
+    :func:`shift_between`.
+    """
+    a, b = _Steps.of(load), _Steps.of(temperature, centred=True)
+    if a is None or b is None:
+        return NOTHING_FOUND
+    pad_s = min(b.span_s, _LONGEST_PAD_S) if idle_outside else 0.0
+    cell_s, cells = _grid(a, b, pad_s, _MOST_CELLS_HEAT)
+    x, x_known, begin_s = _reference(a, cell_s, pad_s, idle_outside)
+    y, y_known = b.on_grid(cell_s, b.begin_s, b.span_s)
+    on = (x > _IDLE_SHARE * float(x.max())).astype(float)
+    loads = (x, on)
+    answers = [_ema(load, x_known, tau_s / cell_s) for load in loads for tau_s in _TAUS_S]
+    offset_s = begin_s - b.begin_s
+    slide = _Slide(answers, x_known, y, y_known, cells)
+    peak = _peak(slide, _allowed(slide, cell_s, offset_s, within_s))
+    if peak is None:
+        return NOTHING_FOUND
+    rate, tau = loads[peak.which // len(_TAUS_S)], _TAUS_S[peak.which % len(_TAUS_S)] / cell_s
+
+    def slide_of(tau: float) -> _Slide:
+        return _Slide([_ema(rate, x_known, tau)], x_known, y, y_known, cells)
+
+    peak = _with_own_tau(peak, slide_of, tau, reach=int(tau) + 4 * cells)
+    return peak.shift(cell_s, cells, offset_s)
+
+
+def zone_shift(
+    reference_begin_unix: float, reference_span: float, local_begin_unix: float, local_span: float
+) -> float | None:
+    """Return what to add to a local wall clock, read as if it were UTC, to have UTC, in seconds.
+
+    Of the offsets that zones have, -12 h to +14 h in quarters of an hour, it is the one at which
+    the logs overlap longest. None where none makes them overlap, or several do equally long: where
+    a short log would lie within a long one in several ways.
+    """
+    shifts = [-900.0 * quarter for quarter in range(-48, 57)]
+    end = reference_begin_unix + reference_span
+    overlaps = [
+        min(end, local_begin_unix + shift + local_span)
+        - max(reference_begin_unix, local_begin_unix + shift)
+        for shift in shifts
+    ]
+    longest = max(overlaps)
+    equal_s = max(1.0, 0.01 * min(reference_span, local_span))
+    fitting = [
+        s for s, overlap in zip(shifts, overlaps, strict=True) if overlap > longest - equal_s
+    ]
+    return fitting[0] if longest > 0 and len(fitting) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """A track as values that hold for an interval each.
+
+    Attributes:
+        edges_s: begin and end of each interval, rising.
+        integral: at each edge, of the values since the begin, as shares of the greatest.
+        known_s: at each edge, of 1 since the begin.
+        usual_s: the usual interval.
+    """
+
+    edges_s: Array
+    integral: Array
+    known_s: Array
+    usual_s: float
+
+    @classmethod
+    def of(cls, track: Track, *, centred: bool = False) -> "_Steps | None":
+        """Return it, None where it has too few values to tell anything.
+
+        An interval ends at its value's time, or has it in its middle if `centred`.
+        """
+        fine = np.isfinite(track.t_s) & np.isfinite(track.values)
+        t_s, first = np.unique(track.t_s[fine], return_index=True)
+        if len(t_s) < _LEAST_SAMPLES:
+            return None
+        values = track.values[fine][first]
+        values = values / max(float(np.abs(values).max()), 1e-300)
+        lengths = intervals(t_s)
+        usual_s = float(np.median(lengths))
+        edges_s = np.column_stack([t_s - lengths, t_s]).ravel()
+        nothing = np.zeros(len(t_s))
+        return cls(
+            edges_s + (usual_s / 2 if centred else 0.0),
+            np.cumsum(np.column_stack([nothing, lengths * values]).ravel()),
+            np.cumsum(np.column_stack([nothing, lengths]).ravel()),
+            usual_s,
+        )
+
+    @property
+    def begin_s(self) -> float:
+        """Where the first interval begins."""
+        return float(self.edges_s[0])
+
+    @property
+    def span_s(self) -> float:
+        """From the first interval's begin to the last one's end."""
+        return float(self.edges_s[-1] - self.edges_s[0])
+
+    def on_grid(self, cell_s: float, begin_s: float, span_s: float) -> tuple[Array, Flags]:
+        """Return the mean in each cell, and whether at least half of the cell is known."""
+        edges_s = begin_s + cell_s * np.arange(max(1, round(span_s / cell_s)) + 1)
+        known_s = np.diff(np.interp(edges_s, self.edges_s, self.known_s))
+        total = np.diff(np.interp(edges_s, self.edges_s, self.integral))
+        known = known_s >= 0.5 * cell_s
+        return np.where(known, total / np.where(known, known_s, 1.0), 0.0), known
+
+
+class _Slide:
+    """Slides `y` along each of `xs`, on a common grid; cells that are not known count nowhere."""
+
+    def __init__(
+        self, xs: Sequence[Array], x_known: Flags, y: Array, y_known: Flags, cells: int
+    ) -> None:
+        """Take at least one of `xs`, and how many `cells` are one sample of the coarser log."""
+        self.xs = [_standard(x, x_known) for x in xs]
+        self.x_known = x_known
+        self.y = _standard(y, y_known)
+        self.y_known = y_known
+        self.cells = cells
+        size = len(x_known) + len(y_known) - 1
+        self.size = int(fft.next_fast_len(size, real=True))
+        #: cell of y + lag = cell of x
+        self.lags = np.arange(-(len(y_known) - 1), len(x_known))
+
+    def correlate(self) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Return for each lag the cells that overlap, the greatest r, and which of `xs` has it.
+
+        Masked normalised correlation; Padfield, IEEE Trans. Image Processing 21 (2012).
+        """
+        known_x = self._transform(self.x_known.astype(float))
+        known_y, of_y, of_yy = (
+            np.conj(self._transform(array))
+            for array in (self.y_known.astype(float), self.y, self.y**2)
+        )
+        count = np.maximum(np.rint(self._sums(known_x * known_y)), 0.0)
+        some = np.maximum(count, 1.0)
+        mean_y = self._sums(known_x * of_y) / some
+        var_y = self._sums(known_x * of_yy) / some - mean_y**2
+        best = np.zeros(len(self.lags))
+        which = np.zeros(len(self.lags), dtype=np.intp)
+        for index, x in enumerate(self.xs):
+            of_x = self._transform(x)
+            mean_x = self._sums(of_x * known_y) / some
+            var_x = self._sums(self._transform(x**2) * known_y) / some - mean_x**2
+            covariance = self._sums(of_x * of_y) / some - mean_x * mean_y
+            # where one of them hardly moves, nothing can be told
+            moves = (var_x > _LEAST_VARIANCE) & (var_y > _LEAST_VARIANCE) & (covariance > 0)
+            r = np.zeros(len(self.lags))
+            r[moves] = covariance[moves] / np.sqrt(var_x[moves] * var_y[moves])
+            better = r > best
+            best[better], which[better] = r[better], index
+        return count, np.minimum(best, 1.0), which
+
+    def overlap(self, lag: int) -> tuple[slice, slice]:
+        """Return the cells of x and of y that lie on each other at `lag`."""
+        begin, end = max(lag, 0), min(len(self.x_known), len(self.y_known) + lag)
+        return slice(begin, end), slice(begin - lag, end - lag)
+
+    def left_over(self, lag: int, which: int) -> tuple[Array, Flags]:
+        """Return what of y the line through x does not explain at `lag`, and where it is known."""
+        of_x, of_y = self.overlap(lag)
+        known = self.x_known[of_x] & self.y_known[of_y]
+        x, y = self.xs[which][of_x], self.y[of_y]
+        slope, level = np.polyfit(x[known], y[known], 1)
+        return np.where(known, y - slope * x - level, 0.0), known
+
+    def filtered(self, share: float, wanted: Sequence[int]) -> "_Slide":
+        """Return it with what a sample's predecessor foretells taken off, of `wanted` alone."""
+        back = self.cells
+        x_known = self.x_known[back:] & self.x_known[:-back]
+        y_known = self.y_known[back:] & self.y_known[:-back]
+        xs = [self.xs[index] for index in wanted]
+        return _Slide(
+            [x[back:] - share * x[:-back] for x in xs],
+            x_known,
+            self.y[back:] - share * self.y[:-back],
+            y_known,
+            self.cells,
+        )
+
+    def events(self, lag: int, which: int) -> float:
+        """Return how many samples the overlap is worth where a few jumps are most of it.
+
+        Of normal noise all, by its fourth moment; of three jumps, about nine.
+        """
+        of_x, of_y = self.overlap(lag)
+        known = self.x_known[of_x] & self.y_known[of_y]
+        worth = []
+        for array in (self.xs[which][of_x][known], self.y[of_y][known]):
+            squares = (array - array.mean()) ** 2
+            worth.append(3 * float(squares.sum() ** 2 / max((squares**2).sum(), 1e-300)))
+        return min(worth) / self.cells
+
+    def _transform(self, array: Array) -> NDArray[np.complex128]:
+        return np.asarray(fft.rfft(array, self.size))
+
+    def _sums(self, product: NDArray[np.complex128]) -> Array:
+        sums = np.asarray(fft.irfft(product, self.size))
+        behind = len(self.y_known) - 1
+        return np.concatenate([sums[self.size - behind :], sums[: len(self.x_known)]])
+
+
+@dataclass(frozen=True)
+class _Peak:
+    """The best shift of a slide, in cells.
+
+    Attributes:
+        lag: of the slide's cells; `which` of its series it is.
+        score: the correlation there.
+        share: what a sample foretells of the next, and was filtered off.
+        worth: independent samples, as a share of those that overlap.
+        lags: those of the filtered slide, `samples` of the coarser log that overlap at each.
+        strength: the evidence, and what chance would give.
+    """
+
+    lag: int
+    which: int
+    score: float
+    share: float
+    worth: float
+    lags: NDArray[np.intp]
+    samples: Array
+    strength: float
+    chance: float
+    runner_up: float
+    vertex: float
+    error: float
+
+    def shift(self, cell_s: float, cells: int, offset_s: float) -> Shift:
+        """Return it in seconds, judged; the lag 0 is `offset_s`."""
+        error_s = float(np.hypot(self.error, 0.25) * cell_s)
+        return Shift(
+            shift_s=offset_s + cell_s * (self.lag + self.vertex),
+            score=self.score,
+            runner_up=self.runner_up,
+            error_s=error_s,
+            certain=self.score >= _LEAST_SCORE
+            and self.strength >= self.chance
+            and self.runner_up < _MOST_RUNNER_UP
+            and error_s <= _MOST_ERROR_INTERVALS * cells * cell_s,
+        )
+
+
+def _allowed(slide: _Slide, cell_s: float, offset_s: float, within_s: Within) -> Flags:
+    shifts_s = offset_s + cell_s * slide.lags
+    if within_s is None:
+        return np.ones(len(shifts_s), dtype=np.bool_)
+    return (shifts_s >= within_s[0] - cell_s) & (shifts_s <= within_s[1] + cell_s)
+
+
+def _peak(slide: _Slide, allowed: Flags) -> _Peak | None:
+    """Return the best of the lags that are `allowed`; None where nothing correlates."""
+    cells = slide.cells
+    count, raw_r, raw_which = slide.correlate()
+    shorter = min(slide.x_known.sum(), slide.y_known.sum())
+    allowed = allowed & (count >= max(_LEAST_OVERLAP * shorter, _LEAST_SAMPLES * cells))
+    evidence = _evidence(raw_r, np.where(allowed, count / cells, 0.0))
+    at = int(np.argmax(evidence))
+    if evidence[at] <= 0:
+        return None
+    strongest = [float(evidence[raw_which == i].max(initial=0.0)) for i in range(len(slide.xs))]
+    wanted = sorted(np.argsort(strongest)[-_MOST_REFINED:].tolist())
+    for _ in range(2):
+        residual, known = slide.left_over(int(slide.lags[at]), int(raw_which[at]))
+        share = min(max(_autocorrelation(residual, known, cells), 0.0), _MOST_FORETOLD)
+        finer = slide.filtered(share, wanted)
+        count, r, which = finer.correlate()
+        # the filter took a sample off an end of both: lags stay what they are
+        samples = np.where(allowed[cells:-cells], count / cells, 0.0)
+        evidence = _evidence(r, samples)
+        before, at = at, int(np.argmax(evidence)) + cells
+        if at == before:
+            break
+    here = at - cells
+    if evidence[here] <= 0:
+        return None
+    lag, index = int(finer.lags[here]), int(which[here])
+    residual, known = finer.left_over(lag, index)
+    independent = min(samples[here] / _dependence(residual, known, cells), finer.events(lag, index))
+    worth = float(independent / samples[here])
+    floored = worth * _evidence(r, samples, _LEAST_NOISE)
+    vertex, error = _vertex(worth * evidence, here, cells)
+    return _Peak(
+        lag=lag,
+        which=wanted[index],
+        score=float(raw_r[at]),
+        share=share,
+        worth=worth,
+        lags=finer.lags,
+        samples=samples,
+        strength=float(floored[here]),
+        chance=float(_LEAST_EVIDENCE + np.log(max(1.0, allowed.sum() / cells))),
+        runner_up=_elsewhere(floored, here, 2 * cells) / float(floored[here]),
+        vertex=vertex,
+        error=error,
+    )
+
+
+def _with_own_tau(
+    peak: _Peak, slide_of: Callable[[float], _Slide], tau: float, reach: int
+) -> _Peak:
+    """Return the peak at the very best lag constant, near `tau` (in cells), with its error.
+
+    A lag constant that is too long looks like a shift, so both are sought together, and the error
+    is that of the shift while the constant is free. `slide_of` makes the slide of a constant;
+    lags farther than `reach` from the peak are not looked at.
+    """
+
+    cells = slide_of(tau).cells
+    near = np.abs(peak.lags - peak.lag) <= reach
+
+    def evidence(log_tau: float) -> Array:
+        _, r, _ = slide_of(float(np.exp(log_tau))).filtered(peak.share, [0]).correlate()
+        return np.where(near, peak.worth * _evidence(r, peak.samples), 0.0)
+
+    found = optimize.minimize_scalar(
+        lambda log_tau: -float(evidence(log_tau).max()),
+        bounds=(np.log(tau / 2), np.log(tau * 2)),
+        method="bounded",
+        options={"xatol": 0.01, "maxiter": 20},
+    )
+    log_tau, step = float(found.x), 0.05
+    shorter, here, longer = (evidence(log_tau + sign * step) for sign in (-1, 0, 1))
+    at = int(np.argmax(here))
+    vertex, _ = _vertex(here, at, cells)
+    if not cells <= at < len(here) - cells:
+        return replace(peak, error=float("inf"))
+    before, after = at - cells, at + cells
+    by_lag = (here[before] - 2 * here[at] + here[after]) / cells**2
+    by_tau = (shorter[at] - 2 * here[at] + longer[at]) / step**2
+    mixed = (longer[after] - longer[before] - shorter[after] + shorter[before]) / (4 * cells * step)
+    bent = by_lag * by_tau - mixed**2
+    peaked = by_lag < 0 and bent > 0
+    error = float(np.sqrt(-by_tau / bent)) if peaked else float("inf")
+    return replace(peak, lag=int(peak.lags[at]), vertex=vertex, error=error)
+
+
+def _evidence(r: Array, samples: Array, floor: float = 1e-9) -> Array:
+    """Return the logarithm of the likelihood ratio of a linear relation against none."""
+    return np.asarray(-0.5 * samples * np.log(np.maximum(1 - r**2, floor)))
+
+
+def _autocorrelation(values: Array, known: Flags, lag: int) -> float:
+    both = known[lag:] & known[:-lag]
+    power = float((values[known] ** 2).mean()) if known.any() else 0.0
+    if power <= 0 or not both.any():
+        return 0.0
+    return float((values[lag:] * values[:-lag])[both].mean() / power)
+
+
+def _dependence(values: Array, known: Flags, cells: int) -> float:
+    """Return how many samples in a row say as much as one: the integrated autocorrelation."""
+    total, lag = 1.0, cells
+    while lag < len(values) / 4:
+        share = _autocorrelation(values, known, lag)
+        if share < 0.05:
+            break
+        total += 2 * share
+        lag += cells
+    return total
+
+
+def _vertex(evidence: Array, at: int, reach: int) -> tuple[float, float]:
+    """Return where the parabola through the peak is highest, from `at`, and its standard error."""
+    if at < reach or at + reach >= len(evidence):
+        return 0.0, float("inf")
+    before, here, after = evidence[at - reach], evidence[at], evidence[at + reach]
+    bend = float(before - 2 * here + after) / reach**2
+    if bend >= 0:
+        return 0.0, float("inf")
+    offset = float(before - after) / (2 * reach) / bend
+    return float(np.clip(offset, -reach, reach)), (-bend) ** -0.5
+
+
+def _elsewhere(evidence: Array, at: int, least: int) -> float:
+    """Return the greatest evidence outside the peak, which reaches to where half of it is lost."""
+    low = np.flatnonzero(evidence < 0.5 * evidence[at])
+    begin = min(int(low[low < at].max(initial=-1)), at - least)
+    end = max(int(low[low > at].min(initial=len(evidence))), at + least)
+    return float(max(evidence[: max(begin, 0)].max(initial=0.0), evidence[end:].max(initial=0.0)))
+
+
+def _grid(a: _Steps, b: _Steps, pad_s: float, most: int) -> tuple[float, int]:
+    """Return the length of a cell, and how many are one sample of the coarser log."""
+    coarse_s = max(a.usual_s, b.usual_s)
+    least_s = (a.span_s + b.span_s + 2 * pad_s) / most
+    cells = max(1, min(_CELLS_PER_INTERVAL, int(coarse_s / least_s)))
+    return max(coarse_s / cells, least_s), cells
+
+
+def _reference(a: _Steps, cell_s: float, pad_s: float, idle: bool) -> tuple[Array, Flags, float]:
+    """Return the reference with what is known around it, and where that begins."""
+    begin_s = a.begin_s - pad_s
+    x, known = a.on_grid(cell_s, begin_s, a.span_s + 2 * pad_s)
+    return x, (np.ones_like(known) if idle else known), begin_s
+
+
+def _standard(values: Array, known: Flags) -> Array:
+    """Return the values about their mean in units of their spread; 0 where they are not known."""
+    inside = values[known]
+    if len(inside) == 0:
+        return np.zeros(len(values))
+    spread = float(inside.std())
+    return np.where(known, (values - inside.mean()) / (spread if spread > 1e-9 else 1.0), 0.0)
+
+
+def _ema(values: Array, known: Flags, tau: float) -> Array:
+    """Return the first-order lag of `values`, settled at the first; gaps hold what was before."""
+    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
+    held = values[last]
+    keep = float(np.exp(-1.0 / tau))
+    smooth, _ = signal.lfilter([1 - keep], [1.0, -keep], held, zi=[keep * held[0]])
+    return np.asarray(smooth, dtype=np.float64)
