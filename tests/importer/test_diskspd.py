@@ -90,6 +90,12 @@ def test_xml_without_intervals_has_means_and_percentiles() -> None:
     assert row["cpu_pct"] == 4.5
 
 
+def test_xml_may_be_a_single_line_with_a_declaration() -> None:
+    text = (DATA / "intervals.xml").read_text()
+    (log,) = _read_text('<?xml version="1.0" encoding="utf-16"?>' + text.replace("\n", ""))
+    assert log.samples.equals(_read("intervals.xml")[0].samples)
+
+
 def test_xml_that_was_cut_keeps_the_intervals_before() -> None:
     text = (DATA / "intervals.xml").read_text()
     (log,) = _read_text(text[: text.index('<Bucket SampleMillisecond="20000"')])
