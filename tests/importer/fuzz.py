@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from heatsoak.importer.log import Log
 
 DATA = Path(__file__).parent / "data"
-#: Longer samples are cut: the longer an input, the fewer a second.
-LONGEST_INPUT = 6 << 10
+#: Longer samples are cut, since the longer an input, the fewer a second; but one stays whole.
+SHORT_INPUT, LONGEST_INPUT = 4 << 10, 32 << 10
 #: A frame of samples may be so many times its input, and this much more.
 FRAME_RATIO, FRAME_BYTES = 64, 64 << 10
 #: How much a process may grow after the first inputs.
@@ -69,15 +69,19 @@ def seeds_of(reader: "Format") -> list[bytes]:
 
     folder = DATA / reader.name
     paths = sorted(folder.rglob("*") if folder.is_dir() else DATA.rglob("*"))
-    seeds = [path.read_bytes() for path in paths if path.is_file()]
-    if folder.is_dir():
-        return seeds
-    known = []
-    for seed in seeds:
+    seeds = []
+    for path in paths:
         with contextlib.suppress(HeatsoakError):
-            if reader.recognises(Source.of_bytes("sample", seed)):
-                known.append(seed)
-    return known
+            source = Source.of_path(path)
+            if path.is_file() and (folder.is_dir() or reader.recognises(source)):
+                seeds.append(b"".join(source.chunks()))
+    return seeds
+
+
+def longest_of(seeds: list[bytes]) -> int:
+    """Return how long inputs may become."""
+    shortest = min((len(seed) for seed in seeds), default=0)
+    return min(LONGEST_INPUT, max(SHORT_INPUT, shortest * 5 // 4))
 
 
 def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
@@ -252,8 +256,9 @@ def _campaign(name: str, runs: int, seconds: int, crashes: Path) -> tuple[int, f
         corpus, words = Path(place, "corpus"), Path(place, "words")
         corpus.mkdir()
         seeds = seeds_of(_reader(name))
+        longest = longest_of(seeds)
         for index, seed in enumerate(seeds):
-            (corpus / f"seed-{index}").write_bytes(seed[:LONGEST_INPUT])
+            (corpus / f"seed-{index}").write_bytes(seed[:longest])
         escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in dictionary_of(seeds))
         words.write_text("".join(f'"{word}"\n' for word in escaped))
         crashes.mkdir(parents=True, exist_ok=True)
@@ -261,7 +266,7 @@ def _campaign(name: str, runs: int, seconds: int, crashes: Path) -> tuple[int, f
         done = subprocess.run(
             [
                 *(sys.executable, __file__, name, "--inside"),
-                *(f"-runs={runs}", f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}"),
+                *(f"-runs={runs}", f"-max_total_time={seconds}", f"-max_len={longest}"),
                 *("-timeout=60", "-rss_limit_mb=3072", "-print_final_stats=1"),
                 *("-len_control=0", f"-dict={words}", f"-artifact_prefix={crashes}/{name}-"),
                 str(corpus),

@@ -86,7 +86,7 @@ def _recognises(source: Source) -> bool:
 
 def _begins_xml(lines: list[str]) -> bool:
     for index, line in enumerate(lines):
-        if line.startswith("<Results>"):
+        if "<Results>" in line and line.startswith("<"):
             text = " ".join(lines[index : index + 60])
             return any(f"<{tag}>" in text for tag in ("System", "Profile", "TimeSpan"))
     return False
@@ -251,12 +251,12 @@ def _of_xml(source: Source) -> list[_Run]:
     parser = None
     begun_at = 0
     for line, text in source.lines():
-        if text.lstrip().startswith("<Results>"):
+        if "<Results>" in text and text.lstrip().startswith("<"):
             if parser is not None:
                 source.remark(f"line {begun_at}: results are cut where others begin")
             runs.append(_Run())
             parser, begun_at = DefusedXMLParser(target=_Elements(runs[-1]), forbid_dtd=True), line
-            text = text.lstrip()
+            text = text[text.index("<Results>") :]
         if parser is None:
             continue
         body, end, _ = text.partition("</Results>")

@@ -83,7 +83,7 @@ _MEGABYTES: tuple[tuple[str, int | None], ...] = (
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class _Result:
     """One row of results."""
 
