@@ -9,8 +9,10 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +41,8 @@ _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"BZh", bz2.BZ2File),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
 )
+#: C programs print these where they divided by zero; no JSON has them.
+_NOT_A_NUMBER = re.compile(r"([:\[,]\s*)-?(?:nan|inf)\b", re.IGNORECASE)
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 #: Control characters that text has: tab, line ends, form feed, escape.
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b")
@@ -253,6 +257,8 @@ class Source:
         try:
             return from_json(text)
         except ValueError as error:
+            with suppress(ValueError):
+                return from_json(_NOT_A_NUMBER.sub(r"\g<1>null", text))
             raise self.error(f"is not valid JSON: {error}", line) from error
 
 
