@@ -293,8 +293,7 @@ def _edges(parts: Sequence[Part], begin_ms: float) -> Array:
     # a job's last window may be lost: what the others did then is not the whole
     last = max(lasts)
     last = min(end for end in lasts if end >= last - 2.5 * window_ms)
-    if len(parts) == 1 and len(parts[0].tables) == 1:
-        last = max(lasts)
+    last = max(end for end in lasts if end <= last + _SAME_WINDOW * window_ms)
     every = np.unique(np.concatenate(ends))
     every = every[(every > begin_ms) & (every <= last)]
     apart = _SAME_WINDOW * window_ms

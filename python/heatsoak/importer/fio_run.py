@@ -330,7 +330,7 @@ def _remarks(pieces: Sequence[_Piece]) -> list[Remark]:
             for r in log.remarks
             if r not in said and not (r.text.startswith(shared) and part.job != _job_alone(alone))
         ]
-        if part.quantity in ("bw", "iops") or id(part) in counted:
+        if part.quantity in ("bw", "iops", "slat") or id(part) in counted:
             found += remarks_on(log.source, part)
     return found
 

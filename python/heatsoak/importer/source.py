@@ -12,6 +12,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,8 @@ _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"BZh", bz2.BZ2File),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
 )
+#: C programs print these where they divided by zero; no JSON has them.
+_NOT_A_NUMBER = re.compile(r"([:\[,]\s*)-?(?:nan|inf)\b", re.IGNORECASE)
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 #: What a script put before a document in the same line: the time, as a rule.
 _BEFORE_JSON = re.compile(r"([^{}\[\]\"\s][^{}\[\]\"]{0,99})(?=\{(?:\s*\"|$))")
@@ -276,6 +279,8 @@ class Source:
         try:
             return from_json(text)
         except ValueError as error:
+            with suppress(ValueError):
+                return from_json(_NOT_A_NUMBER.sub(r"\g<1>null", text))
             raise self.error(f"is not valid JSON: {error}", line) from error
 
 

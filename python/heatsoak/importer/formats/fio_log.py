@@ -185,7 +185,7 @@ def _tables(bins: dict[str, Any]) -> dict[int, Table]:
 def _usual(tables: dict[int, Table]) -> float:
     """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
     between = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
-    return float(np.median(between)) if len(between) else 0.0
+    return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
 
 
 def _is_absolute(tables: dict[int, Table]) -> bool:

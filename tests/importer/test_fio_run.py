@@ -1,0 +1,129 @@
+"""Files of one run of fio are put together: jobs, quantities, steps, and what the JSON tells."""
+
+from pathlib import Path
+
+import pytest
+from heatsoak.importer import Log, Source, read
+from heatsoak.importer.fio_run import join_fio
+
+DATA = Path(__file__).parent / "data" / "fio"
+
+
+def joined(*names: str) -> list[Log]:
+    return join_fio([log for name in names for log in read(Source.of_path(DATA / name))])
+
+
+def log_of(name: str, *rows: tuple[int, ...]) -> list[Log]:
+    text = "".join(", ".join(map(str, row)) + "\n" for row in rows)
+    return read(Source.of_bytes(name, text.encode()))
+
+
+def doubts(log: Log) -> list[str]:
+    return [remark.text for remark in log.remarks if remark.doubt]
+
+
+MIX = tuple(f"mix_{what}.{job}.log" for what in ("bw", "iops", "lat") for job in (1, 2))
+
+
+def test_logs_of_jobs_beside_each_other_are_added_up_and_that_is_said() -> None:
+    (log,) = joined(*MIX)
+    assert log.samples["read_bw_mb_s"].mean() == pytest.approx(4.1, rel=0.02)
+    assert log.samples["write_iops"].mean() == pytest.approx(1000, rel=0.02)
+    assert 0 < float(log.samples["read_lat_us"].mean() or 0) < 10_000  # type: ignore[arg-type]
+    assert log.steps[0].numjobs == 2
+    assert len(doubts(log)) == 1
+    assert "give fio's JSON" in doubts(log)[0]
+    assert log.samples["interval_s"].to_list() == pytest.approx([0.5] * 7, abs=0.05)
+
+
+def test_the_json_tells_the_load_and_takes_the_doubt_away() -> None:
+    (log,) = joined(*MIX, "mix.json.gz")
+    assert log.steps[0].describe() == "random mix, 4k, QD1, 2 jobs, rate_iops=500"
+    assert log.clock == "utc"
+    assert not doubts(log)
+    assert log.samples["read_bw_mb_s"].mean() == pytest.approx(4.1, rel=0.02)
+
+
+def test_jobs_behind_each_other_are_steps_at_their_times() -> None:
+    (log,) = joined("behind_bw.1.log", "behind_bw.2.log", "behind.json.gz")
+    first, second = log.samples.drop_nulls("step").partition_by("step")
+    assert first["read_bw_mb_s"].mean() == pytest.approx(21, rel=0.03)
+    assert second["write_bw_mb_s"].mean() == pytest.approx(10.5, rel=0.03)
+    assert first["t_s"][-1] < second["t_s"][0]
+    assert log.samples["t_s"].is_sorted()
+    assert log.samples["t_s"].n_unique() == log.samples.height
+
+
+def test_jobs_that_shared_a_log_are_told_from_runs_by_the_json() -> None:
+    (log,) = joined("shared_bw.log", "shared.json")
+    assert log.samples["write_bw_mb_s"].mean() == pytest.approx(42, rel=0.03)
+    assert not doubts(log)
+    assert [log.label for log in joined("shared_bw.log")] == ["run 1", "run 2"]
+
+
+def test_logs_of_every_io_of_several_quantities_count_each_io_once() -> None:
+    (log,) = joined("each_bw.1.log", "each_iops.1.log", "each_lat.1.log", "each.json")
+    ios = (log.samples["read_iops"] * log.samples["interval_s"]).sum()
+    assert ios == pytest.approx(200, abs=3)
+    assert log.samples["read_lat_p99_us"].count() > 10
+    assert log.steps[0].rw == "randrw"
+
+
+def test_clocks_tell_jobs_behind_each_other_without_json() -> None:
+    at = 1_700_000_000_000
+    one = log_of("x_bw.1.log", *((at + 500 * i, 1000, 0, 0, 0) for i in range(1, 9)))
+    two = log_of("x_bw.2.log", *((at + 500 * i, 2000, 0, 0, 0) for i in range(9, 17)))
+    (log,) = join_fio([*one, *two])
+    assert [step.name for step in log.steps] == ["x 1", "x 2"]
+    assert log.samples["t_s"].to_list() == pytest.approx([0.5 * i for i in range(1, 17)])
+    assert log.begin_unix_s == at / 1000
+    assert not doubts(log)
+
+
+def test_bandwidth_of_windows_that_end_a_little_apart_is_conserved() -> None:
+    one = log_of("x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 21)))
+    two = log_of("x_bw.2.log", *((500 * i + 7, 3000, 0, 0, 0) for i in range(1, 21)))
+    (log,) = join_fio([*one, *two])
+    assert log.samples["read_bw_mb_s"].to_list() == pytest.approx([4.096] * 20)
+    far = log_of("x_bw.2.log", *((500 * i + 250, 3000, 0, 0, 0) for i in range(1, 21)))
+    (log,) = join_fio([*one, *far])
+    inside = log.samples.filter(log.samples["t_s"] > 1)
+    assert inside["read_bw_mb_s"].to_list() == pytest.approx([4.096] * inside.height)
+
+
+def test_latencies_of_jobs_are_weighted_by_their_ios() -> None:
+    logs = [
+        *log_of("x_iops.1.log", *((500 * i, 900, 0, 0, 0) for i in range(1, 5))),
+        *log_of("x_iops.2.log", *((500 * i, 100, 0, 0, 0) for i in range(1, 5))),
+        *log_of("x_lat.1.log", *((500 * i, 100_000, 0, 0, 0) for i in range(1, 5))),
+        *log_of("x_lat.2.log", *((500 * i, 200_000, 0, 0, 0) for i in range(1, 5))),
+    ]
+    (log,) = join_fio(logs)
+    assert log.samples["read_lat_us"].to_list() == pytest.approx([110] * 4)
+
+
+def test_siblings_tell_whether_latencies_are_ns_or_us() -> None:
+    lat = log_of("x_lat.1.log", *((500 * i, 30_000, 0, 0) for i in range(1, 5)))
+    assert lat[0].samples["read_lat_us"][0] == 30
+    iops = log_of("x_iops.1.log", *((500 * i, 1000, 0, 0) for i in range(1, 5)))
+    (log,) = join_fio([*iops, *lat])  # 0.03 in flight if ns, 30 if us
+    assert log.samples["read_lat_us"][0] == 30_000
+    assert any("taken as us" in text for text in doubts(log))
+
+
+def test_other_logs_pass_and_runs_stay_apart() -> None:
+    one = log_of("a/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    two = log_of("b/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    assert len(join_fio([*one, *two])) == 2
+    assert join_fio([]) == []
+    other = Log(format="other", source="o", samples=one[0].samples)
+    assert join_fio([other, *one])[0] is other
+
+
+def test_submission_latencies_are_no_samples_and_do_no_harm() -> None:
+    bw = log_of("x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    slat = log_of("x_slat.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    assert slat[0].samples.is_empty()
+    (log,) = join_fio([*bw, *slat])
+    assert log.samples.columns == ["t_s", "interval_s", "read_bw_mb_s"]
+    assert any("submission" in remark.text for remark in log.remarks)
