@@ -245,7 +245,7 @@ def _take_text(source: Source, reader: _Reader, options: Options) -> list[Log]:
                     reader.headers.update(dict.fromkeys(words))
                 continue
         if table is None or len(words) != table.width:
-            if table is not None and table.kind != "other":
+            if table is not None and table.kind in ("disk", "io"):
                 reader.unread(number)
             continue
         last = sections.get(section)
@@ -306,7 +306,7 @@ def _take_csv(source: Source, reader: _Reader, options: Options) -> list[Log]:
         if _RESTART.match(words[3]):
             reader.restarts.append(time)
             continue
-        if words[3].startswith("COM"):
+        if words[3].startswith("COM") or all(table.kind == "other" for table, _ in tables):
             continue
         if not _take_groups(reader, tables, words[3:], time, lasted_s):
             reader.unread(number)
@@ -361,7 +361,7 @@ def _take_groups(
 def _fits(table: _Table, words: Sequence[str]) -> bool:
     """Whether a repeated table goes on here: numbers where it has numbers, a name of its kind."""
     item = words[table.item_at] if table.item_at is not None else ""
-    if table.kind == "cpu" and not sysstat.is_number(item):
+    if table.kind == "cpu" and not item.lstrip("-").isdecimal():
         return False
     return all(
         sysstat.is_number(word) for at, word in enumerate(words) if at != table.item_at
