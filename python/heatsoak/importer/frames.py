@@ -80,8 +80,12 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     rises = _rises(frame["t_s"])
     odd = [name for name in floats if not np.isfinite(frame[name].to_numpy()).all()]
     if odd or not rises:  # small files are read in no time as long as nothing is to be mended
-        lazy = frame.lazy().filter(pl.col("t_s").is_finite()).with_columns(
-            pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in odd
+        lazy = (
+            frame.lazy()
+            .filter(pl.col("t_s").is_finite())
+            .with_columns(
+                pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in odd
+            )
         )
         if not rises:
             lazy = lazy.sort("t_s", maintain_order=True).unique(

@@ -115,7 +115,8 @@ _UNITS: dict[str, Unit] = {
 }  # fmt: skip
 
 _RATE = re.compile(
-    r"^([kmgt]?)(i?)(bytes|byte|octets|octet|bits|bit|b|o)(?:/s|ps|_s|s)$|^sec(?:tors)?/s$", re.IGNORECASE
+    r"^([kmgt]?)(i?)(bytes|byte|octets|octet|bits|bit|b|o)(?:/s|ps|_s|s)$|^sec(?:tors)?/s$",
+    re.IGNORECASE,
 )
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -174,6 +175,7 @@ _SYSSTAT_NAMES = {
     "bread/s": ("read_bw_mb_s", 512e-6), "bwrtn/s": ("write_bw_mb_s", 512e-6),
 }  # fmt: skip
 
+
 def _fold(text: str) -> str:
     """Lower case without accents, so that ``Débit`` and ``debit`` are one."""
     lowered = text.lower()
@@ -183,8 +185,14 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(c for c in kept if not "\u0300" <= c <= "\u0304"))
 
 
-def _stems(*words: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_fold(word) for word in words))
+def _stems(*words: str) -> re.Pattern[str]:
+    """Match tokens that are, or long ones that begin with, or in part are, one of these."""
+    patterns = []
+    for word in dict.fromkeys(_fold(word) for word in words):
+        inside = not word.isascii() or len(word) > 6
+        begin = "" if inside else "(?<![^ ])"
+        patterns.append(begin + re.escape(word) + ("" if inside or len(word) > 3 else "(?![^ ])"))
+    return re.compile("|".join(patterns))
 
 
 # Stems: a token begins with one, or, where it is no ASCII, holds it.
@@ -271,11 +279,11 @@ _TIME_WORDS: dict[str, Role] = {
     **dict.fromkeys(("uptime",), "uptime"),
 }  # fmt: skip
 _TIME_FILLERS = frozenset({
-    "local", "wall", "clock", "since", "start", "relative", "rel", "total", "test", "run", "running",
-    "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement", "record",
-    "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de", "du",
+    "local", "wall", "clock", "since", "start", "relative", "rel", "total", "test", "run",
+    "running", "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement",
+    "record", "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de", "du",
     "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
-    "tag", "a", "l", "of", "day", "unit", "duration",
+    "tag", "a", "l", "day", "unit", "duration",
 })  # fmt: skip
 _ROLES: dict[str, Role] = {
     **dict.fromkeys((
@@ -303,8 +311,8 @@ _TOKEN = re.compile(r"[^\W_]+|%|#", re.UNICODE)
 _BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
 _TAIL_UNIT = re.compile(
     r"(?:^|[\s_,:./-])("
-    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?"
-    r"s(?:ec(?:ond)?)?)"
+    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)"
+    r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
     r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
     r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|sec|msec|usec|[num]?secs?|m?W|mw|%|pct|K)\s*$"
     r"|[_ ]([cfk])$"
@@ -327,15 +335,8 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(_NUMBERED.sub(r"\1 \2", _fold(_CAMEL.sub(" ", text))))
 
 
-def _has(tokens: list[str], stems: tuple[str, ...]) -> bool:
-    return any(
-        token == stem
-        or (len(stem) > 3 and token.startswith(stem))
-        or (not stem.isascii() and stem in token)
-        or (len(stem) > 6 and stem in token)
-        for token in tokens
-        for stem in stems
-    )
+def _has(tokens: list[str], stems: re.Pattern[str]) -> bool:
+    return stems.search(" ".join(tokens)) is not None
 
 
 def direction_of(text: str) -> Literal["read", "write"] | None:
@@ -452,7 +453,7 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
         return _host(tokens, unit, is_gpu=is_gpu)
     if is_elsewhere or "split" in tokens:
         return None
-    if "%" in name and "idle" in tokens or (kind == "pct" and tokens[:2] == ["idle", "time"]):
+    if ("%" in name and "idle" in tokens) or (kind == "pct" and tokens[:2] == ["idle", "time"]):
         return Meaning("busy_pct", -1.0, 100.0, general=len(tokens))
     if (per := _SECONDS_EACH.search(name)) is not None:
         return Meaning(_directed("lat_us", [per.group(1).lower()]), 1e6, general=len(tokens))
@@ -520,11 +521,15 @@ def _scaled(column: str, unit: Unit, tokens: list[str]) -> Meaning:
     )  # fmt: skip
 
 
+_THROTTLE_FILLERS = frozenset({
+    "status", "state", "active", "is", "count", "time", "counter", "s", "total", "events",
+    "transitions", "flag",
+})  # fmt: skip
+
+
 def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
     kept = [t for t in tokens if not _has([t], _THROTTLE)]
-    name = slug(" ".join(t for t in kept if t not in ("status", "state", "active", "is", "count",
-                                                      "time", "counter", "s", "total",
-                                                      "events", "transitions", "flag")))  # fmt: skip
+    name = slug(" ".join(t for t in kept if t not in _THROTTLE_FILLERS))
     name = name or "throttling"
     if unit is not None and unit.kind == "time":
         return Meaning(f"throttle_time_s.{name}", unit.scale)

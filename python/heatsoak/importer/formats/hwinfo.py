@@ -32,7 +32,7 @@ _NAMES = (
     "total host writes", "total cpu usage", "core clocks", "physical memory",
 )  # fmt: skip
 _WIDE = 20
-_DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{2}:\d{2}')
+_DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:\d{1,2}')
 
 
 def _recognises(source: Source) -> bool:
@@ -158,7 +158,8 @@ def _rates_by_units(units: Sequence[str]) -> dict[int, Meaning]:
         kinds = [unit_of(unit) for unit in units[i : i + 5]]
         if [unit.kind if unit else "" for unit in kinds] == ["pct", "pct", "pct", "rate", "rate"]:
             read, write = kinds[3], kinds[4]
-            assert read is not None and write is not None
+            assert read is not None
+            assert write is not None
             found[i + 2] = Meaning("busy_pct")
             found[i + 3] = Meaning("read_bw_mb_s", read.scale)
             found[i + 4] = Meaning("write_bw_mb_s", write.scale)
@@ -206,9 +207,7 @@ def _grouped(
     return _by_order(found)
 
 
-def _by_footer(
-    header: Sequence[str], found: dict[int, Meaning], footer: list[str]
-) -> list[_Drive]:
+def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[str]) -> list[_Drive]:
     drives: dict[tuple[str, str], _Drive] = {}
     for index, text in enumerate(footer[: len(header)]):
         device = _device(text)
@@ -345,9 +344,7 @@ def _rows(
                 states[name.split(".", 1)[1]] = values
             else:
                 columns[name] = values * what.scale + what.offset
-        parts.append(
-            Rows(times, columns, states, marks=section.marks, drive=drive.identity)
-        )
+        parts.append(Rows(times, columns, states, marks=section.marks, drive=drive.identity))
     return parts
 
 
@@ -402,7 +399,9 @@ def _chosen(
         kept = [d for d in drives if _has_readings(d, section)] or drives
     left = [_name(drive) for drive in drives if drive not in kept]
     if left:
-        remarks[Remark(f"{source.name}: drives without load are left out: {', '.join(left)}")] = None
+        remarks[Remark(f"{source.name}: drives without load are left out: {', '.join(left)}")] = (
+            None
+        )
     return kept
 
 

@@ -1,7 +1,7 @@
 """Any delimited table with a header: what its columns mean is told by their names."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,9 +99,7 @@ def _headers(layout: Layout) -> tuple[str, ...]:
     header = ungarbled(layout.header)
     paths = layout.above
     if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
-        return tuple(
-            _monitor_name(path, name) for path, name in zip(paths, header, strict=True)
-        )
+        return tuple(_monitor_name(path, name) for path, name in zip(paths, header, strict=True))
     return header
 
 
@@ -212,12 +210,10 @@ class _Table:
             for c in columns
             if not c.meaning.is_role
         }
-        if "step" in {c.meaning.column for c in columns}:
-            pass
         return Wanted(tuple(keys), numbers, tuple(words))
 
     def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
-        columns = self._mapped(header, units)
+        columns = self._mapped(header)
         taken = {column.index for column in columns}
         named = {column.meaning.column for column in columns}
         for index, name in enumerate(header):
@@ -242,7 +238,7 @@ class _Table:
             )
         return columns
 
-    def _mapped(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
+    def _mapped(self, header: tuple[str, ...]) -> list[_Column]:
         columns = []
         for key, wanted in self._mapping.items():
             if key in ("interval_s", "interval") and _is_number(wanted):
@@ -380,7 +376,7 @@ class _Table:
     def _times(self, section: Section, by_role: dict[str, _Column]) -> Times:
         rows = len(section)
         if self._interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
-            return Times(np.arange(1, rows + 1) * self._interval_s, "none", None)
+            return Times(np.arange(1.0, rows + 1) * np.float64(self._interval_s), "none", None)
         time = by_role.get("time") or by_role.get("uptime") or by_role["date"]
         date = by_role.get("date")
         words: Sequence[str] = section.words[time.index]
