@@ -8,13 +8,13 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from heatsoak.recording import dtype_of
 
 #: What a column is for besides being one of a recording's.
-Role = Literal["time", "date", "clock", "uptime", "run", "step", "direction"]
-ROLES: frozenset[str] = frozenset({"time", "date", "clock", "uptime", "run", "step", "direction"})
+Role = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
+ROLES: frozenset[str] = frozenset(get_args(Role))
 
 Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
@@ -205,7 +205,7 @@ _WRITE = _stems("write", "writing", "written", "wrtn", "schreib", "geschrieb", "
                 "skriv", "写入", "写", "寫入", "寫", "書き込み", "書込", "ライト", "쓰기", "запис",
                 "irasi")  # fmt: skip
 _READ_TOKENS = frozenset({"r", "rd", "reads", "read"})
-_WRITE_TOKENS = frozenset({"w", "wr", "writes", "write"})
+_WRITE_TOKENS = frozenset({"w", "wr", "writ", "writes", "write"})
 _NOT_READ = ("ready", "readme")
 
 _TEMP = _stems("temp", "temperatur", "tmp", "composite", "hőmérséklet", "lämpötila", "teplot",
@@ -281,8 +281,8 @@ _TIME_WORDS: dict[str, Role] = {
 _TIME_FILLERS = frozenset({
     "local", "wall", "clock", "since", "start", "relative", "rel", "total", "test", "run",
     "running", "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement",
-    "record", "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de", "du",
-    "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
+    "record", "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de",
+    "du", "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
     "tag", "a", "l", "day", "unit", "duration",
 })  # fmt: skip
 _ROLES: dict[str, Role] = {
@@ -301,6 +301,10 @@ _ROLES: dict[str, Role] = {
         "op", "operation", "direction", "rw", "ddir", "io_type", "iotype", "io_direction", "dir",
         "access", "richtung", "mode", "operation_type", "read_write", "type",
     ), "direction"),
+    **dict.fromkeys((
+        "device", "dev", "drive", "disk", "ssd", "disk_name", "device_name", "drive_name", "model",
+        "serial", "laufwerk", "gerat", "disque", "namespace", "path", "磁盘", "设备",
+    ), "device"),
 }  # fmt: skip
 
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")

@@ -17,6 +17,8 @@ from heatsoak.protocol import Conditions, Observed
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
+#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
+LEAST_SHARE = 0.05
 #: Rows go on after a changed header if they do so within as long.
 _GOES_ON_S = 60.0
 _GOES_ON_INTERVALS = 10.0

@@ -622,12 +622,14 @@ class _Sink:
         self._footer = self._footer or line
 
     def section(self) -> Section:
-        """Return what was taken."""
+        """Return what was taken, and let go of it."""
+        self._fill = []
+        columns = {index: _sane(self._columns.pop(index)) for index in list(self._columns)}
         return Section(
             self._header,
             self._units,
             self._wanted,
-            {index: _sane(column) for index, column in self._columns.items()},
+            columns,
             self._words,
             np.array(self._lines, float),
             self._marks,
