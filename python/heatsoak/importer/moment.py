@@ -33,6 +33,8 @@ _WORD_DATE = re.compile(
     r"(?:.*?\b((?:19|20)\d{2}))?"
 )
 
+#: No time is a larger number: nanoseconds since the epoch are 10^18.
+_LATEST = 1e20
 #: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
 _EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
 
@@ -107,7 +109,8 @@ def _numbers(words: Sequence[str]) -> Array:
     for index, word in enumerate(words):
         text = word.strip()
         if _NUMBER.match(text):
-            values[index] = float(text.replace(",", "."))
+            value = float(text.replace(",", "."))
+            values[index] = value if abs(value) < _LATEST else np.nan
     return values
 
 

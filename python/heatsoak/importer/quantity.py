@@ -8,13 +8,13 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from heatsoak.recording import dtype_of
 
 #: What a column is for besides being one of a recording's.
-Role = Literal["time", "date", "clock", "uptime", "run", "step", "direction"]
-ROLES: frozenset[str] = frozenset({"time", "date", "clock", "uptime", "run", "step", "direction"})
+Role = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
+ROLES: frozenset[str] = frozenset(get_args(Role))
 
 Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
@@ -185,8 +185,14 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(c for c in kept if not "\u0300" <= c <= "\u0304"))
 
 
-def _stems(*words: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_fold(word) for word in words))
+def _stems(*words: str) -> re.Pattern[str]:
+    """Match tokens that are, or long ones that begin with, or in part are, one of these."""
+    patterns = []
+    for word in dict.fromkeys(_fold(word) for word in words):
+        inside = not word.isascii() or len(word) > 6
+        begin = "" if inside else "(?<![^ ])"
+        patterns.append(begin + re.escape(word) + ("" if inside or len(word) > 3 else "(?![^ ])"))
+    return re.compile("|".join(patterns))
 
 
 # Stems: a token begins with one, or, where it is no ASCII, holds it.
@@ -199,7 +205,7 @@ _WRITE = _stems("write", "writing", "written", "wrtn", "schreib", "geschrieb", "
                 "skriv", "写入", "写", "寫入", "寫", "書き込み", "書込", "ライト", "쓰기", "запис",
                 "irasi")  # fmt: skip
 _READ_TOKENS = frozenset({"r", "rd", "reads", "read"})
-_WRITE_TOKENS = frozenset({"w", "wr", "writes", "write"})
+_WRITE_TOKENS = frozenset({"w", "wr", "writ", "writes", "write"})
 _NOT_READ = ("ready", "readme")
 
 _TEMP = _stems("temp", "temperatur", "tmp", "composite", "hőmérséklet", "lämpötila", "teplot",
@@ -273,11 +279,11 @@ _TIME_WORDS: dict[str, Role] = {
     **dict.fromkeys(("uptime",), "uptime"),
 }  # fmt: skip
 _TIME_FILLERS = frozenset({
-    "local", "wall", "clock", "since", "start", "relative", "rel", "total", "test", "run", "running",
-    "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement", "record",
-    "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de", "du",
-    "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
-    "tag", "a", "l", "of", "day", "unit", "duration",
+    "local", "wall", "clock", "since", "start", "relative", "rel", "total", "test", "run",
+    "running", "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement",
+    "record", "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de",
+    "du", "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
+    "tag", "a", "l", "day", "unit", "duration",
 })  # fmt: skip
 _ROLES: dict[str, Role] = {
     **dict.fromkeys((
@@ -295,6 +301,10 @@ _ROLES: dict[str, Role] = {
         "op", "operation", "direction", "rw", "ddir", "io_type", "iotype", "io_direction", "dir",
         "access", "richtung", "mode", "operation_type", "read_write", "type",
     ), "direction"),
+    **dict.fromkeys((
+        "device", "dev", "drive", "disk", "ssd", "disk_name", "device_name", "drive_name", "model",
+        "serial", "laufwerk", "gerat", "disque", "namespace", "path", "磁盘", "设备",
+    ), "device"),
 }  # fmt: skip
 
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
@@ -305,8 +315,8 @@ _TOKEN = re.compile(r"[^\W_]+|%|#", re.UNICODE)
 _BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
 _TAIL_UNIT = re.compile(
     r"(?:^|[\s_,:./-])("
-    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?"
-    r"s(?:ec(?:ond)?)?)"
+    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)"
+    r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
     r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
     r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|sec|msec|usec|[num]?secs?|m?W|mw|%|pct|K)\s*$"
     r"|[_ ]([cfk])$"
@@ -329,15 +339,8 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(_NUMBERED.sub(r"\1 \2", _fold(_CAMEL.sub(" ", text))))
 
 
-def _has(tokens: list[str], stems: tuple[str, ...]) -> bool:
-    return any(
-        token == stem
-        or (len(stem) > 3 and token.startswith(stem))
-        or (not stem.isascii() and stem in token)
-        or (len(stem) > 6 and stem in token)
-        for token in tokens
-        for stem in stems
-    )
+def _has(tokens: list[str], stems: re.Pattern[str]) -> bool:
+    return stems.search(" ".join(tokens)) is not None
 
 
 def direction_of(text: str) -> Literal["read", "write"] | None:
@@ -454,7 +457,7 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
         return _host(tokens, unit, is_gpu=is_gpu)
     if is_elsewhere or "split" in tokens:
         return None
-    if "%" in name and "idle" in tokens or (kind == "pct" and tokens[:2] == ["idle", "time"]):
+    if ("%" in name and "idle" in tokens) or (kind == "pct" and tokens[:2] == ["idle", "time"]):
         return Meaning("busy_pct", -1.0, 100.0, general=len(tokens))
     if (per := _SECONDS_EACH.search(name)) is not None:
         return Meaning(_directed("lat_us", [per.group(1).lower()]), 1e6, general=len(tokens))
@@ -522,11 +525,15 @@ def _scaled(column: str, unit: Unit, tokens: list[str]) -> Meaning:
     )  # fmt: skip
 
 
+_THROTTLE_FILLERS = frozenset({
+    "status", "state", "active", "is", "count", "time", "counter", "s", "total", "events",
+    "transitions", "flag",
+})  # fmt: skip
+
+
 def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
     kept = [t for t in tokens if not _has([t], _THROTTLE)]
-    name = slug(" ".join(t for t in kept if t not in ("status", "state", "active", "is", "count",
-                                                      "time", "counter", "s", "total",
-                                                      "events", "transitions", "flag")))  # fmt: skip
+    name = slug(" ".join(t for t in kept if t not in _THROTTLE_FILLERS))
     name = name or "throttling"
     if unit is not None and unit.kind == "time":
         return Meaning(f"throttle_time_s.{name}", unit.scale)

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, build, intervals, spells, stretches
 from heatsoak.importer.log import Clock, Log, Remark
@@ -15,9 +17,14 @@ from heatsoak.protocol import Conditions, Observed
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
+#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
+LEAST_SHARE = 0.05
 #: Rows go on after a changed header if they do so within as long.
 _GOES_ON_S = 60.0
 _GOES_ON_INTERVALS = 10.0
+
+
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ def _runs(rows: Rows) -> list[_Run]:
     known = np.flatnonzero(np.isfinite(t_s))
     if len(known) == 0:
         return []
-    groups: list[tuple[str, Array]] = [("", known)]
+    groups: list[tuple[str, Indices]] = [("", known)]
     if rows.runs is not None:
         names = np.array(list(rows.runs), dtype=object)[known]
         groups = [
@@ -117,15 +124,15 @@ def _runs(rows: Rows) -> list[_Run]:
     return found
 
 
-def _cuts(t_s: Array, indices: Array, marks: Sequence[int]) -> list[slice]:
+def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
     """Where time jumps back by more than rows may be out of order, or the header stood again."""
     ends = set((np.flatnonzero(np.diff(t_s) < -2.0 * _usual_s(t_s)) + 1).tolist())
     ends |= {int(np.searchsorted(indices, mark)) for mark in marks}
     bounds = sorted({0, len(t_s), *(end for end in ends if 0 < end < len(t_s))})
-    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
 
 
-def _taken(rows: Rows, indices: Array, label: str, *, named: bool) -> _Run:
+def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
     whole = len(indices) == len(rows.times.t_s)
     steps = None
     if rows.steps is not None:
@@ -154,7 +161,8 @@ def _follows(before: _Run, run: _Run) -> bool:
 
 
 def _append(before: _Run, run: _Run) -> None:
-    assert before.begin_unix_s is not None and run.begin_unix_s is not None
+    assert before.begin_unix_s is not None
+    assert run.begin_unix_s is not None
     shift = run.begin_unix_s - before.begin_unix_s
     old, new = len(before.t_s), len(run.t_s)
     before.t_s = np.concatenate([before.t_s, run.t_s + shift])

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import overload
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,10 @@ from heatsoak.importer.source import Source
 _HEAD_LINES = 250
 #: As many rows of values one behind the other are the table.
 _ENOUGH = 25
+#: So many cells tell a header's code page.
+_SAMPLED = 60
+#: No logger writes larger numbers.
+_LARGEST = 1e21
 #: What can part cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
 _GAP = re.compile(r"\s{2,}|\t")
@@ -236,18 +241,25 @@ def ungarbled(header: Sequence[str]) -> tuple[str, ...]:
 
     As it is, where no code page makes more sense of it.
     """
-    text = "\x1f".join(header)
-    if text.isascii() or sum(not c.isascii() for c in text) < 4:
-        return tuple(header)
-    best, most = tuple(header), sum(meaning(cell) is not None for cell in header)
-    raw = text.encode("cp1252", "replace")
+    return _ungarbled(tuple(header))
+
+
+@lru_cache(maxsize=4)
+def _ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
+    # a degree sign alone is no sign of it
+    odd = [cell for cell in header if sum(not c.isascii() for c in cell) > 1][:_SAMPLED]
+    if not odd:
+        return header
+    best, most = "", sum(meaning(cell) is not None for cell in odd)
     for page in _CODE_PAGES:
-        cells = tuple(raw.decode(page, "replace").split("\x1f"))
-        if len(cells) == len(header):
-            known = sum(meaning(cell) is not None for cell in cells)
-            if known > most:
-                best, most = cells, known
-    return best
+        known = sum(meaning(_in_page(cell, page)) is not None for cell in odd)
+        if known > most:
+            best, most = page, known
+    return tuple(_in_page(cell, best) for cell in header) if best else header
+
+
+def _in_page(cell: str, page: str) -> str:
+    return cell if cell.isascii() else cell.encode("cp1252", "replace").decode(page, "replace")
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -610,17 +622,25 @@ class _Sink:
         self._footer = self._footer or line
 
     def section(self) -> Section:
-        """Return what was taken."""
+        """Return what was taken, and let go of it."""
+        self._fill = []
+        columns = {index: _sane(self._columns.pop(index)) for index in list(self._columns)}
         return Section(
             self._header,
             self._units,
             self._wanted,
-            {i: np.frombuffer(c, float) if c else np.empty(0) for i, c in self._columns.items()},
+            columns,
             self._words,
             np.array(self._lines, float),
             self._marks,
             self._footer,
         )
+
+
+def _sane(column: "array[float]") -> Array:
+    """The numbers, without those that nothing measures and that would overflow."""
+    values = np.frombuffer(column, float) if column else np.empty(0)
+    return np.where(np.abs(values) < _LARGEST, values, np.nan)
 
 
 def _is_timed(cell: str) -> bool:

@@ -12,12 +12,10 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.quantity import Meaning, meaning, names_drive, unit_of
-from heatsoak.importer.runs import Rows, logs_of
+from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.table import Joined, Layout, Reader, Section, Wanted, split, ungarbled
 
-#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
-_LEAST_SHARE = 0.05
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
 )
@@ -32,7 +30,7 @@ _NAMES = (
     "total host writes", "total cpu usage", "core clocks", "physical memory",
 )  # fmt: skip
 _WIDE = 20
-_DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{2}:\d{2}')
+_DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:\d{1,2}')
 
 
 def _recognises(source: Source) -> bool:
@@ -158,7 +156,8 @@ def _rates_by_units(units: Sequence[str]) -> dict[int, Meaning]:
         kinds = [unit_of(unit) for unit in units[i : i + 5]]
         if [unit.kind if unit else "" for unit in kinds] == ["pct", "pct", "pct", "rate", "rate"]:
             read, write = kinds[3], kinds[4]
-            assert read is not None and write is not None
+            assert read is not None
+            assert write is not None
             found[i + 2] = Meaning("busy_pct")
             found[i + 3] = Meaning("read_bw_mb_s", read.scale)
             found[i + 4] = Meaning("write_bw_mb_s", write.scale)
@@ -221,10 +220,29 @@ def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[st
                            "temp_c.composite", unit.scale, unit.offset)  # fmt: skip
         if what is None or not _is_of_drive(what):
             continue
-        drive = drives.setdefault(device.key, _Drive(_identity(device)))
+        key = device.key
+        while (
+            not what.column.startswith("temp_c.")
+            and key in drives
+            and (what.column in drives[key].columns)
+        ):
+            key = (f"{key[0]} ", key[1])  # another of the same model, without a serial number
+        drive = drives.setdefault(key, _Drive(_identity(device)))
         _put(drive, what, index)
         found[index] = what
-    return list(drives.values())
+    return _united(list(drives.values()))
+
+
+def _united(drives: list[_Drive]) -> list[_Drive]:
+    """Health and activity of one drive, of which only one block tells the serial number."""
+    loads = [d for d in drives if "read_bw_mb_s" in d.columns or "write_bw_mb_s" in d.columns]
+    for health in [drive for drive in drives if drive not in loads]:
+        same = [d for d in loads if d.identity.get("model") == health.identity.get("model")]
+        if len(same) == 1 and not same[0].columns.keys() & health.columns.keys():
+            same[0].columns |= health.columns
+            same[0].identity = health.identity | same[0].identity
+            drives = [drive for drive in drives if drive is not health]
+    return drives
 
 
 def _identity(device: _Device) -> dict[str, Any]:
@@ -300,8 +318,9 @@ def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
     del units
     found = _meanings(ungarbled(header))
     wanted = set(found)
-    # which other temperatures are a drive's is told by the footer only, at the end
-    wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
+    if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
+        # which temperatures are a drive's is told by the footer only, at the end
+        wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
     return Wanted((1,), dict.fromkeys(sorted(wanted - {0, 1}), None), (0, 1))
 
 
@@ -393,7 +412,7 @@ def _chosen(
     loads = [_load(drive, section) for drive in drives]
     most = max(loads)
     if most > 0:
-        kept = [d for d, load in zip(drives, loads, strict=True) if load >= _LEAST_SHARE * most]
+        kept = [d for d, load in zip(drives, loads, strict=True) if load >= LEAST_SHARE * most]
     else:
         kept = [d for d in drives if _has_readings(d, section)] or drives
     left = [_name(drive) for drive in drives if drive not in kept]

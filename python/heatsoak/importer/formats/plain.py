@@ -1,7 +1,7 @@
 """Any delimited table with a header: what its columns mean is told by their names."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, names_drive, unit_of
-from heatsoak.importer.runs import Rows, logs_of
+from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.table import (
     Joined,
@@ -20,6 +20,7 @@ from heatsoak.importer.table import (
     Reader,
     Section,
     Wanted,
+    is_value,
     layout_of,
     ungarbled,
 )
@@ -155,10 +156,12 @@ def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning |
         unit = _unit_in_cells(layout, index)
     name = _named(header)[1]
     found = meaning(name, unit)
-    if found is not None and found.column == "direction":
-        values = [row[index] for row in layout.rows if index < len(row)]
-        if not values or any(direction_of(value) is None for value in values):
-            return Meaning("step", general=3)
+    values = [row[index] for row in layout.rows if index < len(row)]
+    if found is not None and found.column == "device" and any(map(is_value, values)):
+        return None
+    is_direction = found is not None and found.column == "direction"
+    if is_direction and not (values and all(map(direction_of, values))):
+        return Meaning("step", general=3)
     return found
 
 
@@ -210,12 +213,10 @@ class _Table:
             for c in columns
             if not c.meaning.is_role
         }
-        if "step" in {c.meaning.column for c in columns}:
-            pass
         return Wanted(tuple(keys), numbers, tuple(words))
 
     def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
-        columns = self._mapped(header, units)
+        columns = self._mapped(header)
         taken = {column.index for column in columns}
         named = {column.meaning.column for column in columns}
         for index, name in enumerate(header):
@@ -240,7 +241,7 @@ class _Table:
             )
         return columns
 
-    def _mapped(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[_Column]:
+    def _mapped(self, header: tuple[str, ...]) -> list[_Column]:
         columns = []
         for key, wanted in self._mapping.items():
             if key in ("interval_s", "interval") and _is_number(wanted):
@@ -370,15 +371,50 @@ class _Table:
                 runs=section.words.get(by_role["run"].index) if "run" in by_role else None,
                 drive={"path": device} if device else {},
             )
-            if direction is not None:
-                part = _pivoted(part, section.words[direction.index])
-            parts.append(part)
-        return _busy(parts) if len(parts) > 1 else parts
+            owner = by_role.get("device")
+            owners = None if owner is None else section.words[owner.index]
+            for one, rows in self._of_devices(part, owners):
+                if direction is not None:
+                    words = section.words[direction.index]
+                    rows = _pivoted(rows, words if one is None else _picked(words, one))
+                parts.append(rows)
+        return self._busy(parts) if len(parts) > 1 else parts
+
+    def _busy(self, parts: list[Rows]) -> list[Rows]:
+        """The drives that carried load, or all if none did."""
+        loads = [
+            sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
+            for part in parts
+        ]
+        most = max(loads)
+        kept = [p for p, load in zip(parts, loads, strict=True) if load >= LEAST_SHARE * most]
+        left = [str(part.drive.get("path")) for part in parts if part not in kept]
+        if left:
+            self._notes.setdefault(f"drives without load are left out: {', '.join(left)}")
+        return kept
+
+    def _of_devices(
+        self, rows: Rows, devices: Sequence[str] | None
+    ) -> Iterator[tuple[Indices | None, Rows]]:
+        """The rows of each device that a column names, and which they are."""
+        if devices is None:
+            yield None, rows
+            return
+        names = np.array(list(devices), dtype=object)
+        known = [name for name in dict.fromkeys(names.tolist()) if name]
+        wanted = [name for name in known if self._device in name.lower()]
+        if not wanted:
+            raise self._source.error(
+                f"has no drive '{self._device}': it has {', '.join(known[:10]) or 'none by name'}"
+            )
+        for name in wanted:
+            which = np.flatnonzero(names == name)
+            yield which, _part(rows, which, {"path": name})
 
     def _times(self, section: Section, by_role: dict[str, _Column]) -> Times:
         rows = len(section)
         if self._interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
-            return Times(np.arange(1, rows + 1) * self._interval_s, "none", None)
+            return Times(np.arange(1.0, rows + 1) * np.float64(self._interval_s), "none", None)
         time = by_role.get("time") or by_role.get("uptime") or by_role["date"]
         date = by_role.get("date")
         words: Sequence[str] = section.words[time.index]
@@ -424,6 +460,11 @@ class _Table:
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
+        guessed = _unit_by_magnitude(
+            section.columns[c.index]
+            for c in columns
+            if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
+        )
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
         for column in columns:
             what = column.meaning
@@ -440,7 +481,9 @@ class _Table:
                     continue
                 name = f"{next(iter(one))}_{name}"
             if name.endswith("bw_mb_s") and not what.has_unit:
-                what = self._by_magnitude(what, raw, column.header)
+                unit, scale = guessed
+                doubt = f"throughput without a unit ('{column.header}') is read as {unit}"
+                what = replace(what, scale=scale, doubt=doubt)
             if what.doubt:
                 self._doubts.setdefault(what.doubt)
             if what.note:
@@ -449,15 +492,14 @@ class _Table:
             values[name] = raw if plain else raw * what.scale + what.offset
         return values, states
 
-    def _by_magnitude(self, what: Meaning, raw: Array, header: str) -> Meaning:
-        positive = raw[np.isfinite(raw) & (raw > 0)]
-        typical = float(np.median(positive)) if len(positive) else 0.0
-        unit, scale = "MB/s", 1.0
-        if typical > 2e7:
-            unit, scale = "bytes a second", 1e-6
-        elif typical > 2e4:
-            unit, scale = "kB/s", 1e-3
-        return replace(what, scale=scale, doubt=f"'{header}' has no unit: read as {unit}")
+
+def _unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
+    """What rates without a unit must be in to be a drive's, and how much of a MB/s that is."""
+    known = [values[np.isfinite(values) & (values > 0)] for values in rates]
+    typical = max((float(np.median(values)) for values in known if len(values)), default=0.0)
+    if typical > 2e7:
+        return "bytes a second", 1e-6
+    return ("kB/s", 1e-3) if typical > 2e4 else ("MB/s", 1.0)
 
 
 _CAPACITY = re.compile(r"\d ?[GT]B\b")
@@ -493,6 +535,24 @@ def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
     return _merged(replace(rows, columns=columns))
 
 
+def _picked(words: Sequence[str], which: Indices) -> list[str]:
+    texts = list(words)
+    return [texts[index] for index in which.tolist()]
+
+
+def _part(rows: Rows, which: Indices, drive: dict[str, str]) -> Rows:
+    """Some of the rows."""
+    return replace(
+        rows,
+        times=replace(rows.times, t_s=rows.times.t_s[which]),
+        columns={name: values[which] for name, values in rows.columns.items()},
+        states={name: values[which] for name, values in rows.states.items()},
+        steps=None if rows.steps is None else _picked(rows.steps, which),
+        runs=None if rows.runs is None else _picked(rows.runs, which),
+        drive=drive,
+    )
+
+
 def _merged(rows: Rows) -> Rows:
     """Neighbouring rows of the same time as one row."""
     t_s = rows.times.t_s
@@ -503,6 +563,7 @@ def _merged(rows: Rows) -> Rows:
         return rows
     group = np.cumsum(first) - 1
     keep = np.flatnonzero(first)
+    kept = _part(rows, keep, dict(rows.drive))
 
     def fold(values: Array) -> Array:
         out = np.full(len(keep), np.nan)
@@ -510,30 +571,11 @@ def _merged(rows: Rows) -> Rows:
         out[group[known][::-1]] = values[known][::-1]
         return out
 
-    def pick(words: Sequence[str] | None) -> list[str] | None:
-        if words is None:
-            return None
-        texts = list(words)
-        return [texts[i] for i in keep.tolist()]
-
     return replace(
-        rows,
-        times=replace(rows.times, t_s=t_s[keep]),
+        kept,
         columns={name: fold(values) for name, values in rows.columns.items()},
         states={name: fold(values) for name, values in rows.states.items()},
-        steps=pick(rows.steps),
-        runs=pick(rows.runs),
     )
-
-
-def _busy(parts: list[Rows]) -> list[Rows]:
-    """The drives that carried load, or all if none did."""
-    loads = [
-        sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
-        for part in parts
-    ]
-    most = max(loads)
-    return [p for p, load in zip(parts, loads, strict=True) if load >= 0.05 * most] or parts
 
 
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read)
