@@ -37,7 +37,7 @@ def check(logs: list[Log]) -> None:
     for log in logs:
         samples = log.samples
         assert dict(samples.schema) == schema_of(samples.columns)
-        assert samples.height > 0
+        assert samples.height > 0 or log.remarks
         assert samples["t_s"].null_count() == 0
         assert samples["t_s"].is_sorted()
         for name, dtype in samples.schema.items():
@@ -72,7 +72,7 @@ HARMLESS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_what_does_no_harm_changes_nothing(path: Path, change: str) -> None:
     data = path.read_bytes()
-    if not is_text(data) and change not in ("gzip", "xz"):
+    if not is_text(data) and (change not in ("gzip", "xz") or data.startswith(b"\x1f\x8b")):
         pytest.skip("only for text")
     # under its own name, which may tell what the content cannot
     changed = Source.of_bytes(path.name, HARMLESS[change](data))

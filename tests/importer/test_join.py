@@ -114,10 +114,13 @@ def test_a_wall_clock_without_a_zone_is_laid_beside_utc_by_the_overlap() -> None
 
 
 def test_logs_without_a_common_clock_are_laid_beside_each_other_by_their_curves() -> None:
-    rate, warm = throttled()
-    idle_rate = np.concatenate([np.zeros(100), rate, np.zeros(300)])
-    cooling = warm[-1] - (warm[-1] - 40) * (1 - np.exp(-np.arange(0, 300, 2) / 60))
-    curve = np.concatenate([np.full(50, 40.0), warm, cooling])
+    levels = ((0, 100), (2000, 200), (0, 100), (1000, 300), (0, 60), (1500, 90), (0, 150))
+    idle_rate = np.concatenate([np.full(seconds, float(mb_s)) for mb_s, seconds in levels])
+    curve = np.full(len(idle_rate) // 2, 40.0)
+    for index in range(1, len(curve)):
+        goal = 40 + 0.02 * idle_rate[2 * index - 1]
+        curve[index] = goal + (curve[index - 1] - goal) * np.exp(-2 / 40)
+    curve = np.round(curve)
     (joined,) = join(
         [
             load(idle_rate, clock="none", begin=None),
@@ -125,7 +128,7 @@ def test_logs_without_a_common_clock_are_laid_beside_each_other_by_their_curves(
         ]
     )
     reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
-    assert reading["t_s"][0] == pytest.approx(50, abs=15)
+    assert reading["t_s"][0] == pytest.approx(50, abs=4)
     assert any("correlation" in remark.text for remark in joined.remarks)
 
 

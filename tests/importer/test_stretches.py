@@ -71,7 +71,7 @@ def test_the_end_of_a_load_is_no_episode_and_a_fall_within_it_is_one() -> None:
 
 def test_a_log_that_names_its_steps_keeps_them() -> None:
     log = logged(write_bw_mb_s=level((500, 20), (0, 40), (500, 20)))
-    named = Log(log.format, log.source, log.samples, steps=(Observed(name="mine"),))
+    named = Log(log.format, log.source, log.samples, steps=(Observed(name="mine", rw="write"),))
     assert with_stretches(named).steps == named.steps
 
 

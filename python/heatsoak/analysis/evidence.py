@@ -58,7 +58,8 @@ def counters(case: Case) -> Evidence | None:
         ever |= bool(np.any(track.values > 0))
         before, after = track.at(case.drop.onset_s - 2), track.at(case.drop.end_s + 2)
         if before is not None and after is not None and after > before:
-            moved.append(f"{name.split('.')[1]} by {after - before:g}")
+            unit = " s" if name.startswith("throttle_time_s.") else ""
+            moved.append(f"{name.split('.', 1)[1]} by {after - before:g}{unit}")
     if moved:
         return Evidence(4.0, f"the drive's own throttling counters rose: {', '.join(moved)}")
     # zeros throughout are what drives without such counters report

@@ -8,9 +8,12 @@ from heatsoak.importer.source import Source
 
 
 def read(source: Source, options: Options | None = None) -> list[Log]:
-    """Return a log for each run in `source`; raises UsageError for what no reader knows."""
+    """Return a log for each run in `source`; raises UsageError for what no reader knows.
+
+    A log without samples says in its remarks what a sibling of the same run may need of it.
+    """
     options = options or Options()
-    logs = [log for log in detect(source).read(source, options) if not log.samples.is_empty()]
+    logs = detect(source).read(source, options)
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())

@@ -35,7 +35,11 @@ def import_files(
     logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
-    return [to_recording(with_stretches(log), conditions or {}) for log in logs]
+    told = [log for log in logs if not log.samples.is_empty()]
+    if not told:
+        why = "; ".join(remark.text for remark in logs[0].remarks)
+        raise UsageError(f"{logs[0].source}: holds no samples{': ' if why else ''}{why}")
+    return [to_recording(with_stretches(log), conditions or {}) for log in told]
 
 
 def open_all(
