@@ -85,7 +85,7 @@ def longest_of(seeds: list[bytes]) -> int:
 
 
 def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
-    """Give `data` to `reader`, and to all of the importer if `whole`; return whether it was read.
+    """Give `data` to `reader`, and to all of the importer if `whole`; return whether it read it.
 
     Raises BrokenError for a result that no log may be, and what escapes that is no HeatsoakError.
     """
@@ -116,7 +116,7 @@ def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
             raise BrokenError(f"{len(data)} bytes took {time.thread_time() - begin_s:.1f} s")
         for log in logs:
             _check_log(log, len(data) if not data.startswith(_COMPRESSED) else None)
-        was_read = was_read or bool(logs)
+        was_read = was_read or (bool(logs) and door is doors[0])
     return was_read
 
 
