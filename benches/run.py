@@ -3,6 +3,7 @@
 import platform
 
 import engine
+import importing
 import matrix
 import measuring
 import segmentation
@@ -10,7 +11,7 @@ import segmentation
 
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
-    for bench in (engine, segmentation, matrix, measuring):
+    for bench in (engine, segmentation, importing, matrix, measuring):
         print(f"## {bench.__name__}")
         bench.main()
         print()

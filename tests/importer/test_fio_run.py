@@ -111,6 +111,13 @@ def test_siblings_tell_whether_latencies_are_ns_or_us() -> None:
     assert any("taken as us" in text for text in doubts(log))
 
 
+def test_prefixes_that_name_the_quantity_too_are_of_one_run() -> None:
+    windows = [(500 * i, 1000, 0, 0, 0) for i in range(1, 5)]
+    names = ("run-bw.log_bw.1.log", "run-iops.log_iops.1.log", "run-lat.log_lat.1.log.xz")
+    (log,) = join_fio([log for name in names for log in log_of(name, *windows)])
+    assert log.samples.columns[2:] == ["read_bw_mb_s", "read_iops", "read_lat_us"]
+
+
 def test_other_logs_pass_and_runs_stay_apart() -> None:
     one = log_of("a/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
     two = log_of("b/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))

@@ -1,6 +1,9 @@
 """A logger's hour divided into what was loaded, and judged as steps."""
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.importer.frames import Array, build
@@ -71,8 +74,15 @@ def test_the_end_of_a_load_is_no_episode_and_a_fall_within_it_is_one() -> None:
 
 def test_a_log_that_names_its_steps_keeps_them() -> None:
     log = logged(write_bw_mb_s=level((500, 20), (0, 40), (500, 20)))
-    named = Log(log.format, log.source, log.samples, steps=(Observed(name="mine", rw="write"),))
+    named = replace(
+        log, samples=log.samples.with_columns(step=pl.lit("mine")), steps=(Observed(name="mine"),)
+    )
     assert with_stretches(named).steps == named.steps
+
+
+def test_what_a_load_wrote_itself_is_stalled_where_nothing_moves() -> None:
+    log = logged(write_bw_mb_s=level((500, 20), (0, 40), (500, 20)))
+    assert with_stretches(replace(log, format="fio-log")).steps == ()
 
 
 @pytest.mark.parametrize("parts", [((0, 50),), ((500, 1),), ((500, 2), (0, 3), (400, 2))])

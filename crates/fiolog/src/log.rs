@@ -1,5 +1,7 @@
 //! The stream: bytes in, runs of bins out.
 
+use memchr::memchr;
+
 use crate::bins::{Bin, Bins};
 use crate::row::{Layout, Row};
 
@@ -75,7 +77,7 @@ impl FioLog {
         }
         let mut piece = piece;
         if !self.rest.is_empty() || self.too_long {
-            let Some(end) = piece.iter().position(|byte| *byte == b'\n') else {
+            let Some(end) = memchr(b'\n', piece) else {
                 self.keep(piece);
                 return;
             };
@@ -141,7 +143,7 @@ impl FioLog {
     }
 
     fn lines(&mut self, mut piece: &[u8]) {
-        while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr(b'\n', piece) {
             self.take(&piece[..end]);
             piece = &piece[end + 1..];
         }

@@ -122,13 +122,11 @@ def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
         columns |= {
             f"{name}_{what}": values for what, values in _latencies(there, ddir, edges, weights)
         }
-    columns["t_s"] = (edges[1:] - begin_ms) / 1000
-    columns["interval_s"] = np.diff(edges) / 1000
-    frame = build(columns)
-    values = [name for name in frame.columns if name not in ("t_s", "interval_s")]
-    if not values:
-        return frame.clear()
-    return frame.filter(pl.any_horizontal(pl.col(values).is_not_null()))
+    told = np.zeros(len(edges) - 1, dtype=bool)
+    for values in columns.values():
+        told |= np.isfinite(values)
+    times = {"t_s": (edges[1:] - begin_ms) / 1000, "interval_s": np.diff(edges) / 1000}
+    return build({name: values[told] for name, values in (times | columns).items()})
 
 
 def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from heatsoak.importer.fio_parts import Part, latency_parts, samples_of
 from heatsoak.importer.formats.fio_json import ONLY_MEANS, JobFacts
-from heatsoak.importer.formats.fio_log import observed_of, remarks_on
+from heatsoak.importer.formats.fio_log import observed_of, plain_prefix, remarks_on
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
 from heatsoak.recording import schema_of
@@ -109,9 +109,14 @@ def _claims(reports: Sequence[Log], groups: Sequence[_Group]) -> dict[int, Log]:
 
 def _names(report: Log, group: _Group) -> bool:
     facts = _facts(report)
-    prefixes = {PurePath(prefix).name for fact in facts for prefix in fact.prefixes if prefix}
+    prefixes = {prefix for fact in facts for prefix in _plain(fact)}
     own = PurePath(report.source.replace("\\", "/")).name.split(".")[0]
     return bool(group.stem) and group.stem in ({*prefixes, own} | {fact.step for fact in facts})
+
+
+def _plain(facts: JobFacts) -> set[str]:
+    """Return what the logs of a job are called, without directory."""
+    return {plain_prefix(PurePath(prefix).name) for prefix in facts.prefixes if prefix}
 
 
 def _is_as_long(report: Log, group: _Group) -> bool:
@@ -218,7 +223,7 @@ def _step_of(piece: _Piece, report: Log) -> str | None:
         return next(iter(names))
     facts = [fact for fact in _facts(report) if fact.step in names]
     own = PurePath(piece.log.family).name if piece.log.family else ""
-    named = {fact.step for fact in facts if own in {PurePath(p).name for p in fact.prefixes}}
+    named = {fact.step for fact in facts if own in _plain(fact)}
     if len(named) == 1:
         return named.pop()
     found = [f.step for f in facts if number.isdigit() and f.first <= int(number) <= f.last]

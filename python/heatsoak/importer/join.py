@@ -23,8 +23,6 @@ MARGIN_S = 120.0
 #: Clocks that the correlation finds this far apart are reported, and how far apart it looks.
 CLOCKS_AGREE_S = 3.0
 CLOCKS_ASTRAY_S = 900.0
-#: What writes a log whether or not there is a load; other tools log their own load alone.
-_LOGGERS = {"hwinfo", "aida64", "iostat", "sar", "plain", "nvme-smart", "smartctl"}
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -161,15 +159,14 @@ def _by_correlation(
     if load is None:
         return None
     like = _track(other, ("bw_mb_s", "iops"))
-    alone = leader.format not in _LOGGERS
     if like is not None:
-        shift = align.shift_between(load, like, within_s=within_s, idle_outside=alone)
+        shift = align.shift_between(load, like, within_s=within_s, idle_outside=not leader.logs_on)
         what = "throughput"
     else:
         warmth = _warmest(other)
         if warmth is None:
             return None
-        shift = align.shift_of_temperature(load, warmth, within_s=within_s, idle_outside=alone)
+        shift = align.shift_of_temperature(load, warmth, within_s=within_s, idle_outside=not leader.logs_on)
         what = "throughput against temperature"
     if not shift.certain:
         return None

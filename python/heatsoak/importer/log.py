@@ -16,6 +16,11 @@ from heatsoak.recording import SensorMeta
 Clock = Literal["utc", "local", "none"]
 
 
+#: Formats of tools that load the drive themselves; others log on whether or not there is a load.
+_LOADERS = {
+    *("fio-json", "fio-log", "elbencho", "iometer", "tkperf"),
+    *("crystaldiskmark", "diskspd", "as_ssd"),
+}
 _BETWEEN_PAIRS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
 
 
@@ -70,6 +75,11 @@ class Log:
     remarks: tuple[Remark, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     duration_s: float | None = None
+
+    @property
+    def logs_on(self) -> bool:
+        """Whether what wrote it goes on while nothing is loaded."""
+        return self.format not in _LOADERS
 
     @property
     def has_rates(self) -> bool:

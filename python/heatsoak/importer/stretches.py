@@ -31,9 +31,8 @@ _QUANTITIES = ("bw_mb_s", "iops")
 
 
 def with_stretches(log: Log) -> Log:
-    """Return the log with a step for each stretch of load, if it knows of no steps itself."""
-    described = any(step.rw is not None or step.about for step in log.steps)
-    if described or "step" in log.samples.columns or not log.has_rates:
+    """Return the log with a step for each stretch of load, if it is a logger's that knows of none."""
+    if not log.logs_on or "step" in log.samples.columns or not log.has_rates:
         return log
     rated = log.samples.filter(pl.any_horizontal(_has_rate(log.samples)))
     reads, writes, total = _rates(rated)

@@ -26,9 +26,13 @@ from heatsoak.protocol import Observed
 _SHOWN = 40
 _ROW = re.compile(r"\d{1,16}, ?\d{1,20}(?:, ?(?:\d{1,20}|0x[0-9a-f]{1,8})){0,6}", re.ASCII)
 _NAME = re.compile(
-    r"^(?P<prefix>.*?)(?:^|[_.-])(?P<what>clat_hist|bw|iops|lat|clat|slat)"
+    r"^(?P<prefix>.*)(?:^|[_.-])(?P<what>clat_hist|bw|iops|lat|clat|slat)"
     r"(?:[._-](?P<job>\d+))?(?:\.(?:log|txt|csv))?(?:\.(?P<host>[^/]*?))??(?:\.(?:gz|bz2|xz))?$",
     re.IGNORECASE,
+)
+#: Prefixes that were given for each kind of log say it once more: ``run-bw.log_bw.1.log``.
+_SAID_TWICE = re.compile(
+    r"(?:^|[_.-])(?:bw|bandwidth|iops|lat|latency|clat|slat)(?:[_.-]?log)?$", re.I
 )
 #: Milliseconds since 1970 of the year 2001 and later.
 _EPOCH_MS = 1e12
@@ -162,7 +166,12 @@ def _prefix_of(name: str, named: re.Match[str] | None) -> str | None:
     """Return directory and prefix that the logs of one run share; None where the name is none."""
     if named is None:
         return None
-    return str(PurePath(name.replace("\\", "/")).parent / (named["prefix"] or "."))
+    return str(PurePath(name.replace("\\", "/")).parent / (plain_prefix(named["prefix"]) or "."))
+
+
+def plain_prefix(prefix: str) -> str:
+    """Return a prefix of logs without the quantity that some name in it."""
+    return _SAID_TWICE.sub("", prefix)
 
 
 def _job_of(named: re.Match[str] | None) -> str:
@@ -236,6 +245,8 @@ class _Facts:
         self.span_s = max(float(both["last_ms"].max() - both["first_ms"].min()), 1.0) / 1000
         spaces = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
         self.space_ms = float(np.median(spaces)) if len(spaces) else 0.0
+        steady = np.abs(spaces - self.space_ms) <= 0.02 * self.space_ms
+        self.steady = bool(len(spaces) and steady.mean() > 0.8)
         self.single = bool((both["count"] == 1).mean() > 0.8)
         self.bs = self.bytes / self.rows
 
@@ -245,10 +256,12 @@ class _Facts:
             return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"
         if quantity == "iops":
             return "io" if self.all_ones else "window"
-        if quantity == "bw" and self.single and self.space_ms >= _LEAST_WINDOW_MS:
+        if not self.single or self.space_ms < _LEAST_WINDOW_MS:
+            return "io"
+        if quantity == "bw":
             moved = self.mean * 1024 * self.space_ms / 1000
             return "window" if moved > 3 * self.bs else "io"
-        return "io"
+        return "window" if self.rows > 2 and self.steady else "io"
 
     def in_flight(self, lat_us: float) -> float:
         """I/Os in flight if the values were latencies in this unit, by Little's law."""
