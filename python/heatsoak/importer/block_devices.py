@@ -30,6 +30,7 @@ _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
 _DISK = re.compile(
     r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
     r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
+    r"(?:p?\d+)?"
 )
 #: An NVMe drive's path under multipathing; the drive itself is listed too.
 _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")

@@ -176,7 +176,7 @@ def _table(words: list[str]) -> _Table | None:
     else:
         return None
     known = [sysstat.COLUMNS.get(header) for header in headers]
-    if sum(column is not None for column in known) < 2 or "rtps" in headers:
+    if sum(column is not None for column in known) < 2 or not {"rtps", "KB/t"}.isdisjoint(words):
         return None
     if not any(header.endswith("/s") or header == "tps" for header in headers):
         return None
