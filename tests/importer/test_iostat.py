@@ -254,3 +254,9 @@ def test_the_installed_iostat_is_read(options: list[str], tmp_path: Path) -> Non
     for log in read(Source.of_path(path)):
         assert log.format == "iostat"
         assert log.samples["t_s"].to_list() == pytest.approx([1, 2], abs=1.1)
+
+
+def test_a_device_that_minus_z_left_out_was_idle_in_each_of_several_calls() -> None:
+    text = (DATA / "xtyz_iso.txt").read_text()
+    logs = read_text(text + "\n" + text)
+    assert [log.samples.height for log in logs] == [14] * 4

@@ -633,8 +633,13 @@ def _hardly_changes(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
 
 
 def _has_gaps(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
-    """Whether some device is missing from some report, as with -z."""
-    return any(len(rows.reports) < len(numbers) for rows in reader.devices.rows.values())
+    """Whether some device is missing from some of these reports, as with -z."""
+    for rows in reader.devices.rows.values():
+        reports = np.frombuffer(rows.reports, dtype=np.int64)
+        first, last = np.searchsorted(reports, [numbers[0], numbers[-1] + 1])
+        if last - first < len(numbers):
+            return True
+    return False
 
 
 def _lasted(
