@@ -30,6 +30,7 @@ _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
 _DISK = re.compile(
     r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
     r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
+    r"(?:p?\d+)?"
 )
 #: An NVMe drive's path under multipathing; the drive itself is listed too.
 _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
@@ -60,6 +61,10 @@ class Rows:
             if known is None:
                 known = self.columns[name] = array("d", [np.nan]) * len(self.reports)
             known[-1] = value
+
+    def order(self) -> NDArray[np.intp]:
+        """Return the places of its rows in the order of their reports."""
+        return np.argsort(np.frombuffer(self.reports, dtype=np.int64), kind="stable")
 
     def values(self, name: str) -> Array | None:
         """Return a column, if there is one."""
@@ -173,26 +178,31 @@ class Devices:
     ) -> list[Log]:
         """Return a log for each of the devices in each run where it has rows."""
         logs = []
+        orders = {name: self.rows[name].order() for name in names}
         for index, run in enumerate(runs):
             for name in names:
                 words = [name] if len(names) > 1 else []
                 words += [f"run {index + 1}"] if len(runs) > 1 else []
-                log = self._log(name, run, format=format, source=source, label=", ".join(words))
+                log = self._log(name, orders[name], run, source, format, ", ".join(words))
                 if log is not None:
                     logs.append(log)
         return logs
 
     def _log(
-        self, name: str, reports: Reports, *, format: str, source: Source, label: str
+        self,
+        name: str,
+        order: NDArray[np.intp],
+        reports: Reports,
+        source: Source,
+        format: str,
+        label: str,
     ) -> Log | None:
         rows = self.rows[name]
         number_of_row = np.frombuffer(rows.reports, dtype=np.int64)
         wanted = np.asarray(reports.numbers, dtype=np.int64)
-        order = np.argsort(number_of_row, kind="stable")
-        ranked = number_of_row[order]
-        place = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
-        there = ranked[place] == wanted
-        row = order[place]
+        place = np.searchsorted(number_of_row, wanted, sorter=order)
+        row = order[np.minimum(place, len(order) - 1)]
+        there = number_of_row[row] == wanted
         if not there.any():
             return None
         kept = there.copy()

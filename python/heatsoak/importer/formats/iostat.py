@@ -176,7 +176,7 @@ def _table(words: list[str]) -> _Table | None:
     else:
         return None
     known = [sysstat.COLUMNS.get(header) for header in headers]
-    if sum(column is not None for column in known) < 2 or "rtps" in headers:
+    if sum(column is not None for column in known) < 2 or not {"rtps", "KB/t"}.isdisjoint(words):
         return None
     if not any(header.endswith("/s") or header == "tps" for header in headers):
         return None
@@ -633,8 +633,13 @@ def _hardly_changes(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
 
 
 def _has_gaps(reader: _Reader, numbers: NDArray[np.int64]) -> bool:
-    """Whether some device is missing from some report, as with -z."""
-    return any(len(rows.reports) < len(numbers) for rows in reader.devices.rows.values())
+    """Whether some device is missing from some of these reports, as with -z."""
+    for rows in reader.devices.rows.values():
+        reports = np.frombuffer(rows.reports, dtype=np.int64)
+        first, last = np.searchsorted(reports, [numbers[0], numbers[-1] + 1])
+        if last - first < len(numbers):
+            return True
+    return False
 
 
 def _lasted(

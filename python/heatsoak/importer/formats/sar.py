@@ -141,7 +141,7 @@ def _kind(source: Source) -> Literal["text", "csv", "pairs", "json"] | None:
 
 def _table(words: Sequence[str]) -> _Table | None:
     """Return the table whose header these words are; None for what is no header."""
-    if not words or not any(word[0].isalpha() or word[0] == "%" for word in words):
+    if not words or not any(word[:1].isalpha() or word[:1] == "%" for word in words):
         return None
     places: tuple[int, ...] = ()
     item_at: int | None = None
@@ -173,7 +173,7 @@ def _table(words: Sequence[str]) -> _Table | None:
                     columns.append((at, *column))
         if not columns:
             kind = "other"
-    elif not all(word[0].isalpha() or word[0] == "%" for word in words):
+    elif not all(word[:1].isalpha() or word[:1] == "%" for word in words):
         return None
     return _Table(kind, len(words), item_at, columns, places)
 

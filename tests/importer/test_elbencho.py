@@ -1,0 +1,93 @@
+"""elbencho's live CSV, and the results of its phases."""
+
+from pathlib import Path
+
+import pytest
+from heatsoak.errors import UsageError
+from heatsoak.importer import Log, Source, read
+
+DATA = Path(__file__).parent / "data" / "elbencho"
+
+
+def log_of(name: str) -> Log:
+    (log,) = read(Source.of_path(DATA / name))
+    return log
+
+
+def test_phases_become_steps_of_one_direction() -> None:
+    log = log_of("live.csv")
+    assert [(step.name, step.reads, step.writes) for step in log.steps] == [
+        ("WRITE", False, True),
+        ("READ", True, False),
+    ]
+    write = log.samples.filter(log.samples["step"] == "WRITE")
+    assert write["t_s"].to_list() == [2.0, 4.0, 6.0]
+    assert write["read_bw_mb_s"].null_count() == 3
+    assert log.clock == "utc"
+    assert log.begin_unix_s == pytest.approx(1795257106.715)
+
+
+def test_bandwidth_comes_from_the_exact_count_of_bytes() -> None:
+    log = log_of("live.csv")
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(245366784 / 2 / 1e6)
+    assert log.samples["write_bw_mb_s"][1] == pytest.approx((497025024 - 245366784) / 2 / 1e6)
+    assert log.samples["write_lat_us"][0] == 28713
+    assert log.samples["cpu_pct"][0] == 97
+
+
+def test_a_mix_has_its_reads_and_its_writes() -> None:
+    log = log_of("livemix.csv")
+    (step,) = log.steps
+    assert step.reads
+    assert step.writes
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(31129600 / 2 / 1e6)
+    assert log.samples["read_bw_mb_s"][0] == pytest.approx(31686656 / 2 / 1e6)
+    assert log.samples["read_iops"][0] == 967
+
+
+def test_an_old_version_without_dates_has_its_phases_in_a_row() -> None:
+    log = log_of("v2.csv")
+    assert log.clock == "none"
+    assert log.samples["t_s"].to_list() == [1.0, 3.0, 4.0]
+    assert log.samples["write_bw_mb_s"].to_list() == [1000, 500, None]
+    assert log.samples["read_bw_mb_s"][2] == 3000
+    assert any(remark.doubt and "no dates" in remark.text for remark in log.remarks)
+
+
+def test_threads_are_summed_where_no_row_is_of_all() -> None:
+    lines = (DATA / "v2.csv").read_text().splitlines()
+    text = "\n".join(line for line in lines if "Total" not in line)
+    (log,) = read(Source.of_bytes("log", text.encode()))
+    assert log.samples["write_bw_mb_s"].to_list() == [1000]
+
+
+def test_another_label_is_another_run() -> None:
+    text = (DATA / "live.csv").read_text()
+    header, body = text.split("\n", 1)
+    logs = read(Source.of_bytes("log", f"{header}\n{body}{body.replace('a b', 'c')}".encode()))
+    assert [log.label for log in logs] == ["a b", "c"]
+
+
+@pytest.mark.parametrize("name", ["res.csv", "res.json", "res.txt"])
+def test_results_give_each_phase_s_mean_and_its_parameters(name: str) -> None:
+    log = log_of(name)
+    assert [step.name for step in log.steps] == ["WRITE", "READ", "RWMIX50"]
+    assert [step.rw for step in log.steps] == ["write", "read", "randrw"]
+    assert [step.bs for step in log.steps] == [1 << 20, 1 << 20, 16384]
+    assert [step.iodepth for step in log.steps] == [4, 4, 4]
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(138.6, rel=0.01)
+    assert log.samples["read_bw_mb_s"][2] == pytest.approx(17.4, rel=0.06)
+    assert log.samples["read_lat_us"][2] == pytest.approx(2149, rel=0.01)
+    assert any("--livecsv" in remark.text for remark in log.remarks)
+
+
+def test_phases_that_moved_nothing_are_refused() -> None:
+    header = (DATA / "v2.csv").read_text().split("\n")[0]
+    with pytest.raises(UsageError, match="no phase that read or wrote"):
+        read(Source.of_bytes("log", f"{header}\n,SYNC,1000,Total,,0,0,0,0,0,0,4,1,,\n".encode()))
+
+
+def test_damaged_lines_are_counted() -> None:
+    text = (DATA / "live.csv").read_text().replace(",4000,Total", ",x,Total", 1)
+    (log,) = read(Source.of_bytes("log", text.encode()))
+    assert any("1 lines could not be read" in r.text for r in log.remarks if r.doubt)

@@ -1,0 +1,262 @@
+"""iostat's reports, as files of many versions and locales have them."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from heatsoak.errors import UsageError
+from heatsoak.importer import Log, Options, Source, read
+
+DATA = Path(__file__).parent / "data" / "iostat"
+KIB = 1024 / 1e6
+
+
+def logs_of(name: str, device: str | None = None, interval: str | None = None) -> list[Log]:
+    mapping = {} if interval is None else {"interval_s": interval}
+    return read(Source.of_path(DATA / name), Options(mapping=mapping, device=device))
+
+
+def read_text(text: str, options: Options | None = None) -> list[Log]:
+    return read(Source.of_bytes("log", text.encode()), options)
+
+
+def said(log: Log, doubt: bool | None = None) -> str:
+    return "; ".join(r.text for r in log.remarks if doubt is None or r.doubt == doubt)
+
+
+def by_device(logs: list[Log]) -> dict[str, Log]:
+    return {log.drive["path"].removeprefix("/dev/"): log for log in logs}
+
+
+@pytest.mark.parametrize("name", ["xt_en.txt", "xtmy_de.txt", "dxt_ko.txt", "xh.txt", "x.json"])
+def test_the_same_load_reads_alike_in_every_layout_and_language(name: str) -> None:
+    loop0 = by_device(logs_of(name))["loop0"]
+    assert loop0.clock == "local"
+    assert loop0.begin_unix_s == pytest.approx(1795256513, abs=1.5)  # 2026-11-21 10:21:53
+    samples = loop0.samples.filter(loop0.samples["t_s"].is_between(4, 6.5))
+    assert samples["write_bw_mb_s"].to_list() == pytest.approx([83.9] * samples.height, rel=0.02)
+    assert samples["write_iops"].to_list() == pytest.approx([640] * samples.height, rel=0.02)
+    assert samples["read_bw_mb_s"].max() == 0
+    assert samples["write_lat_us"].is_between(390, 700).all()
+    assert loop0.samples["interval_s"].to_list() == [1.0] * loop0.samples.height
+    assert (loop0.samples["busy_pct"] > 20).any()
+    if name != "dxt_ko.txt":  # made with -d
+        assert (loop0.samples["cpu_pct"] > 50).any()
+
+
+def test_the_average_since_boot_is_left_out_and_said_so() -> None:
+    without_y, with_y = logs_of("xt_en.txt")[0], logs_of("xtmy_de.txt")[0]
+    assert without_y.samples.height == 13
+    assert with_y.samples.height == 14
+    assert "average since boot" in said(without_y, doubt=False)
+    assert "since boot" not in said(with_y)
+    assert without_y.samples["t_s"][0] == 1.0
+
+
+def test_kilobytes_are_1024_bytes_and_that_is_certain() -> None:
+    log = by_device(logs_of("v9_seconds.txt"))["sda"]
+    assert log.samples["write_bw_mb_s"].to_list() == [
+        pytest.approx(409600 * 512 / 1e6),
+        pytest.approx(204800 * 512 / 1e6),
+    ]
+    log = logs_of("freebsd_x.txt")[0]
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(1024000 * KIB)
+    assert "1024" in said(log, doubt=False)
+
+
+def test_the_interval_comes_from_a_command_line_in_the_file() -> None:
+    log = logs_of("v9_seconds.txt")[0]
+    assert log.samples["t_s"].to_list() == [5.0, 10.0]
+    assert "5 s: from the command line" in said(log, doubt=False)
+
+
+def test_the_interval_comes_from_totals_where_there_is_nothing_else() -> None:
+    log = logs_of("g.txt")[0]
+    assert log.samples["interval_s"].to_list() == [2.0] * 6
+    assert "from totals" in said(log)
+
+
+def test_an_interval_that_nothing_tells_is_a_second_with_a_doubt_or_what_the_user_says() -> None:
+    assert "a report a second" in said(logs_of("x.txt")[0], doubt=True)
+    log = logs_of("x.txt", interval="10")[0]
+    assert log.samples["t_s"].to_list()[:2] == [10.0, 20.0]
+    assert said(log, doubt=True) == ""
+    with pytest.raises(UsageError, match="interval_s=often"):
+        logs_of("x.txt", interval="often")
+
+
+def test_a_name_on_a_line_of_its_own_and_a_partition_of_another_device() -> None:
+    logs = by_device(logs_of("v9_seconds.txt"))
+    assert set(logs) == {"sda", "cciss/c0d0p1"}
+    assert logs["cciss/c0d0p1"].samples["write_iops"].to_list() == [600, 300]
+    assert "sda1" in said(logs["sda"])
+    assert logs["sda"].samples["lat_us"].to_list() == [15000, 30000]
+    assert not logs["sda"].steps[0].reads
+
+
+def test_a_device_can_be_asked_for_by_name_or_path() -> None:
+    (log,) = logs_of("v9_seconds.txt", device="/dev/sda1")
+    assert log.drive == {"path": "/dev/sda1"}
+    with pytest.raises(UsageError, match="no device sdz"):
+        logs_of("v9_seconds.txt", device="sdz")
+
+
+def test_a_translated_time_with_the_heading_s_date_goes_on_after_midnight() -> None:
+    (log,) = logs_of("v8_time.txt")
+    assert log.clock == "local"
+    assert log.begin_unix_s == 1260316798  # 2009-12-08 23:59:58
+    assert log.samples["t_s"].to_list() == [2.0, 4.0]
+    assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([131.072, 104.8576])
+
+
+def test_groups_are_not_taken_for_devices() -> None:
+    assert set(by_device(logs_of("g.txt"))) == {"loop0", "vda"}
+    (log,) = logs_of("g.txt", device="all")
+    assert log.samples.height == 6
+
+
+def test_a_device_that_minus_z_left_out_was_idle() -> None:
+    loop0 = by_device(logs_of("xtyz_iso.txt"))["loop0"]
+    assert loop0.clock == "utc"
+    assert loop0.samples.height == 14
+    assert loop0.samples["write_bw_mb_s"][0] == 0
+    assert loop0.samples["write_lat_us"][0] is None
+    assert "taken as idle" in said(loop0)
+
+
+def test_a_layer_over_a_disk_is_left_out() -> None:
+    text = "Linux 6.1.0 (h) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n" + "".join(
+        f"2026-11-21T10:00:0{i}+0100\nDevice tps kB_read/s kB_wrtn/s kB_read kB_wrtn\n"
+        "nvme0n1 10.00 0.00 1000.00 0 1000\nnvme0c0n1 10.00 0.00 1000.00 0 1000\n"
+        "nvme0n1p2 10.00 0.00 990.00 0 990\ndm-0 10.00 0.00 990.00 0 990\n"
+        "vg-home 10.00 0.00 990.00 0 990\n\n"
+        for i in range(4)
+    )
+    (log,) = read_text(text)
+    assert log.drive == {"path": "/dev/nvme0n1"}
+    assert log.begin_unix_s == 1795251599  # 10:00:00+01:00, less the first interval
+    (mapped,) = read_text(text, Options(device="/dev/mapper/vg-home"))
+    assert mapped.drive == {"path": "/dev/mapper/vg-home"}
+
+
+def test_the_short_report_tells_reads_and_writes_together() -> None:
+    log = by_device(logs_of("xs0.txt"))["loop0"]
+    assert log.samples["bw_mb_s"].max() == pytest.approx(84, rel=0.02)
+    assert {"iops", "lat_us", "queue"} <= set(log.samples.columns)
+
+
+def test_a_time_that_another_tool_put_before_each_line_is_read() -> None:
+    plain = (DATA / "x.txt").read_text().splitlines()
+    stamped = [f"2026-11-21 10:00:{min(i // 8, 59):02d} {line}" for i, line in enumerate(plain)]
+    log = by_device(read_text("\n".join(stamped)))["loop0"]
+    assert log.clock == "local"
+    assert log.samples.height == 13
+    assert log.samples["write_bw_mb_s"].max() == pytest.approx(84, rel=0.02)
+
+
+def test_macos_reports_disks_side_by_side() -> None:
+    (log,) = logs_of("macos.txt")
+    assert log.drive == {"path": "/dev/disk4"}
+    assert log.samples["t_s"].to_list() == [2.0, 4.0]
+    assert log.samples["bw_mb_s"].to_list() == pytest.approx([2097.152, 943.7184])
+    assert log.samples["cpu_pct"].to_list() == [20, 13]
+
+
+def test_reports_of_a_loop_around_iostat_are_one_run() -> None:
+    one = "Linux 6.1.0 (h) \t11/21/26 \t_x86_64_\t(2 CPU)\n\n"
+    table = "Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n"
+    text = "".join(
+        f"{one}11/21/26 10:0{i}:00\n{table}sda 1 4 1 1 4 1 0.1 1\n\n"
+        f"11/21/26 10:0{i}:05\n{table}sda 0 0 0 {100 + i} 102400 2 4 90\n\n"
+        for i in range(5)
+    )
+    (log,) = read_text(text)
+    assert log.samples["write_iops"].to_list() == [100, 101, 102, 103, 104]
+    assert log.samples["interval_s"].to_list() == [5.0] * 5
+    assert np.diff(log.samples["t_s"].to_numpy()).tolist() == [60.0] * 4
+
+
+def test_a_second_call_in_the_same_file_is_a_run_of_its_own() -> None:
+    text = (DATA / "xt_en.txt").read_text()
+    logs = read_text(text + text)
+    assert [log.label for log in logs] == [
+        "loop0, run 1",
+        "vda, run 1",
+        "loop0, run 2",
+        "vda, run 2",
+    ]
+    assert all(log.samples["t_s"][0] == 1.0 for log in logs)
+
+
+def test_only_averages_since_boot_are_refused_with_what_to_do() -> None:
+    text = (DATA / "xt_en.txt").read_text()
+    with pytest.raises(UsageError, match="iostat -xty 1"):
+        read_text(text[: text.index("11/21/2026 10:21:54")])
+
+
+def test_a_cut_file_gives_what_is_there() -> None:
+    data = (DATA / "xt_en.txt").read_bytes()
+    for cut in range(2500, 6000, 97):
+        logs = read(Source.of_bytes("log", data[:cut]))
+        assert all(log.samples.height >= 1 for log in logs)
+    lines = (DATA / "xt_en.txt").read_text().splitlines()
+    damaged = [line.replace(".", "?", 1) if line.startswith("vda") else line for line in lines[:40]]
+    text = "\n".join([*damaged, *lines[40:]])
+    assert "4 lines could not be read, the first is line" in said(read_text(text)[0], doubt=True)
+
+
+def test_crlf_utf_16_and_a_bom_make_no_difference() -> None:
+    text = (DATA / "xtmy_de.txt").read_text()
+    plain = read_text(text)[0].samples
+    for data in (
+        text.replace("\n", "\r\n").encode(),
+        text.encode("utf-16"),
+        b"\xef\xbb\xbf" + text.encode(),
+    ):
+        assert read(Source.of_bytes("log", data))[0].samples.equals(plain)
+
+
+def test_a_json_that_was_cut_is_read_up_to_there() -> None:
+    whole = (DATA / "x.json").read_bytes()
+    full, cut = (read(Source.of_bytes("log", data))[0] for data in (whole, whole[:5000]))
+    assert full.samples.height == 14
+    assert 3 < cut.samples.height < 10
+    (compact, _) = read(Source.of_bytes("log", b" ".join(whole.split())))
+    values = [log.samples["write_bw_mb_s"].to_list() for log in (full, compact)]
+    assert values[0][1:] == values[1]  # the blank line that tells of -y is lost
+
+
+def test_values_of_a_counter_that_wrapped_are_left_out() -> None:
+    text = (DATA / "xt_en.txt").read_text()
+    assert "81920.00" in text
+    log = by_device(read_text(text.replace(" 81920.00", " 18446744073709551616.00", 1)))["loop0"]
+    assert log.samples["write_bw_mb_s"].null_count() == 1
+    assert "1 values that no drive can have" in said(log, doubt=True)
+
+
+@pytest.mark.skipif(shutil.which("iostat") is None, reason="needs sysstat")
+@pytest.mark.parametrize("options", [["-x"], ["-dmt"], ["-xth"], ["-o", "JSON", "-xt"], ["-s"]])
+def test_the_installed_iostat_is_read(options: list[str], tmp_path: Path) -> None:
+    ran = subprocess.run(
+        ["iostat", *options, "1", "3"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+        timeout=30,
+    )
+    path = tmp_path / "log"
+    path.write_bytes(ran.stdout)
+    if b"/s" not in ran.stdout:
+        pytest.skip("this machine has no block devices")
+    for log in read(Source.of_path(path)):
+        assert log.format == "iostat"
+        assert log.samples["t_s"].to_list() == pytest.approx([1, 2], abs=1.1)
+
+
+def test_a_device_that_minus_z_left_out_was_idle_in_each_of_several_calls() -> None:
+    text = (DATA / "xtyz_iso.txt").read_text()
+    logs = read_text(text + "\n" + text)
+    assert [log.samples.height for log in logs] == [14] * 4
