@@ -111,9 +111,11 @@ def _runs(rows: Rows) -> list[_Run]:
         return []
     groups: list[tuple[str, Indices]] = [("", known)]
     if rows.runs is not None:
-        names = np.array(list(rows.runs), dtype=object)[known]
+        names = list(rows.runs)
         groups = [
-            (name, known[names == name]) for name in dict.fromkeys(names.tolist()) if name != ""
+            (name, known[which])
+            for name, which in grouped([names[index] for index in known.tolist()]).items()
+            if name != ""
         ] or groups
     found = []
     for name, indices in groups:
@@ -122,6 +124,14 @@ def _runs(rows: Rows) -> list[_Run]:
             label = name if number == 1 else f"{name}.{number}".strip(".")
             found.append(_taken(rows, indices[part], label, named=bool(name)))
     return found
+
+
+def grouped(words: Sequence[str]) -> dict[str, Indices]:
+    """Return where each word stands, in the order in which they first come."""
+    found: dict[str, list[int]] = {}
+    for index, word in enumerate(words):
+        found.setdefault(word, []).append(index)
+    return {word: np.array(places) for word, places in found.items()}
 
 
 def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:

@@ -12,7 +12,7 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, names_drive, unit_of
-from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, logs_of
+from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.table import (
     Joined,
@@ -32,6 +32,12 @@ _SHORT = {
     "interval": "interval_s",
 }  # fmt: skip
 _EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
+
+
+#: Runs and steps have at least as many rows on average; what changes more often counts rows.
+_LEAST_ROWS = 2
+#: Fewer rows than that tell nothing of it.
+_FEW_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -367,8 +373,8 @@ class _Table:
                 times,
                 values,
                 states,
-                steps=section.words.get(by_role["step"].index) if "step" in by_role else None,
-                runs=section.words.get(by_role["run"].index) if "run" in by_role else None,
+                steps=self._labels(section, by_role.get("step")),
+                runs=self._labels(section, by_role.get("run")),
                 drive={"path": device} if device else {},
             )
             owner = by_role.get("device")
@@ -380,6 +386,16 @@ class _Table:
                 parts.append(rows)
         return self._busy(parts) if len(parts) > 1 else parts
 
+    def _labels(self, section: Section, column: _Column | None) -> Sequence[str] | None:
+        """The column's texts; None where it rather counts the rows."""
+        if column is None:
+            return None
+        words = section.words[column.index]
+        if len(words) > _FEW_ROWS and _LEAST_ROWS * len(set(words)) > len(words):
+            self._notes.setdefault(f"'{column.header}' counts rows: it divides nothing")
+            return None
+        return words
+
     def _busy(self, parts: list[Rows]) -> list[Rows]:
         """The drives that carried load, or all if none did."""
         loads = [
@@ -387,11 +403,11 @@ class _Table:
             for part in parts
         ]
         most = max(loads)
-        kept = [p for p, load in zip(parts, loads, strict=True) if load >= LEAST_SHARE * most]
-        left = [str(part.drive.get("path")) for part in parts if part not in kept]
+        has_load = [load >= LEAST_SHARE * most for load in loads]
+        left = [str(p.drive.get("path")) for p, has in zip(parts, has_load, strict=True) if not has]
         if left:
-            self._notes.setdefault(f"drives without load are left out: {', '.join(left)}")
-        return kept
+            self._notes.setdefault(f"drives without load are left out: {', '.join(left[:20])}")
+        return [part for part, has in zip(parts, has_load, strict=True) if has]
 
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None
@@ -400,15 +416,15 @@ class _Table:
         if devices is None:
             yield None, rows
             return
-        names = np.array(list(devices), dtype=object)
-        known = [name for name in dict.fromkeys(names.tolist()) if name]
+        found = grouped(devices)
+        known = [name for name in found if name]
         wanted = [name for name in known if self._device in name.lower()]
         if not wanted:
             raise self._source.error(
                 f"has no drive '{self._device}': it has {', '.join(known[:10]) or 'none by name'}"
             )
         for name in wanted:
-            which = np.flatnonzero(names == name)
+            which = found[name]
             yield which, _part(rows, which, {"path": name})
 
     def _times(self, section: Section, by_role: dict[str, _Column]) -> Times:

@@ -1,0 +1,249 @@
+"""Any delimited table with a header."""
+
+from pathlib import Path
+
+import pytest
+
+from heatsoak.errors import UsageError
+from heatsoak.importer import Log, Options, Source, read
+
+DATA = Path(__file__).parent / "data" / "plain"
+
+
+def _read(text: str | bytes, **mapping: str) -> list[Log]:
+    data = text if isinstance(text, bytes) else text.encode()
+    return read(Source.of_bytes("log.csv", data), Options(mapping=mapping))
+
+
+def _said(log: Log, *, doubt: bool) -> str:
+    return " ".join(remark.text for remark in log.remarks if remark.doubt == doubt)
+
+
+def _rows(template: str, count: int = 20) -> str:
+    return "".join(template.format(i=i, s=f"{i:02d}") + "\n" for i in range(count))
+
+
+def test_a_table_of_time_rate_and_temperature_is_read() -> None:
+    (log,) = _read("time_s,Write MB/s,temp_c\n" + _rows("{i},5{s},4{s}"))
+    assert log.format == "plain"
+    assert log.samples.columns == ["t_s", "interval_s", "write_bw_mb_s", "temp_c.composite"]
+    assert log.samples["t_s"][:3].to_list() == [1, 2, 3]
+    assert log.samples["write_bw_mb_s"][3] == 503
+    assert "MB/s is read as 10^6" in _said(log, doubt=True)
+
+
+def test_the_first_row_ends_the_first_interval() -> None:
+    (log,) = _read("time_s,write MiB/s\n" + _rows("{i}.5,5{s}"))
+    assert log.samples["t_s"][0] == 0.5
+    assert not _said(log, doubt=True)
+    assert "MiB/s made MB/s" in _said(log, doubt=False)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "   "])
+def test_cells_are_parted_by_what_parts_them(delimiter: str) -> None:
+    table = "time,write MiB/s,temp\n" + _rows("{i},5{s},4{s}")
+    (log,) = _read(table.replace(",", delimiter))
+    assert log.samples["temp_c.composite"][1] == 401
+    assert log.samples["write_bw_mb_s"][1] == pytest.approx(501 * 1.048576)
+
+
+def test_decimal_commas_are_read() -> None:
+    (log,) = _read("Zeit;Schreibrate [MB/s];Temperatur\n" + _rows("10:00:{s};1.5{s},25;40,5"))
+    assert log.samples["write_bw_mb_s"][1] == 1501.25
+    assert log.samples["temp_c.composite"][1] == 40.5
+
+
+def test_thousands_are_read_and_doubted_where_they_could_be_decimals() -> None:
+    (log,) = _read("time,write MiB/s\n" + _rows('{i},"1,2{s}"').replace("1,2", "1,20"))
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(12000 * 1.048576, rel=0.91)
+    (log,) = _read("time,write B/s\n" + _rows('{i},"1,2{s},000"'))
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(1.2)
+    (log,) = _read("time;write B/s\n" + _rows("{i};1,2{s}".replace("{s}", "5{i}"), 9))
+    assert "read as the decimal mark" in _said(log, doubt=True)
+
+
+def test_lines_above_the_header_are_passed_over() -> None:
+    above = "My logger 1.0\nDrive: X, 2 TB\nInterval,1000\n\n"
+    (log,) = _read(above + "time_s,write MiB/s\n" + _rows("{i},500"))
+    assert log.samples.height == 20
+
+
+def test_a_row_of_units_is_read() -> None:
+    (log,) = _read("time,write,temp\n[ms],[MiB/s],[°F]\n" + _rows("{i}000,500,104"))
+    assert log.samples["t_s"][:2].to_list() == [1, 2]
+    assert log.samples["temp_c.composite"][0] == pytest.approx(40)
+
+
+def test_units_in_the_cells_are_read() -> None:
+    (log,) = _read("time,temp,speed\n" + _rows("{i},45 °C,1.2 GB/s", 3) + "3,45 °C,800 MB/s\n")
+    assert log.samples["bw_mb_s"].to_list() == [1200, 1200, 1200, 800]
+
+
+def test_dates_and_times_in_two_columns_are_one_moment() -> None:
+    (log,) = _read("Date,Time,Temp\n" + _rows("2026-11-21,10:00:{s},40"))
+    assert log.clock == "local"
+    assert log.begin_unix_s == 1795255200
+
+
+def test_whole_milliseconds_without_a_unit_are_seen() -> None:
+    (log,) = _read("time,write MiB/s\n" + _rows("{i}000,500"))
+    assert log.samples["t_s"][-1] == 20
+    assert "read as milliseconds" in _said(log, doubt=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"), [("500", "MB/s"), ("500000", "kB/s"), ("500000000", "bytes a second")]
+)
+def test_a_rate_without_a_unit_is_decided_by_its_size(value: str, unit: str) -> None:
+    (log,) = _read("time_s,write speed\n" + _rows("{i}," + value))
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(500)
+    assert f"is read as {unit}" in _said(log, doubt=True)
+
+
+def test_a_state_becomes_counters() -> None:
+    words = ["Nein"] * 5 + ["Ja"] * 3 + ["Nein"] * 4 + ["Ja"] * 2
+    rows = "".join(f"{i + 1},500,{word}\n" for i, word in enumerate(words))
+    (log,) = _read("time_s,write MiB/s,gedrosselt\n" + rows)
+    assert log.samples["throttle_count.throttling"][-1] == 2
+    assert log.samples["throttle_time_s.throttling"][-1] == 5
+
+
+def test_runs_are_told_by_a_column() -> None:
+    rows = "".join(f"{run},{i + 1},500\n" for run in ("case", "open") for i in range(8))
+    first, second = _read("Run #,time_s,write MiB/s\n" + rows)
+    assert [first.label, second.label] == ["case", "open"]
+    assert second.conditions == {"run": "open"}
+    assert second.samples["t_s"][0] == 1
+
+
+def test_runs_are_told_by_time_that_jumps_back() -> None:
+    part = "time_s,write MiB/s\n" + _rows("{i},500")
+    first, second = _read(part + part)
+    assert [first.label, second.label] == ["1", "2"]
+    assert second.samples.height == 20
+
+
+def test_a_header_in_the_middle_is_skipped_where_time_goes_on() -> None:
+    (log,) = _read(
+        "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,write MiB/s\n9,500\n10,500\n"
+    )
+    assert log.samples.height == 11
+
+
+def test_a_column_that_counts_rows_is_no_run() -> None:
+    (log,) = _read("iteration,time_s,write MiB/s\n" + _rows("{i},{i},500"))
+    assert log.samples.height == 20
+    assert "counts rows" in _said(log, doubt=False)
+
+
+def test_steps_say_what_they_did() -> None:
+    rows = _rows("{i},randwrite 4k QD32,0,500", 9) + "".join(
+        f"{i},seqread 128k QD8,900,0\n" for i in range(9, 18)
+    )
+    (log,) = _read("time_s,phase,read MiB/s,write MiB/s\n" + rows)
+    write, read_step = log.steps
+    assert (write.rw, write.bs, write.iodepth, write.reads) == ("randwrite", 4096, 32, False)
+    assert (read_step.rw, read_step.writes) == ("read", False)
+    assert log.samples["step"].to_list() == [write.name] * 9 + [read_step.name] * 9
+
+
+def test_a_row_for_each_direction_is_put_together() -> None:
+    rows = "".join(f"{i},{op},{v},40\n" for i in range(9) for op, v in (("read", 1), ("write", 2)))
+    (log,) = _read("time_s,op,MiB/s,temp\n" + rows)
+    assert log.samples.height == 9
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(2 * log.samples["read_bw_mb_s"][0])
+    assert log.samples["temp_c.composite"].null_count() == 0
+
+
+def test_a_column_of_devices_divides_the_rows() -> None:
+    rows = "".join(f"{i},nvme{d},{d * 500},4{d}\n" for i in range(9) for d in (0, 1))
+    (log,) = _read("time_s,device,write MiB/s,temp\n" + rows)
+    assert log.drive == {"path": "nvme1"}
+    assert log.samples["temp_c.composite"][0] == 41
+    assert "left out: nvme0" in _said(log, doubt=False)
+
+
+def test_an_own_export_is_read_as_it_is() -> None:
+    (log,) = _read(
+        "t_s,step,interval_s,write_bw_mb_s,write_lat_p99_us,temp_c.sensor1,throttle_count.t1\n"
+        "0.25,a,0.25,500,80,40,0\n0.5,a,0.25,400,90,41,1\n1.25,b,0.25,300,,42,1\n"
+    )
+    assert log.samples["t_s"].to_list() == [0.25, 0.5, 1.25]
+    assert log.samples["interval_s"].to_list() == [0.25] * 3
+    assert [step.name for step in log.steps] == ["a", "b"]
+    assert not _said(log, doubt=True)
+
+
+def test_a_mapping_names_columns_by_header_or_number() -> None:
+    table = "Zeitmarke,foo,bar\n" + _rows("{i},500,40")
+    (log,) = _read(table, time="zeitmarke", write_mib_s="2", temp_c="bar")
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(524.288)
+    (log,) = _read(_rows("{i},500,40"), time_ms="1", write_mb_s="2", temp_c="3")
+    assert log.samples["t_s"][-1] == pytest.approx(0.02)
+    (log,) = _read("foo,bar\n" + _rows("500,40"), interval_s="0.5", write_mb_s="foo")
+    assert log.samples["t_s"][-1] == 10
+
+
+@pytest.mark.parametrize(
+    ("table", "mapping", "message"),
+    [
+        ("1,2\n2,3\n", {}, "has no header.*--map time=1"),
+        ("a,b\n1,2\n2,3\n", {}, "no column of times among a, b.*--map time=COLUMN"),
+        ("time,b\n1,2\n2,3\n", {}, "no column of throughput or temperature among time, b"),
+        ("time,wrte\n1,2\n", {"write_mb_s": "write"}, r"did you mean 'wrte'.*it has time, wrte"),
+        ("time,w\n1,2\n", {"write_mb_s": "7"}, "has no column 7.*it has 2"),
+        ("time,w\n1,2\n", {"wriet_mb_s": "w"}, "is no quantity.*did you mean 'write_mb_s'"),
+        ("time,write MB/s\n", {}, "holds no row"),
+        ("time,write MB/s\nabc,1\n", {}, ""),
+        ("Dear all,\nplease find attached\n", {}, "in no format"),
+        ("", {}, "is empty"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    table: str, mapping: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        _read(table, **mapping)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_read_is_counted() -> None:
+    table = "time_s,write MiB/s,temp\n" + _rows("{i},500,40", 9)
+    (log,) = _read(table + "garbage\nmore\n9,500\n10,500,41\n11,50")
+    said = _said(log, doubt=True)
+    assert "2 lines could not be read, the first is line 11" in said
+    assert "1 line is cut, the first is line 13" in said
+    assert "line 15, the last, is cut" in said
+    assert log.samples.height == 11
+
+
+def test_other_columns_are_counted() -> None:
+    (log,) = _read("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
+                   + _rows("{i},500," + ",".join(["1"] * 300)))  # fmt: skip
+    assert "300 other columns are not needed" in _said(log, doubt=False)
+
+
+def test_libre_hardware_monitors_log_is_read() -> None:
+    (log,) = read(Source.of_path(DATA / "libre-hardware-monitor.csv"))
+    assert log.drive == {"path": "nvme0"}
+    assert log.samples["write_bw_mb_s"][0] == 900
+    assert log.samples["temp_c.composite"][0] == 40
+    assert log.samples["temp_c.cpu"][0] == 55
+    assert log.begin_unix_s == pytest.approx(1772618400 - 1)
+    assert not _said(log, doubt=True)
+
+
+def test_performance_monitors_log_is_read() -> None:
+    (log,) = read(Source.of_path(DATA / "perfmon.csv"))
+    assert log.drive == {"path": "0 C:"}
+    row = log.samples.row(5, named=True)
+    assert row["write_bw_mb_s"] == pytest.approx(499.999995)
+    assert row["write_lat_us"] == pytest.approx(5000)
+    assert (row["busy_pct"], row["write_iops"], row["cpu_pct"]) == (95, 1000, 10)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_encodings_are_seen(encoding: str) -> None:
+    table = "Zeit;Schreibrate [MB/s];Gerät-Temperatur [°C]\n" + _rows("10:00:{s};500;40")
+    (log,) = _read(table.encode(encoding))
+    assert log.samples["temp_c.composite" if False else log.samples.columns[-1]][0] == 40
