@@ -1,7 +1,7 @@
 """Clocks: how far one log's time must be shifted to agree with another's.
 
 :func:`shift_between` compares like quantities (throughput and throughput, logged by two tools);
-:func:`shift_of_temperature` a load and the temperature that answers it; :func:`zone_shift` a local
+:func:`thermal_shift` a load and the temperature that answers it; :func:`zone_shift` a local
 wall clock and UTC by where the logs lie. The first two slide one series along the other, and take
 the shift at which they correlate best.
 
@@ -30,7 +30,6 @@ from heatsoak.importer.frames import intervals
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Within = tuple[float, float] | None
 
 #: Cells of the common grid in the coarser log's interval, and at most.
 _CELLS_PER_INTERVAL = 4
@@ -38,16 +37,36 @@ _MOST_CELLS = 1 << 19
 _MOST_CELLS_HEAT = 1 << 17
 #: So much time without load is looked at before and after a load that has an end.
 _LONGEST_PAD_S = 3600.0
-#: The least overlap: a share of the shorter log, and samples of the coarser.
-_LEAST_OVERLAP = 0.25
+#: Clocks that agree do so within this.
+_NEAR_S = 600.0
+#: The fewest samples of the coarser log that may overlap.
 _LEAST_SAMPLES = 16
-#: What a certain shift must have; found by trial on simulated and synthetic logs.
-_LEAST_SCORE = 0.6
-_LEAST_EVIDENCE = 10.0  # and the logarithm of how many shifts were compared
-_MOST_RUNNER_UP = 0.5
-_MOST_ERROR_INTERVALS = 1.0
-#: Noise is never taken to be less than this share of the variance, so that perfection counts once.
-_LEAST_NOISE = 1e-3
+
+
+@dataclass(frozen=True)
+class _Demands:
+    """What a certain shift must have; found by trial on simulated and synthetic logs.
+
+    Attributes:
+        overlap: share of the shorter log that must overlap for a shift to be looked at at all.
+        score: the least correlation.
+        noise: the share of the variance that is never counted as explained: where the model is
+            only nearly true, one shift is not better than another because it fits to a hair.
+        evidence: the least evidence, besides the logarithm of how many shifts were compared.
+        runner_up: the most evidence that another shift may have, as a share.
+        error_intervals: the most standard error, in the coarser log's intervals.
+    """
+
+    overlap: float
+    score: float
+    noise: float
+    evidence: float = 10.0
+    runner_up: float = 0.5
+    error_intervals: float = 1.0
+
+
+_LIKE = _Demands(overlap=0.25, score=0.6, noise=1e-3)
+_HEAT = _Demands(overlap=0.5, score=0.9, noise=2e-2)
 #: Variance in an overlap, as a share of the whole log's, that is more than rounding.
 _LEAST_VARIANCE = 1e-4
 #: The most that a sample is said to foretell the next, and how many lags are looked at closely.
@@ -97,14 +116,15 @@ NOTHING_FOUND = Shift(0.0, 0.0, 1.0, float("inf"), False)
 def shift_between(
     reference: Track,
     other: Track,
+    near_s: float | None = None,
     *,
-    within_s: Within = None,
     idle_outside: bool = False,
 ) -> Shift:
     """Return the shift of `other` that makes it like `reference`, whatever scale and offset.
 
-    Both are rates: each value is the mean since the time before. `within_s` limits the shifts that
-    are tried; without it, all are tried at which a quarter of the shorter log overlaps. With
+    Both are rates: each value is the mean since the time before. With `near_s`
+    only shifts within ten minutes of it are tried, as of clocks that are known; without, all at
+    which a quarter of the shorter log overlaps. With
     `idle_outside` the drive did nothing before and after the reference, as is so where a benchmark
     logged itself.
     """
@@ -117,15 +137,15 @@ def shift_between(
     y, y_known = b.on_grid(cell_s, b.begin_s, b.span_s)
     offset_s = begin_s - b.begin_s
     slide = _Slide([x], x_known, y, y_known, cells)
-    peak = _peak(slide, _allowed(slide, cell_s, offset_s, within_s))
-    return peak.shift(cell_s, cells, offset_s) if peak is not None else NOTHING_FOUND
+    peak = _peak(slide, _allowed(slide, cell_s, offset_s, near_s), _LIKE)
+    return NOTHING_FOUND if peak is None else peak.shift(cell_s, cells, offset_s, _LIKE)
 
 
-def shift_of_temperature(
+def thermal_shift(
     load: Track,
     temperature: Track,
+    near_s: float | None = None,
     *,
-    within_s: Within = None,
     idle_outside: bool = True,
 ) -> Shift:
     """Return the shift of `temperature` at which it answers `load`.
@@ -133,8 +153,11 @@ def shift_of_temperature(
     The temperature is taken to follow the load as a first-order lag does, T0 + k EMA(load, tau)
     with k > 0; tau is tried from 5 s to 10 min, and load as its rate or as mere on and off (heat
     goes with work, not always with bytes). `load` is a rate, each value the mean since the time
-    before; a temperature is read at its time. `within_s` and `idle_outside` as for
-    :func:`shift_between`.
+    before; a temperature is read at its time. `near_s` and `idle_outside` are as for
+    :func:`shift_between`, but half of the shorter log must overlap.
+
+    A sensor that lags by itself, as most do by 1 s to 5 s, cannot be told from a clock that does:
+    the shift has its lag in it.
     """
     a, b = _Steps.of(load), _Steps.of(temperature, centred=True)
     if a is None or b is None:
@@ -148,7 +171,7 @@ def shift_of_temperature(
     answers = [_ema(load, x_known, tau_s / cell_s) for load in loads for tau_s in _TAUS_S]
     offset_s = begin_s - b.begin_s
     slide = _Slide(answers, x_known, y, y_known, cells)
-    peak = _peak(slide, _allowed(slide, cell_s, offset_s, within_s))
+    peak = _peak(slide, _allowed(slide, cell_s, offset_s, near_s), _HEAT)
     if peak is None:
         return NOTHING_FOUND
     rate, tau = loads[peak.which // len(_TAUS_S)], _TAUS_S[peak.which % len(_TAUS_S)] / cell_s
@@ -157,7 +180,7 @@ def shift_of_temperature(
         return _Slide([_ema(rate, x_known, tau)], x_known, y, y_known, cells)
 
     peak = _with_own_tau(peak, slide_of, tau, reach=int(tau) + 4 * cells)
-    return peak.shift(cell_s, cells, offset_s)
+    return peak.shift(cell_s, cells, offset_s, _HEAT)
 
 
 def zone_shift(
@@ -363,7 +386,7 @@ class _Peak:
     vertex: float
     error: float
 
-    def shift(self, cell_s: float, cells: int, offset_s: float) -> Shift:
+    def shift(self, cell_s: float, cells: int, offset_s: float, demands: _Demands) -> Shift:
         """Return it in seconds, judged; the lag 0 is `offset_s`."""
         error_s = float(np.hypot(self.error, 0.25) * cell_s)
         return Shift(
@@ -371,26 +394,25 @@ class _Peak:
             score=self.score,
             runner_up=self.runner_up,
             error_s=error_s,
-            certain=self.score >= _LEAST_SCORE
+            certain=self.score >= demands.score
             and self.strength >= self.chance
-            and self.runner_up < _MOST_RUNNER_UP
-            and error_s <= _MOST_ERROR_INTERVALS * cells * cell_s,
+            and self.runner_up < demands.runner_up
+            and error_s <= demands.error_intervals * cells * cell_s,
         )
 
 
-def _allowed(slide: _Slide, cell_s: float, offset_s: float, within_s: Within) -> Flags:
-    shifts_s = offset_s + cell_s * slide.lags
-    if within_s is None:
-        return np.ones(len(shifts_s), dtype=np.bool_)
-    return (shifts_s >= within_s[0] - cell_s) & (shifts_s <= within_s[1] + cell_s)
+def _allowed(slide: _Slide, cell_s: float, offset_s: float, near_s: float | None) -> Flags:
+    if near_s is None:
+        return np.ones(len(slide.lags), dtype=np.bool_)
+    return np.asarray(np.abs(offset_s + cell_s * slide.lags - near_s) <= _NEAR_S)
 
 
-def _peak(slide: _Slide, allowed: Flags) -> _Peak | None:
+def _peak(slide: _Slide, allowed: Flags, demands: _Demands) -> _Peak | None:
     """Return the best of the lags that are `allowed`; None where nothing correlates."""
     cells = slide.cells
     count, raw_r, raw_which = slide.correlate()
     shorter = min(slide.x_known.sum(), slide.y_known.sum())
-    allowed = allowed & (count >= max(_LEAST_OVERLAP * shorter, _LEAST_SAMPLES * cells))
+    allowed = allowed & (count >= max(demands.overlap * shorter, _LEAST_SAMPLES * cells))
     evidence = _evidence(raw_r, np.where(allowed, count / cells, 0.0))
     at = int(np.argmax(evidence))
     if evidence[at] <= 0:
@@ -415,7 +437,7 @@ def _peak(slide: _Slide, allowed: Flags) -> _Peak | None:
     residual, known = finer.left_over(lag, index)
     independent = min(samples[here] / _dependence(residual, known, cells), finer.events(lag, index))
     worth = float(independent / samples[here])
-    floored = worth * _evidence(r, samples, _LEAST_NOISE)
+    floored = worth * _evidence(r, samples, demands.noise)
     vertex, error = _vertex(worth * evidence, here, cells)
     return _Peak(
         lag=lag,
@@ -426,7 +448,7 @@ def _peak(slide: _Slide, allowed: Flags) -> _Peak | None:
         lags=finer.lags,
         samples=samples,
         strength=float(floored[here]),
-        chance=float(_LEAST_EVIDENCE + np.log(max(1.0, allowed.sum() / cells))),
+        chance=float(demands.evidence + np.log(max(1.0, allowed.sum() / cells))),
         runner_up=_elsewhere(floored, here, 2 * cells) / float(floored[here]),
         vertex=vertex,
         error=error,
@@ -510,11 +532,22 @@ def _vertex(evidence: Array, at: int, reach: int) -> tuple[float, float]:
 
 
 def _elsewhere(evidence: Array, at: int, least: int) -> float:
-    """Return the greatest evidence outside the peak, which reaches to where half of it is lost."""
-    low = np.flatnonzero(evidence < 0.5 * evidence[at])
-    begin = min(int(low[low < at].max(initial=-1)), at - least)
-    end = max(int(low[low > at].min(initial=len(evidence))), at + least)
-    return float(max(evidence[: max(begin, 0)].max(initial=0.0), evidence[end:].max(initial=0.0)))
+    """Return the greatest evidence outside the hill of the peak, `least` lags to either side of it.
+
+    The hill goes on past the point where half is lost, for as long as it falls.
+    """
+    after = evidence[at + least :]
+    before = evidence[: max(at - least + 1, 0)][::-1]
+    return max(_beyond_the_hill(side, float(evidence[at])) for side in (before, after))
+
+
+def _beyond_the_hill(evidence: Array, peak: float) -> float:
+    low = np.flatnonzero(evidence < 0.5 * peak)
+    if len(low) == 0:
+        return 0.0
+    rest = evidence[int(low[0]) :]
+    rises = np.flatnonzero(np.diff(rest) > 0)
+    return float(rest[int(rises[0]) :].max()) if len(rises) else 0.0
 
 
 def _grid(a: _Steps, b: _Steps, pad_s: float, most: int) -> tuple[float, int]:
