@@ -35,6 +35,8 @@ Flags = NDArray[np.bool_]
 _CELLS_PER_INTERVAL = 4
 _MOST_CELLS = 1 << 19
 _MOST_CELLS_HEAT = 1 << 17
+#: No log is longer; time stamps that say so are damaged.
+_LONGEST_S = 1e9
 #: So much time without load is looked at before and after a load that has an end.
 _LONGEST_PAD_S = 3600.0
 #: Clocks that agree do so within this.
@@ -50,6 +52,7 @@ class _Demands:
     Attributes:
         overlap: share of the shorter log that must overlap for a shift to be looked at at all.
         score: the least correlation.
+        detail: the least correlation once what a sample foretells of the next is filtered off.
         noise: the share of the variance that is never counted as explained: where the model is
             only nearly true, one shift is not better than another because it fits to a hair.
         evidence: the least evidence, besides the logarithm of how many shifts were compared.
@@ -59,14 +62,15 @@ class _Demands:
 
     overlap: float
     score: float
+    detail: float
     noise: float
+    runner_up: float
     evidence: float = 10.0
-    runner_up: float = 0.5
     error_intervals: float = 1.0
 
 
-_LIKE = _Demands(overlap=0.25, score=0.6, noise=1e-3)
-_HEAT = _Demands(overlap=0.5, score=0.9, noise=2e-2)
+_LIKE = _Demands(overlap=0.25, score=0.6, detail=0.0, noise=1e-3, runner_up=0.5)
+_HEAT = _Demands(overlap=0.5, score=0.95, detail=0.66, noise=2e-2, runner_up=0.44)
 #: Variance in an overlap, as a share of the whole log's, that is more than rounding.
 _LEAST_VARIANCE = 1e-4
 #: The most that a sample is said to foretell the next, and how many lags are looked at closely.
@@ -231,7 +235,7 @@ class _Steps:
         """
         fine = np.isfinite(track.t_s) & np.isfinite(track.values)
         t_s, first = np.unique(track.t_s[fine], return_index=True)
-        if len(t_s) < _LEAST_SAMPLES:
+        if len(t_s) < _LEAST_SAMPLES or t_s[-1] - t_s[0] > _LONGEST_S:
             return None
         values = track.values[fine][first]
         values = values / max(float(np.abs(values).max()), 1e-300)
@@ -321,8 +325,9 @@ class _Slide:
         of_x, of_y = self.overlap(lag)
         known = self.x_known[of_x] & self.y_known[of_y]
         x, y = self.xs[which][of_x], self.y[of_y]
-        slope, level = np.polyfit(x[known], y[known], 1)
-        return np.where(known, y - slope * x - level, 0.0), known
+        from_mean = x - x[known].mean()
+        slope = float(from_mean[known] @ y[known]) / float(from_mean[known] @ from_mean[known])
+        return np.where(known, y - y[known].mean() - slope * from_mean, 0.0), known
 
     def filtered(self, share: float, wanted: Sequence[int]) -> "_Slide":
         """Return it with what a sample's predecessor foretells taken off, of `wanted` alone."""
@@ -366,7 +371,7 @@ class _Peak:
 
     Attributes:
         lag: of the slide's cells; `which` of its series it is.
-        score: the correlation there.
+        score: the correlation there, and in `detail` of the filtered series.
         share: what a sample foretells of the next, and was filtered off.
         worth: independent samples, as a share of those that overlap.
         lags: those of the filtered slide, `samples` of the coarser log that overlap at each.
@@ -376,6 +381,7 @@ class _Peak:
     lag: int
     which: int
     score: float
+    detail: float
     share: float
     worth: float
     lags: NDArray[np.intp]
@@ -395,6 +401,7 @@ class _Peak:
             runner_up=self.runner_up,
             error_s=error_s,
             certain=self.score >= demands.score
+            and self.detail >= demands.detail
             and self.strength >= self.chance
             and self.runner_up < demands.runner_up
             and error_s <= demands.error_intervals * cells * cell_s,
@@ -443,6 +450,7 @@ def _peak(slide: _Slide, allowed: Flags, demands: _Demands) -> _Peak | None:
         lag=lag,
         which=wanted[index],
         score=float(raw_r[at]),
+        detail=float(r[here]),
         share=share,
         worth=worth,
         lags=finer.lags,
