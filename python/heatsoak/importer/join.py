@@ -166,7 +166,9 @@ def _by_correlation(
         warmth = _warmest(other)
         if warmth is None:
             return None
-        shift = align.shift_of_temperature(load, warmth, within_s=within_s, idle_outside=not leader.logs_on)
+        shift = align.shift_of_temperature(
+            load, warmth, within_s=within_s, idle_outside=not leader.logs_on
+        )
         what = "throughput against temperature"
     if not shift.certain:
         return None

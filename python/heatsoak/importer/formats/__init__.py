@@ -1,6 +1,23 @@
 """One module a format; :data:`FORMATS` has them in the order in which they are asked."""
 
-from heatsoak.importer.formats import aida64, as_ssd, crystaldiskmark, diskspd, dstat, elbencho, fio_json, fio_log, hwinfo, iometer, iostat, nvme_smart, plain, sar, smartctl, tkperf
+from heatsoak.importer.formats import (
+    aida64,
+    as_ssd,
+    crystaldiskmark,
+    diskspd,
+    dstat,
+    elbencho,
+    fio_json,
+    fio_log,
+    hwinfo,
+    iometer,
+    iostat,
+    nvme_smart,
+    plain,
+    sar,
+    smartctl,
+    tkperf,
+)
 from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
