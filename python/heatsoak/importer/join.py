@@ -20,9 +20,9 @@ from heatsoak.recording import schema_of
 
 #: What lies farther than this before or after the load is left out.
 MARGIN_S = 120.0
-#: Clocks that the correlation finds this far apart are reported, and how far apart it looks.
+#: Clocks that the correlation finds this far apart are reported; a sensor has a lag of its own.
 CLOCKS_AGREE_S = 3.0
-CLOCKS_ASTRAY_S = 900.0
+HEAT_AGREES_S = 15.0
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -140,9 +140,9 @@ def _by_clock(leader: Log, other: Log) -> _Alignment | None:
 
 def _checked(leader: Log, other: Log, by_clock: _Alignment) -> _Alignment:
     """The alignment by clock, with a word where the curves say something else."""
-    near_s = (by_clock.shift_s - CLOCKS_ASTRAY_S, by_clock.shift_s + CLOCKS_ASTRAY_S)
-    by_load = _by_correlation(leader, other, near_s)
-    if by_load is None or abs(by_load.shift_s - by_clock.shift_s) <= CLOCKS_AGREE_S:
+    by_load = _by_correlation(leader, other, by_clock.shift_s)
+    agree_s = CLOCKS_AGREE_S if other.has_rates else HEAT_AGREES_S
+    if by_load is None or abs(by_load.shift_s - by_clock.shift_s) <= agree_s:
         return by_clock
     return replace(
         by_clock,
@@ -152,23 +152,20 @@ def _checked(leader: Log, other: Log, by_clock: _Alignment) -> _Alignment:
     )
 
 
-def _by_correlation(
-    leader: Log, other: Log, within_s: tuple[float, float] | None = None
-) -> _Alignment | None:
+def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> _Alignment | None:
     load = _track(leader, ("bw_mb_s", "iops"))
     if load is None:
         return None
     like = _track(other, ("bw_mb_s", "iops"))
+    alone = not leader.logs_on
     if like is not None:
-        shift = align.shift_between(load, like, within_s=within_s, idle_outside=not leader.logs_on)
+        shift = align.shift_between(load, like, near_s, idle_outside=alone)
         what = "throughput"
     else:
         warmth = _warmest(other)
         if warmth is None:
             return None
-        shift = align.shift_of_temperature(
-            load, warmth, within_s=within_s, idle_outside=not leader.logs_on
-        )
+        shift = align.thermal_shift(load, warmth, near_s, idle_outside=alone)
         what = "throughput against temperature"
     if not shift.certain:
         return None
