@@ -31,6 +31,14 @@ _SHORT = {
     "temp_c": "temp_c.composite", "temp": "temp_c.composite", "power": "power_w",
     "interval": "interval_s",
 }  # fmt: skip
+#: What other names in a mapping are made of: a quantity and its unit.
+_KEY_WORDS = frozenset({
+    "read", "write", "bw", "iops", "lat", "p50", "p99", "p999", "max", "temp", "time", "timestamp",
+    "elapsed", "t", "interval", "power", "queue", "busy", "pct", "cpu", "speed", "rate",
+    "throughput", "ambient", "case", "sensor1", "sensor2", "throttled", "throttling", "mb", "mib",
+    "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
+    "f", "k", "w", "mw",
+})  # fmt: skip
 _EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
 
 
@@ -238,7 +246,7 @@ class _Table:
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
             columns.append(_Column(index, name, found, _named(name)[0]))
-        columns = self._without_doubles(columns)
+        columns = self._without_doubles(self._clocked(columns))
         self._complain(columns, header)
         others = sum(bool(name) for name in header) - len(columns)
         if others > 0:
@@ -265,13 +273,14 @@ class _Table:
         column = _SHORT.get(key, key)
         if column in ROLES:
             return Meaning(column, has_unit=False)
+        words = set(re.split(r"[_.]", key.lower()))
         found = meaning(column)
-        if found is None:
+        if found is None or not (words <= _KEY_WORDS or found.column == column):
             known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
                      "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
             raise self._source.error(
-                f"'{key}' in --map is no quantity{suggestion(key, known)}: "
-                "such as time, write_mb_s, read_iops, temp_c"
+                f"'{key}' in --map is no quantity{suggestion(key, known)}; such are time, "
+                "write_mb_s, read_iops, temp_c"
             )
         return replace(found, doubt="")
 
@@ -295,6 +304,18 @@ class _Table:
             + (", ..." if len(header) > 12 else ""),
             self._layout.line,
         )
+
+    def _clocked(self, columns: list[_Column]) -> list[_Column]:
+        """Of two columns of times, the one that tells the day says when the other began."""
+        times = [c for c in columns if c.meaning.column == "time"]
+        if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
+            return columns
+        for column in times:
+            cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
+            if read_times(cells[:3]).clock != "none":
+                dated = replace(column, meaning=Meaning("date", has_unit=False))
+                return [dated if c is column else c for c in columns]
+        return columns
 
     def _without_doubles(self, columns: list[_Column]) -> list[_Column]:
         """Of columns that mean the same, keep the one whose header says the least besides."""
