@@ -227,6 +227,13 @@ def test_what_cannot_be_read_is_counted() -> None:
     assert log.samples.height == 11
 
 
+def test_a_header_in_the_middle_that_tells_nothing_loses_only_what_is_below_it() -> None:
+    table = "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,xyz\n9,1\n10,2\n"
+    (log,) = _read(table)
+    assert log.samples.height == 9
+    assert "2 lines could not be read, the first is line 12" in _said(log, doubt=True)
+
+
 def test_other_columns_are_counted() -> None:
     (log,) = _read("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
                    + _rows("{i},500," + ",".join(["1"] * 300)))  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heatsoak.errors import suggestion
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
@@ -22,6 +22,7 @@ from heatsoak.importer.table import (
     Wanted,
     is_value,
     layout_of,
+    remark_unread,
     ungarbled,
 )
 
@@ -218,7 +219,12 @@ class _Table:
 
     def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
         """Return what is kept of a section with this header."""
-        columns = self._chosen(header, units)
+        try:
+            columns = self._chosen(header, units)
+        except UsageError:
+            if not self._columns:
+                raise
+            return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
         self._columns[header] = columns
         keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
         words = [c.index for c in columns if c.meaning.is_role]
@@ -470,12 +476,7 @@ class _Table:
             times = replace(times, clock=dated.clock, begin_unix_s=begin)
         if times.doubt:
             self._doubts.setdefault(times.doubt)
-        unread = np.flatnonzero(~np.isfinite(times.t_s))
-        if len(unread):
-            self._source.remark(
-                f"the time of {len(unread)} rows cannot be read, the first is in line "
-                f"{section.lines[unread[0]]:.0f}"
-            )
+        remark_unread(self._source, section, times.t_s)
         return times
 
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
