@@ -483,7 +483,7 @@ class Reader:
         sections: list[Section] = []
         sink = self._begin(layout.header, layout.units)
         names = _folded(layout.header)
-        below_header: list[str] | None = None
+        is_below_header = False
         pending: tuple[list[str], int] | None = None
         odd_since = 0
         delimiter, width = layout.delimiter, layout.width
@@ -495,7 +495,7 @@ class Reader:
                 self._add_cut(sink, *pending)
                 pending = None
             if sink.add(cells, number):
-                below_header = None
+                is_below_header = False
                 odd_since = 0
                 continue
             if len(cells) < 2 and not line.strip():
@@ -515,11 +515,11 @@ class Reader:
                     header = tuple(cell.strip() for cell in cells)
                     sink = self._begin(header, ())
                     names, width = folded, len(cells)
-                below_header = cells
+                is_below_header = True
                 continue
-            if below_header is not None and 2 * len(cells) >= width:
+            if is_below_header and _are_texts(cells, width):
                 sink.note(line)
-                below_header = None
+                is_below_header = False
                 continue
             if _RULE.match(line):
                 continue
@@ -666,6 +666,10 @@ def _is_timed(cell: str) -> bool:
 
 def _folded(cells: Sequence[str]) -> list[str]:
     return [cell.strip().strip("#").strip().lower() for cell in cells]
+
+
+def _are_texts(cells: Sequence[str], width: int) -> bool:
+    return 2 * len(cells) >= width and 2 * sum(map(is_value, cells)) < len(cells)
 
 
 def _is_header(cells: Sequence[str], width: int) -> bool:
