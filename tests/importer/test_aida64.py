@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from heatsoak.errors import UsageError
 from heatsoak.importer import Source, read
 

@@ -3,15 +3,14 @@
 from pathlib import Path
 
 import pytest
-
 from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Options, Source, read
 
 DATA = Path(__file__).parent / "data" / "hwinfo"
 
 
-def _read(name: str, **options: str) -> list[Log]:
-    return read(Source.of_path(DATA / name), Options(**options))
+def _read(name: str, device: str | None = None) -> list[Log]:
+    return read(Source.of_path(DATA / name), Options(device=device))
 
 
 def _doubts(log: Log) -> str:

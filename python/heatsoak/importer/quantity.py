@@ -236,9 +236,10 @@ _IOPS = _stems("iops", "iop", "ios", "tps", "每秒")
 _CPU = frozenset({
     "cpu", "core", "cores", "package", "tctl", "tdie", "ccd", "processor", "prozessor",
     "processeur", "procesador", "processore", "coretemp", "k10temp", "処理", "ia", "htc",
-    "prochot",
+    "prochot", "soc", "apu", "pkg",
 })  # fmt: skip
-_GPU = frozenset({"gpu", "igpu", "dgpu", "vram", "graphics", "grafik", "显存", "hotspot"})
+_GPU = frozenset({"gpu", "igpu", "dgpu", "vram", "graphics", "grafik", "显存", "hotspot",
+                  "junction", "edge"})  # fmt: skip
 #: Whose columns say nothing of a drive: networks, memory, boards.
 _ELSEWHERE = _stems("network", "netzwerk", "net", "lan", "wlan", "wifi", "eth", "ethernet", "nic",
                     "download", "upload", "dl", "up", "rx", "tx", "dram", "dimm", "ddr", "memory",
@@ -247,7 +248,8 @@ _ELSEWHERE = _stems("network", "netzwerk", "net", "lan", "wlan", "wifi", "eth", 
                     "motherboard", "mainboard", "vrm", "pch", "chipset", "mosfet", "psu", "vcore",
                     "下载", "上传", "下載", "上傳", "主板", "芯片组", "内存", "显存", "电池",
                     "refresh", "error", "errors", "poll", "sample", "sampling", "vr",
-                    "spd", "uncore", "ring", "tvb")  # fmt: skip
+                    "spd", "uncore", "ring", "tvb", "board", "thermal_zone", "zone", "tz",
+                    "acpi")  # fmt: skip
 _DRIVE = _stems("drive", "disk", "ssd", "nvme", "hdd", "hd", "laufwerk", "festplatte", "disque",
                 "disco", "磁盘", "磁碟", "硬盘", "硬碟", "驱动器", "ディスク", "ドライブ",
                 "드라이브", "디스크", "диск", "накопител", "dysk", "lecteur", "unidad", "schijf",
@@ -309,7 +311,7 @@ _ROLES: dict[str, Role] = {
 
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _NUMBERED = re.compile(
-    r"(?<![^\W_])(temp|temperature|tmp|sensor|ssd|hdd|disk|drive|gpu|cpu|core|run)(\d+)(?![^\W_])"
+    r"(?<![^\W_])(temp|temperature|tmp|sensor|ssd|hdd|disk|drive|gpu|cpu|core|run|nic|eth|zone|tz)(\d+)(?![^\W_])"
 )
 _TOKEN = re.compile(r"[^\W_]+|%|#", re.UNICODE)
 _BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
@@ -318,8 +320,9 @@ _TAIL_UNIT = re.compile(
     r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)"
     r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
     r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
+    r"|(?:[rR]eads|[wW]rites|[tT]ransfers)\s?/\s?s(?:ec)?"
     r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|sec|msec|usec|[num]?secs?|m?W|mw|%|pct|K)\s*$"
-    r"|[_ ]([cfk])$"
+    r"|[_ ]([cfkw])$"
 )
 _GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
 _PERCENTILE = re.compile(r"(?:^|[^\d.])p?(50|90|95|99[.,_]?9{0,2})(?:th|%|pct|$|[^\d])")
@@ -423,7 +426,8 @@ def _split_unit(text: str) -> tuple[str, Unit | None]:
     for match in reversed(list(_BRACKETS.finditer(text))):
         unit = unit_of(match.group(1))
         if unit is not None:
-            return text[: match.start()] + " " + text[match.end() :], unit
+            kept = match.group(1) if unit.kind == "iops" else ""  # as r/s tells the direction
+            return f"{text[: match.start()]} {kept} {text[match.end() :]}", unit
     for pattern in (_TAIL_UNIT, _GLUED_UNIT):
         tail = pattern.search(text)
         if tail is None:
@@ -432,7 +436,7 @@ def _split_unit(text: str) -> tuple[str, Unit | None]:
         written = tail.group(group)
         unit = unit_of(written.upper() if len(written) == 1 and group == 2 else written)
         if unit is not None:
-            return text[: tail.start(group)], unit
+            return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
     return text, None
 
 
@@ -465,7 +469,9 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
         assert unit is not None
         return _scaled(_directed("bw_mb_s", tokens), unit, tokens)
     if kind == "iops" or (unit is None and _has(tokens, _IOPS)):
-        return _scaled(_directed("iops", tokens), unit or Unit("iops"), tokens)
+        thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
+        return _scaled(_directed("iops", tokens), unit or Unit("iops", 1e3 if thousands else 1.0),
+                       tokens)  # fmt: skip
     if _has(tokens, _LATENCY) or (
         kind == "time" and ("response" in tokens or ("access" in tokens and "time" in tokens))
     ):
@@ -542,6 +548,12 @@ def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
     return Meaning(f"throttle_count.{name}", state=True)
 
 
+_TEMP_FILLERS = frozenset({
+    "of", "the", "current", "c", "degree", "degrees", "deg", "mean", "avg", "average", "value",
+    "input", "reading",
+})  # fmt: skip
+
+
 def _temperature(
     tokens: list[str], unit: Unit | None, *, is_cpu: bool, is_gpu: bool, elsewhere: bool
 ) -> Meaning | None:
@@ -551,13 +563,13 @@ def _temperature(
     unit = unit or Unit("temp")
     kept = [
         t for t in tokens
-        if not (_has([t], _TEMP) or t in ("of", "the", "current", "c", "degree", "degrees", "deg"))
+        if not (_has([t], _TEMP) or t in _TEMP_FILLERS)
         or t == "composite"
     ]  # fmt: skip
     if is_gpu or is_cpu:
         host = "gpu" if is_gpu else "cpu"
         rest = slug(" ".join(
-            t for t in kept if t not in (host, "package", "tctl", "tdie", "core", "avg", "die")
+            t for t in kept if t not in (host, "package", "pkg", "tctl", "tdie", "core", "die")
         ))  # fmt: skip
         column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
         rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1

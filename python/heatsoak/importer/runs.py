@@ -149,11 +149,14 @@ def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
         steps = list(rows.steps) if whole else [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[indices]
     begin = rows.times.begin_unix_s
-    counts = begin is None and 0 <= t_s[0] <= 10 * _usual_s(t_s)
+    # a count that begins within the first intervals is the run's own; a clock's begins anywhere
+    may_count = begin is None or indices[0] == np.flatnonzero(np.isfinite(rows.times.t_s))[0]
+    counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
+    first_s = 0.0 if counts else float(t_s[0])
     return _Run(
-        t_s if counts else t_s - t_s[0],
+        t_s - first_s,
         rows.times.clock,
-        None if begin is None else begin + float(t_s[0]),
+        None if begin is None else begin + first_s,
         {name: values[indices] for name, values in rows.columns.items()},
         {name: values[indices] for name, values in rows.states.items()},
         steps,

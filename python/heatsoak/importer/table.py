@@ -449,6 +449,17 @@ class Section:
         return len(self.lines)
 
 
+def remark_unread(source: Source, section: Section, t_s: Array) -> None:
+    """Say which rows' times cannot be read."""
+    unread = np.flatnonzero(~np.isfinite(t_s))
+    if len(unread):
+        what = "row" if len(unread) == 1 else "rows"
+        source.remark(
+            f"the time of {len(unread)} {what} cannot be read, the first is in line "
+            f"{section.lines[unread[0]]:.0f}"
+        )
+
+
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
 
 
@@ -472,7 +483,7 @@ class Reader:
         sections: list[Section] = []
         sink = self._begin(layout.header, layout.units)
         names = _folded(layout.header)
-        below_header: list[str] | None = None
+        is_below_header = False
         pending: tuple[list[str], int] | None = None
         odd_since = 0
         delimiter, width = layout.delimiter, layout.width
@@ -484,7 +495,7 @@ class Reader:
                 self._add_cut(sink, *pending)
                 pending = None
             if sink.add(cells, number):
-                below_header = None
+                is_below_header = False
                 odd_since = 0
                 continue
             if len(cells) < 2 and not line.strip():
@@ -504,11 +515,11 @@ class Reader:
                     header = tuple(cell.strip() for cell in cells)
                     sink = self._begin(header, ())
                     names, width = folded, len(cells)
-                below_header = cells
+                is_below_header = True
                 continue
-            if below_header is not None and 2 * len(cells) >= width:
+            if is_below_header and _are_texts(cells, width):
                 sink.note(line)
-                below_header = None
+                is_below_header = False
                 continue
             if _RULE.match(line):
                 continue
@@ -526,11 +537,12 @@ class Reader:
     def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
         """A row with cells missing in the middle of a file: its last cell may be cut, too."""
         kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
-        self._cut_count += 1
-        if len(self._cut) < 3:
-            self._cut.append(number)
         if not sink.add(kept, number):
             self._count_odd(number)
+            return
+        self._cut_count += 1
+        if len(self._cut) < 1:
+            self._cut.append(number)
 
     def _count_odd(self, number: int) -> None:
         self._odd_count += 1
@@ -576,7 +588,7 @@ class _Sink:
     def is_data(self, cells: list[str]) -> bool:
         """Whether a row has a time, or, without one, any value."""
         if self._key is None:
-            return any(map(is_value, cells))
+            return bool(self._columns) and any(map(is_value, cells))
         return self._key < len(cells) and _is_timed(cells[self._key])
 
     def add(self, cells: list[str], number: int) -> bool:
@@ -654,6 +666,10 @@ def _is_timed(cell: str) -> bool:
 
 def _folded(cells: Sequence[str]) -> list[str]:
     return [cell.strip().strip("#").strip().lower() for cell in cells]
+
+
+def _are_texts(cells: Sequence[str], width: int) -> bool:
+    return 2 * len(cells) >= width and 2 * sum(map(is_value, cells)) < len(cells)
 
 
 def _is_header(cells: Sequence[str], width: int) -> bool:

@@ -14,7 +14,16 @@ from heatsoak.importer.moment import read_times
 from heatsoak.importer.quantity import Meaning, meaning, names_drive, unit_of
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import Joined, Layout, Reader, Section, Wanted, split, ungarbled
+from heatsoak.importer.table import (
+    Joined,
+    Layout,
+    Reader,
+    Section,
+    Wanted,
+    remark_unread,
+    split,
+    ungarbled,
+)
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
@@ -348,6 +357,7 @@ def _rows(
         remarks[Remark(f"{source.name}: {doubt}", doubt=True)] = None
     drives = _chosen(source, section, drives, options, remarks, found)
     times = read_times(Joined(section.words[0], section.words[1]))
+    remark_unread(source, section, times.t_s)
     host = _host(found, section)
     parts = []
     for drive in drives:

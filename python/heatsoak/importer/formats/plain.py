@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heatsoak.errors import suggestion
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
@@ -22,6 +22,7 @@ from heatsoak.importer.table import (
     Wanted,
     is_value,
     layout_of,
+    remark_unread,
     ungarbled,
 )
 
@@ -31,6 +32,14 @@ _SHORT = {
     "temp_c": "temp_c.composite", "temp": "temp_c.composite", "power": "power_w",
     "interval": "interval_s",
 }  # fmt: skip
+#: What other names in a mapping are made of: a quantity and its unit.
+_KEY_WORDS = frozenset({
+    "read", "write", "bw", "iops", "lat", "p50", "p99", "p999", "max", "temp", "time", "timestamp",
+    "elapsed", "t", "interval", "power", "queue", "busy", "pct", "cpu", "speed", "rate",
+    "throughput", "ambient", "case", "sensor1", "sensor2", "throttled", "throttling", "mb", "mib",
+    "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
+    "f", "k", "w", "mw",
+})  # fmt: skip
 _EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
 
 
@@ -210,7 +219,12 @@ class _Table:
 
     def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
         """Return what is kept of a section with this header."""
-        columns = self._chosen(header, units)
+        try:
+            columns = self._chosen(header, units)
+        except UsageError:
+            if not self._columns:
+                raise
+            return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
         self._columns[header] = columns
         keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
         words = [c.index for c in columns if c.meaning.is_role]
@@ -238,7 +252,7 @@ class _Table:
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
             columns.append(_Column(index, name, found, _named(name)[0]))
-        columns = self._without_doubles(columns)
+        columns = self._without_doubles(self._clocked(columns))
         self._complain(columns, header)
         others = sum(bool(name) for name in header) - len(columns)
         if others > 0:
@@ -265,13 +279,14 @@ class _Table:
         column = _SHORT.get(key, key)
         if column in ROLES:
             return Meaning(column, has_unit=False)
+        words = set(re.split(r"[_.]", key.lower()))
         found = meaning(column)
-        if found is None:
+        if found is None or not (words <= _KEY_WORDS or found.column == column):
             known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
                      "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
             raise self._source.error(
-                f"'{key}' in --map is no quantity{suggestion(key, known)}: "
-                "such as time, write_mb_s, read_iops, temp_c"
+                f"'{key}' in --map is no quantity{suggestion(key, known)}; such are time, "
+                "write_mb_s, read_iops, temp_c"
             )
         return replace(found, doubt="")
 
@@ -295,6 +310,18 @@ class _Table:
             + (", ..." if len(header) > 12 else ""),
             self._layout.line,
         )
+
+    def _clocked(self, columns: list[_Column]) -> list[_Column]:
+        """Of two columns of times, the one that tells the day says when the other began."""
+        times = [c for c in columns if c.meaning.column == "time"]
+        if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
+            return columns
+        for column in times:
+            cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
+            if read_times(cells[:3]).clock != "none":
+                dated = replace(column, meaning=Meaning("date", has_unit=False))
+                return [dated if c is column else c for c in columns]
+        return columns
 
     def _without_doubles(self, columns: list[_Column]) -> list[_Column]:
         """Of columns that mean the same, keep the one whose header says the least besides."""
@@ -449,12 +476,7 @@ class _Table:
             times = replace(times, clock=dated.clock, begin_unix_s=begin)
         if times.doubt:
             self._doubts.setdefault(times.doubt)
-        unread = np.flatnonzero(~np.isfinite(times.t_s))
-        if len(unread):
-            self._source.remark(
-                f"the time of {len(unread)} rows cannot be read, the first is in line "
-                f"{section.lines[unread[0]]:.0f}"
-            )
+        remark_unread(self._source, section, times.t_s)
         return times
 
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
