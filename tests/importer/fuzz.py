@@ -291,6 +291,10 @@ def _inside(name: str, arguments: list[str]) -> None:
     """Be the process that libFuzzer runs in."""
     import atheris
 
+    # atheris takes whole packages: what is below the importer is imported before, unchanged
+    import_module("heatsoak.importer.formats")
+    for module in [module for module in sys.modules if module.startswith("heatsoak.importer")]:
+        del sys.modules[module]
     with atheris.instrument_imports(include=["heatsoak.importer"], enable_loader_override=False):
         import_module("heatsoak.importer.formats")
     reader = _reader(name)
