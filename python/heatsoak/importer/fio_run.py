@@ -95,11 +95,8 @@ def _claims(reports: Sequence[Log], groups: Sequence[_Group]) -> dict[int, Log]:
     claims: dict[int, Log] = {}
     for group in groups:
         named = [report for report in reports if _names(report, group)]
-        alike = [report for report in reports if _is_as_long(report, group)]
-        if len(reports) > 1:
-            best = [report for report in named if report in alike] or named or alike
-        else:
-            best = named or alike
+        sure = [report for report in named if _is_as_long(report, group)]
+        best = sure or named or [report for report in reports if _is_as_long(report, group)]
         if best:
             claims[id(group)] = min(
                 best, key=lambda report: abs((report.duration_s or 0.0) - group.length_s)
