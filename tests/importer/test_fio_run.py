@@ -118,6 +118,19 @@ def test_prefixes_that_name_the_quantity_too_are_of_one_run() -> None:
     assert log.samples.columns[2:] == ["read_bw_mb_s", "read_iops", "read_lat_us"]
 
 
+def test_logs_of_another_day_are_not_of_the_json_that_has_their_name() -> None:
+    at = 1_600_000_000_000
+    other = log_of("behind_bw.1.log", *((at + 500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    report = read(Source.of_path(DATA / "behind.json.gz"))
+    assert [log.format for log in join_fio([*report, *other])] == ["fio-json", "fio-log"]
+
+
+def test_of_several_json_files_the_one_that_names_the_logs_is_theirs() -> None:
+    logs = joined("shared.json", "behind.json.gz", "mix.json.gz", *MIX, "behind_bw.1.log")
+    assert [log.steps[0].name for log in logs] == ["shared", "first", "mix"]
+    assert [log.samples.height > 2 for log in logs] == [False, True, True]
+
+
 def test_other_logs_pass_and_runs_stay_apart() -> None:
     one = log_of("a/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
     two = log_of("b/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from heatsoak._core import FioLog
 from heatsoak.importer.frames import Array, build
 
-Quantity = Literal["bw", "iops", "lat", "clat", "slat", "hist"]
+#: What the values are; `other` is not known, so that only the number of rows and their sizes tell.
+Quantity = Literal["bw", "iops", "lat", "clat", "slat", "hist", "other"]
 #: Every I/O, the mean of a window, or how many I/Os of a window took how long.
 Kind = Literal["io", "window", "hist"]
 #: The rows of one direction: `end_ms` rising, `first_ms` and `last_ms`, and of what was done until

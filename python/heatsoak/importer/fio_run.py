@@ -22,6 +22,8 @@ from heatsoak.recording import schema_of
 #: Logs and JSON of one run take as long as each other, within this.
 _SAME_LENGTH = 0.2
 _SAME_LENGTH_S = 2.0
+#: JSON and logs of one run have the same clock, but the JSON may know only its end.
+_SAME_CLOCK_S = 60.0
 #: A status stream has at least so many samples.
 _SERIES = 3
 #: I/Os in flight that a load can have on average.
@@ -95,11 +97,8 @@ def _claims(reports: Sequence[Log], groups: Sequence[_Group]) -> dict[int, Log]:
     claims: dict[int, Log] = {}
     for group in groups:
         named = [report for report in reports if _names(report, group)]
-        alike = [report for report in reports if _is_as_long(report, group)]
-        if len(reports) > 1:
-            best = [report for report in named if report in alike] or named or alike
-        else:
-            best = named or alike
+        sure = [report for report in named if _is_as_long(report, group)]
+        best = sure or named or [report for report in reports if _is_as_long(report, group)]
         if best:
             claims[id(group)] = min(
                 best, key=lambda report: abs((report.duration_s or 0.0) - group.length_s)
@@ -155,16 +154,22 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             steps.append(step)
             continue
         begin_ms = _begin_ms(parts)
+        expected_s = min(fact.begin_s for fact in facts if fact.step == step.name)
         if parts[0].absolute:
             begin_unix_s = begin_ms / 1000 if begin_unix_s is None else begin_unix_s
             begin_s = begin_ms / 1000 - begin_unix_s
+            if abs(begin_s - expected_s) > _SAME_CLOCK_S:
+                return None
         else:
-            begin_s = min(f.begin_s for f in facts if f.step == step.name) + begin_ms / 1000
+            # what begins after the run's end counts from something else: the machine's boot
+            late_s = begin_ms / 1000
+            begin_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
         frames.append(_of_step(samples_of(parts, begin_ms), step.name, begin_s, own))
         steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
         remarks += _remarks(pieces)
     samples = pl.concat(frames, how="diagonal")
     samples = samples.select(list(schema_of(samples.columns))).sort("t_s", maintain_order=True)
+    samples = samples.unique("t_s", keep="first", maintain_order=True)
     # a ramp is in no log: what is measured begins after it
     first_s = float(samples["t_s"][0] - (samples["interval_s"][0] or 0.0))
     told = [step for step in report.steps if step.name not in by_step]

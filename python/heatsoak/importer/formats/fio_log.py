@@ -304,11 +304,11 @@ def _quantity(
     elif facts.in_flight(1e-3) < _FEWEST_IN_FLIGHT and _could_be_bw(facts):
         guess = "bw"
     else:
-        guess = "slat"
+        guess = "other"
     text = {
         "lat": "its values are taken as latencies",
         "bw": "its values are taken as bandwidths",
-        "slat": "what its values are is not certain, so they are left out",
+        "other": "what its values are is not certain, so they are left out",
     }[guess]
     return guess, (Remark(f"{source.name}: {text}; to be sure, {RENAME}", doubt=True),)
 
