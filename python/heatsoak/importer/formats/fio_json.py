@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.errors import HeatsoakError
 from heatsoak.fio import Differencer, Status
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import build
@@ -55,14 +55,8 @@ class JobFacts:
 
 
 def _recognises(source: Source) -> bool:
-    head = source.head
-    if b"{" not in head or (b"fio version" not in head and b"f\0i\0o\0 \0v\0" not in head):
-        return False
-    try:
-        text = "\n".join(source.head_lines)
-    except UsageError:
-        return False
-    return '"fio version"' in text and ('"jobs"' in text or '"client_stats"' in text)
+    head = source.head.replace(b"\0", b"")  # of UTF-16 that leaves what is ASCII
+    return b'"fio version"' in head and (b'"jobs"' in head or b'"client_stats"' in head)
 
 
 def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as every reader
