@@ -13,7 +13,9 @@ from heatsoak.importer import Log, Source, detect, read
 from heatsoak.recording import schema_of
 
 DATA = Path(__file__).parent / "data"
-FILES = sorted(path for path in DATA.rglob("*") if path.is_file())
+#: A binary file that only its own tool reads.
+REFUSED = DATA / "sar" / "sa21"
+FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path != REFUSED)
 
 
 def name_of(path: Path) -> str:
@@ -57,11 +59,16 @@ def test_a_sample_is_read(path: Path) -> None:
     check(read(Source.of_path(path)))
 
 
+def test_a_file_that_only_its_own_tool_reads_is_refused_with_the_way_round() -> None:
+    with pytest.raises(HeatsoakError, match="sadf -d"):
+        read(Source.of_path(REFUSED))
+
+
 HARMLESS: dict[str, Callable[[bytes], bytes]] = {
     "crlf": lambda data: data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"),
     "cr": lambda data: data.replace(b"\r\n", b"\n").replace(b"\n", b"\r"),
-    "bom": lambda data: b"\xef\xbb\xbf" + data,
-    "no last line end": lambda data: data.rstrip(b"\r\n"),
+    "bom": lambda data: b"\xef\xbb\xbf" + data.removeprefix(b"\xef\xbb\xbf"),
+    "no last line end": lambda data: data.removesuffix(b"\n").removesuffix(b"\r"),
     "zeros at the end": lambda data: data + bytes(5000),
     "gzip": gzip.compress,
     "xz": lzma.compress,

@@ -45,6 +45,7 @@ pub struct FioLog {
     /// The file's beginning while there is no layout, then the line that is not whole yet.
     rest: Vec<u8>,
     too_long: bool,
+    line_end: u8,
     line: u64,
     rows: Option<Rows>,
     runs: Vec<Run>,
@@ -77,7 +78,7 @@ impl FioLog {
         }
         let mut piece = piece;
         if !self.rest.is_empty() || self.too_long {
-            let Some(end) = memchr(b'\n', piece) else {
+            let Some(end) = memchr(self.line_end, piece) else {
                 self.keep(piece);
                 return;
             };
@@ -134,16 +135,22 @@ impl FioLog {
     fn begin(&mut self) {
         let head = std::mem::take(&mut self.rest);
         let shown = &head[..head.len().min(HEAD_BYTES)];
+        // CR alone once ended lines; CRLF is LF with a blank before it
+        let has_lf = memchr(b'\n', shown).is_some();
+        let has_cr = memchr(b'\r', shown).is_some();
+        self.line_end = if has_cr && !has_lf { b'\r' } else { b'\n' };
         // the last line may be cut
-        let whole = shown.iter().rposition(|byte| *byte == b'\n');
+        let whole = shown.iter().rposition(|byte| *byte == self.line_end);
         let whole = &shown[..whole.unwrap_or(shown.len())];
         let lines = whole.strip_prefix(b"\xef\xbb\xbf").unwrap_or(whole);
-        self.layout = Some(Layout::of(lines.split(|byte| *byte == b'\n').map(trimmed)));
+        self.layout = Some(Layout::of(
+            lines.split(|byte| *byte == self.line_end).map(trimmed),
+        ));
         self.lines(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head));
     }
 
     fn lines(&mut self, mut piece: &[u8]) {
-        while let Some(end) = memchr(b'\n', piece) {
+        while let Some(end) = memchr(self.line_end, piece) {
             self.take(&piece[..end]);
             piece = &piece[end + 1..];
         }

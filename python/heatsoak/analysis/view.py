@@ -13,7 +13,7 @@ from heatsoak.protocol import Observed, Precondition, WorkloadStep
 from heatsoak.recording import Recording
 
 #: Sensors of the host, which say nothing of the drive's own heat.
-_HOST_SENSORS = ("cpu", "gpu")
+_HOST_SENSORS = ("cpu", "gpu", "ambient", "case")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _QUANTITIES = ("bw_mb_s", "iops")
 
 
 def with_stretches(log: Log) -> Log:
-    """Return the log with a step for each stretch of load, if it is a logger's that knows of none."""
+    """Return a logger's log with a step for each stretch of load, if it has no steps."""
     if not log.logs_on or "step" in log.samples.columns or not log.has_rates:
         return log
     rated = log.samples.filter(pl.any_horizontal(_has_rate(log.samples)))

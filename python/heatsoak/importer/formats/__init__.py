@@ -34,8 +34,8 @@ FORMATS: tuple[Format, ...] = (
     sar.FORMAT,
     iostat.FORMAT,
     elbencho.FORMAT,
+    dstat.FORMAT,
     hwinfo.FORMAT,
     aida64.FORMAT,
-    dstat.FORMAT,
     plain.FORMAT,
 )
