@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 #: Longer samples are cut, since the longer an input, the fewer a second; but one stays whole.
-SHORT_INPUT, LONGEST_INPUT = 4 << 10, 32 << 10
+SHORT_INPUT, LONGEST_INPUT = 1 << 10, 32 << 10
 #: A frame of samples may be so many times its input, and this much more.
 FRAME_RATIO, FRAME_BYTES = 64, 64 << 10
 #: How much a process may grow after the first inputs.
