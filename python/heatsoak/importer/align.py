@@ -65,12 +65,12 @@ class _Demands:
     detail: float
     noise: float
     runner_up: float
-    evidence: float = 10.0
+    evidence: float
     error_intervals: float = 1.0
 
 
-_LIKE = _Demands(overlap=0.25, score=0.6, detail=0.0, noise=1e-3, runner_up=0.5)
-_HEAT = _Demands(overlap=0.5, score=0.95, detail=0.66, noise=2e-2, runner_up=0.44)
+_LIKE = _Demands(overlap=0.5, score=0.8, detail=0.75, noise=1e-3, runner_up=0.5, evidence=10)
+_HEAT = _Demands(overlap=0.5, score=0.95, detail=0.66, noise=2e-2, runner_up=0.44, evidence=30)
 #: Variance in an overlap, as a share of the whole log's, that is more than rounding.
 _LEAST_VARIANCE = 1e-4
 #: The most that a sample is said to foretell the next, and how many lags are looked at closely.
@@ -126,11 +126,10 @@ def shift_between(
 ) -> Shift:
     """Return the shift of `other` that makes it like `reference`, whatever scale and offset.
 
-    Both are rates: each value is the mean since the time before. With `near_s`
-    only shifts within ten minutes of it are tried, as of clocks that are known; without, all at
-    which a quarter of the shorter log overlaps. With
-    `idle_outside` the drive did nothing before and after the reference, as is so where a benchmark
-    logged itself.
+    Both are rates: each value is the mean since the time before. With `near_s` only shifts within
+    ten minutes of it are tried, as of clocks that are known; without, all at which half of the
+    shorter log overlaps. With `idle_outside` the drive did nothing wherever the reference has no
+    samples, as is so where a benchmark logged itself; the overlap is then with that, too.
     """
     a, b = _Steps.of(reference), _Steps.of(other)
     if a is None or b is None:
@@ -158,7 +157,7 @@ def thermal_shift(
     with k > 0; tau is tried from 5 s to 10 min, and load as its rate or as mere on and off (heat
     goes with work, not always with bytes). `load` is a rate, each value the mean since the time
     before; a temperature is read at its time. `near_s` and `idle_outside` are as for
-    :func:`shift_between`, but half of the shorter log must overlap.
+    :func:`shift_between`.
 
     A sensor that lags by itself, as most do by 1 s to 5 s, cannot be told from a clock that does:
     the shift has its lag in it.
