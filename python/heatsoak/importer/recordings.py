@@ -24,7 +24,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         **({"run": log.label.removeprefix("run ")} if log.label else {}),
     }
     labels |= conditions
-    steps = list(log.steps) or [Observed(name=LOAD)]
+    steps = [_directed(step, samples) for step in log.steps or (Observed(name=LOAD),)]
     columns = schema_of(samples.columns)
     began = None if log.begin_unix_s is None else log.begin_unix_s + begin_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
@@ -53,6 +53,22 @@ def _with_step(log: Log) -> Log:
         return log
     name = log.steps[0].name if log.steps else LOAD
     return replace(log, samples=log.samples.with_columns(step=pl.lit(name)))
+
+
+def _directed(step: Observed, samples: pl.DataFrame) -> Observed:
+    """The step with a direction ruled out that did nothing in it, where the other did."""
+    rows = samples.filter(pl.col("step") == step.name)
+    read, written = (
+        any(
+            bool((rows[name] > 0).any())
+            for name in (f"{direction}_bw_mb_s", f"{direction}_iops")
+            if name in rows.columns
+        )
+        for direction in ("read", "write")
+    )
+    if not (read or written):
+        return step
+    return step.model_copy(update={"reads": step.reads and read, "writes": step.writes and written})
 
 
 def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:

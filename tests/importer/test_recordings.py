@@ -1,0 +1,67 @@
+"""What a log is once it is a recording."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis import analyze
+from heatsoak.errors import UsageError
+from heatsoak.importer.frames import build
+from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.recordings import to_recording
+from heatsoak.protocol import Observed
+from heatsoak.recording import find_recordings, save_all
+
+SECONDS = np.arange(1.0, 301.0)
+
+
+def a_log(**more: object) -> Log:
+    columns = {
+        "t_s": SECONDS,
+        "interval_s": np.ones(300),
+        "read_bw_mb_s": np.where(SECONDS <= 150, 900.0, 0.0),
+        "write_bw_mb_s": np.where(SECONDS <= 150, 0.0, 500.0),
+        "step": ["one"] * 150 + ["two"] * 150,
+    }
+    steps = (Observed(name="one"), Observed(name="two"))
+    return Log("x", "a/mine.csv", build(columns), "utc", 1e9, steps, **more)  # type: ignore[arg-type]
+
+
+def test_a_direction_that_did_nothing_is_ruled_out() -> None:
+    one, two = to_recording(a_log(), {}).meta.protocol.workload_steps
+    assert (one.reads, one.writes) == (True, False)
+    assert (two.reads, two.writes) == (False, True)
+
+
+def test_what_is_kept_is_judged_as_what_was_held(tmp_path: Path) -> None:
+    held = to_recording(a_log(remarks=(Remark("odd", doubt=True),)), {"heatsink": "none"})
+    (kept,) = save_all([held], tmp_path / "kept")
+    assert kept.samples().equals(held.samples())
+    assert kept.events == held.events
+    before, after = (analyze([each]).recordings[0] for each in (held, kept))
+    assert before.model_dump(exclude={"path"}) == after.model_dump(exclude={"path"})
+    assert after.conditions == {"heatsink": "none"}
+    assert "odd" in after.notes
+
+
+def test_several_are_kept_beside_each_other_in_their_order(tmp_path: Path) -> None:
+    held = [to_recording(a_log(label=f"run {number}"), {}) for number in (1, 2, 3)]
+    save_all(held, tmp_path / "all")
+    found = find_recordings(tmp_path / "all")
+    assert [recording.meta.conditions["run"] for recording in found] == ["1", "2", "3"]
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "thesis.txt").write_text("x")
+    with pytest.raises(UsageError, match="is not empty"):
+        save_all([to_recording(a_log(), {})], tmp_path / "kept")
+
+
+def test_a_recording_begins_with_its_first_reading() -> None:
+    log = a_log()
+    early = Log(log.format, log.source, log.samples.with_columns(pl.col("t_s") - 60), "utc", 1e9)
+    held = to_recording(early, {})
+    assert held.samples()["t_s"][0] == pytest.approx(1.0)
+    assert held.meta.started_unix_s == pytest.approx(1e9 - 60)
