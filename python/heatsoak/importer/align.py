@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
-from scipy import fft, optimize, signal
 
 from heatsoak.importer.frames import intervals
 
@@ -281,7 +281,7 @@ class _Slide:
         self.y_known = y_known
         self.cells = cells
         size = len(x_known) + len(y_known) - 1
-        self.size = int(fft.next_fast_len(size, real=True))
+        self.size = 1 << (size - 1).bit_length()
         #: cell of y + lag = cell of x
         self.lags = np.arange(-(len(y_known) - 1), len(x_known))
 
@@ -356,10 +356,10 @@ class _Slide:
         return min(worth) / self.cells
 
     def _transform(self, array: Array) -> NDArray[np.complex128]:
-        return np.asarray(fft.rfft(array, self.size))
+        return np.fft.rfft(array, self.size)
 
     def _sums(self, product: NDArray[np.complex128]) -> Array:
-        sums = np.asarray(fft.irfft(product, self.size))
+        sums = np.fft.irfft(product, self.size)
         behind = len(self.y_known) - 1
         return np.concatenate([sums[self.size - behind :], sums[: len(self.x_known)]])
 
@@ -479,6 +479,8 @@ def _with_own_tau(
         _, r, _ = slide_of(float(np.exp(log_tau))).filtered(peak.share, [0]).correlate()
         return np.where(near, peak.worth * _evidence(r, peak.samples), 0.0)
 
+    from scipy import optimize  # takes long to import, and is seldom asked for
+
     found = optimize.minimize_scalar(
         lambda log_tau: -float(evidence(log_tau).max()),
         bounds=(np.log(tau / 2), np.log(tau * 2)),
@@ -586,5 +588,5 @@ def _ema(values: Array, known: Flags, tau: float) -> Array:
     last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
     held = values[last]
     keep = float(np.exp(-1.0 / tau))
-    smooth, _ = signal.lfilter([1 - keep], [1.0, -keep], held, zi=[keep * held[0]])
-    return np.asarray(smooth, dtype=np.float64)
+    smooth = pl.Series(held).ewm_mean(alpha=1 - keep, adjust=False)
+    return np.asarray(smooth.to_numpy(), dtype=np.float64)
