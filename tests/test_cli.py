@@ -26,7 +26,16 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
     assert heatsoak("--version", cwd=tmp_path).stdout.startswith("heatsoak 0.")
     shown = heatsoak("--help", cwd=tmp_path).stdout
-    for command in ("demo", "drives", "protocols", "run", "analyze", "calibrate"):
+    for command in (
+        "demo",
+        "drives",
+        "protocols",
+        "run",
+        "analyze",
+        "import",
+        "export",
+        "calibrate",
+    ):
         assert command in shown
 
 
