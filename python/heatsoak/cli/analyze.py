@@ -20,7 +20,6 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.importer import Options, open_all
 from heatsoak.report import print_findings
 
 
@@ -41,6 +40,9 @@ def analyze_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: does it throttle, when, by how much, and why."""
+    # the readers take a while to load, and every command loads this module
+    from heatsoak.importer import Options, open_all
+
     with progress_bar(stays=False) as progress:
         recordings = open_all(
             paths,

@@ -17,7 +17,6 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.importer import Options, import_files
 from heatsoak.protocol import read_labels
 from heatsoak.recording import save_all
 from heatsoak.report import imported_rows, print_imported
@@ -39,6 +38,9 @@ def import_command(
     output_format: FormatOption = Format.TEXT,
 ) -> int:
     """Make recordings of other tools' logs; logs of the same time become one."""
+    # the readers take a while to load, and every command loads this module
+    from heatsoak.importer import Options, import_files
+
     with progress_bar(stays=False) as progress:
         held = import_files(
             files,
