@@ -234,6 +234,19 @@ def test_a_header_in_the_middle_that_tells_nothing_loses_only_what_is_below_it()
     assert "2 lines could not be read, the first is line 12" in _said(log, doubt=True)
 
 
+def test_a_header_that_changes_in_the_middle_keeps_the_steps() -> None:
+    begun = "time,write_mb_s,step\n"
+    rows = [f"2024-05-01 12:00:{second:02},{second},fill\n" for second in range(30)]
+    changed = "time,write_mb_s,temp_c\n"
+    more = [f"2024-05-01 12:00:{second:02},{second},40\n" for second in (33, 31, 30, 32, 34, 35)]
+
+    (log,) = _read(begun + "".join(rows) + changed + "".join(more))
+
+    steps = log.samples["step"].to_list()
+    assert steps == ["fill"] * 30 + [None] * 6
+    assert log.samples["write_bw_mb_s"].to_list() == list(range(36))
+
+
 def test_other_columns_are_counted() -> None:
     (log,) = _read("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
                    + _rows("{i},500," + ",".join(["1"] * 300)))  # fmt: skip

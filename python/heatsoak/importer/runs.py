@@ -184,6 +184,8 @@ def _append(before: _Run, run: _Run) -> None:
             mine[name] = np.concatenate(
                 [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
             )
+    if before.steps is not None or run.steps is not None:
+        before.steps = (before.steps or [""] * old) + (run.steps or [""] * new)
 
 
 def _log(format_name: str, source_name: str, run: _Run) -> Log:
