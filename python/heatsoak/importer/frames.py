@@ -75,21 +75,27 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     infinities become null. Of rows with the same time the first stays; `t_s` is taken as it is.
     """
     schema = schema_of(columns)
-    floats = {name: _floats(columns[name]) for name, dtype in schema.items() if dtype == pl.Float64}
-    t_s = floats["t_s"]
+    t_s = _floats(columns["t_s"])
     order = np.flatnonzero(np.isfinite(t_s))
     order = order[np.argsort(t_s[order], kind="stable")]
-    others = {name: list(columns[name]) for name in schema if name not in floats}
-    steps = [others["step"][row] for row in order.tolist()] if "step" in others else None
+    steps = None
+    if "step" in schema:
+        steps = list(columns["step"])
+        steps = [steps[row] for row in order.tolist()]
     order = order[_first_of_each(t_s[order], steps)]
+    is_whole = len(order) == len(t_s) and bool((order[1:] > order[:-1]).all())
     series = []
     for name, dtype in schema.items():
-        if name in floats:
-            values = floats[name][order]
+        if dtype == pl.Float64:
+            values = t_s if name == "t_s" else _floats(columns[name])
+            if not is_whole:
+                values = values[order]
             kept = name in ("t_s", "interval_s") or not np.isnan(values).all()
             column = pl.Series(name, values, dtype=dtype, nan_to_null=True)
         else:
-            taken = [others[name][row] for row in order.tolist()]
+            taken = list(columns[name])
+            if not is_whole:
+                taken = [taken[row] for row in order.tolist()]
             column = pl.Series(name, taken, dtype=dtype, strict=False)
             kept = name == "step" or column.null_count() < len(column)
         if kept:
