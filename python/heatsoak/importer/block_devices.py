@@ -86,7 +86,7 @@ class Reports:
 
     t_s: Array
     interval_s: Array
-    numbers: Sequence[int]
+    numbers: Sequence[int] | NDArray[np.int64]
     clock: Clock = "none"
     begin_unix_s: float | None = None
     shared: Mapping[str, Array] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -91,7 +91,7 @@ def read_times(
     return _from_first(seconds, "utc" if has_zone else "local", doubt)
 
 
-def date_order(words: Sequence[str]) -> tuple[bool, str]:
+def date_order(words: Iterable[str]) -> tuple[bool, str]:
     """Return whether the day stands before the month in these dates, and what is doubtful of it."""
     first, second, separator, clock12 = 0, 0, "", False
     for word in words:

@@ -214,6 +214,11 @@ class Source:
 
     def lines_of(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line of a block, as :meth:`lines` does."""
+        if len(block) <= LONGEST_LINE:
+            with suppress(UnicodeDecodeError):
+                text = (block.replace(b"\0", b"") if b"\0" in block else block).decode()
+                yield from enumerate(text.split("\n"), number)
+                return
         for at, line in enumerate(block.split(b"\n"), number):
             yield at, self._line(line, at)
 
@@ -245,6 +250,12 @@ class Source:
         size, begun_at, indent = 0, 0, ""
         for number, line in self.lines():
             body = line.strip()
+            if parts and body[:1] not in ("{", "}"):
+                parts.append(line)
+                size += len(line)
+                if size > LARGEST_DOCUMENT:
+                    raise self.error("holds a JSON document of over 64 MiB", begun_at)
+                continue
             if not parts:
                 prefix = _BEFORE_JSON.match(body)
                 if prefix is not None:

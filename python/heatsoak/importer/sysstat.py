@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.moment import Times, date_order, read_times
+from heatsoak.importer.table import Words
 
 _KIB = 1024 / 1e6
 _SECTOR = 512 / 1e6
@@ -155,10 +157,12 @@ def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
 
     A two-digit year behind slashes is the C locale's: month first, if the order is open.
     """
-    dated = [*stamps, date]
-    _, doubt = date_order(dated)
-    if doubt and any(_SHORT_DATE.search(word) for word in dated):
-        stamps = [_month_first(word) for word in stamps]
+    _, doubt = date_order(chain(stamps, [date]))
+    if doubt and any(_SHORT_DATE.search(word) for word in chain(stamps, [date])):
+        month_first = Words()
+        for word in stamps:
+            month_first.append(_month_first(word))
+        stamps = month_first
         date = _month_first(date)
     else:
         doubt = ""

@@ -367,6 +367,14 @@ class Words(Sequence[str]):
             self._blocks.append("\n".join(self._last).encode("utf-8", "replace"))
             self._last = []
 
+    def replace_last(self, word: str) -> None:
+        """Put another text in place of the last one."""
+        if not self._last:
+            self._last = self._blocks.pop().decode().split("\n")
+        self._last[-1] = word
+        if len(self._last) == self._BLOCK:
+            self.append(self._last.pop())
+
     def extend(self, words: Sequence[str]) -> None:
         """Add many texts."""
         begin = 0

@@ -21,6 +21,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.table import Words
 
 #: A clock may be set back so far without that a new run begins.
 _SET_BACK_S = 5.0
@@ -61,7 +62,7 @@ class _Call:
     """The reports of one call of iostat, with what stood before them."""
 
     date: str = ""
-    stamps: list[str] = field(default_factory=list)
+    stamps: Words = field(default_factory=Words)
     cpu_pct: "array[float]" = field(default_factory=lambda: array("d"))
     lengths_s: "array[float]" = field(default_factory=lambda: array("d"))
     first_number: int = 0
@@ -107,7 +108,7 @@ class _Reader:
     def stamp(self, stamp: str) -> None:
         """A report's time stands before it."""
         if self.call.stamps and not self._seen and not self._has_cpu:
-            self.call.stamps[-1] = stamp
+            self.call.stamps.replace_last(stamp)
         else:
             self.begin_report(stamp)
 
@@ -221,6 +222,7 @@ def _read(source: Source, options: Options) -> list[Log]:
 
 def _take_text(source: Source, reader: _Reader) -> None:
     table: _Table | None = None
+    last_header, last_table = "", table
     pending = ""
     other = False
     idle_at: list[int] = []
@@ -277,9 +279,10 @@ def _take_text(source: Source, reader: _Reader) -> None:
             table, idle_at = None, []
             continue
         if len(words) > 2 and ("/s" in line or "tps" in line):
-            found = _table(words)
+            found = last_table if line == last_header else _table(words)
             if found is not None:
                 table, pending, other = found, "", False
+                last_header, last_table = line, found
                 table.indented = line[0].isspace()
                 reader.header(found.headers, prefix)
                 continue
@@ -526,7 +529,9 @@ def _runs(
     source: Source, reader: _Reader, calls: list[_Call], options: Options
 ) -> tuple[list[Reports], int]:
     """Return the reports of calls that belong together, and how many averages were left out."""
-    stamps = [stamp for call in calls for stamp in call.stamps]
+    stamps: Sequence[str] = calls[0].stamps
+    if len(calls) > 1:
+        stamps = [stamp for call in calls for stamp in call.stamps]
     numbers = np.concatenate([call.first_number + np.arange(len(call.stamps)) for call in calls])
     cpu_pct = np.concatenate([np.frombuffer(call.cpu_pct, dtype=float) for call in calls])
     lengths_s = np.concatenate([np.frombuffer(call.lengths_s, dtype=float) for call in calls])
@@ -586,7 +591,7 @@ def _runs(
             Reports(
                 t_s=t_s - start_s,
                 interval_s=lasted_s,
-                numbers=numbers[taken].tolist(),
+                numbers=numbers[taken],
                 clock=clock,
                 begin_unix_s=None if begin_unix_s is None else begin_unix_s + start_s,
                 shared={"cpu_pct": cpu_pct[taken]},
