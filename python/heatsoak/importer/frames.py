@@ -1,6 +1,6 @@
 """What readers share in making a frame of samples: intervals, rates of counters, runs in a row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -76,14 +76,8 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     """
     schema = schema_of(columns)
     t_s = _floats(columns["t_s"])
-    order = np.flatnonzero(np.isfinite(t_s))
-    order = order[np.argsort(t_s[order], kind="stable")]
-    steps = None
-    if "step" in schema:
-        steps = list(columns["step"])
-        steps = [steps[row] for row in order.tolist()]
-    order = order[_first_of_each(t_s[order], steps)]
-    is_whole = len(order) == len(t_s) and bool((order[1:] > order[:-1]).all())
+    is_whole = bool(np.isfinite(t_s).all() and (t_s[1:] > t_s[:-1]).all())
+    order = np.empty(0, np.intp) if is_whole else _order(t_s, columns.get("step"))
     series = []
     for name, dtype in schema.items():
         if dtype == pl.Float64:
@@ -103,14 +97,23 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(series)
 
 
+def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
+    """The rows to take: those with a time, in the order of time, one for each time and step."""
+    order = np.flatnonzero(np.isfinite(t_s))
+    order = order[np.argsort(t_s[order], kind="stable")]
+    if steps is not None:
+        listed = list(steps)
+        steps = [listed[row] for row in order.tolist()]
+    return order[_first_of_each(t_s[order], steps)]
+
+
 def _floats(values: Any) -> Array:
-    """As numbers; NaN in place of what is none, or not finite."""
+    """As numbers; NaN in place of what is none, or not finite. Not copied where that is all."""
     try:
-        numbers = np.array(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         numbers = pl.Series(values, dtype=pl.Float64, strict=False).to_numpy(writable=True)
-    numbers[~np.isfinite(numbers)] = np.nan
-    return numbers
+    return np.where(np.isinf(numbers), np.nan, numbers) if np.isinf(numbers).any() else numbers
 
 
 def _first_of_each(t_s: Array, steps: Sequence[str | None] | None) -> NDArray[np.bool_]:
