@@ -151,30 +151,34 @@ _LAYOUTS: WeakKeyDictionary[Source, Layout | None] = WeakKeyDictionary()
 
 def find_layout(lines: Sequence[str]) -> Layout | None:
     """Return the layout of the table that these first lines of a file hold; None for no table."""
-    lines = [line if len(line) < 1 << 18 else "" for line in lines[:_HEAD_LINES]]
-    if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0])):
-        found = _layout(lines, match.group(1))
+    filled = [
+        (number, line)
+        for number, line in enumerate(lines[:_HEAD_LINES], 1)
+        if len(line) < 1 << 18 and line.strip() and not _RULE.match(line)
+    ]
+    if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0][:1000])):
+        found = _layout(filled, match.group(1))
         if found is not None:
             return found[1]
     best: tuple[float, Layout] | None = None
     for delimiter in _DELIMITERS:
         if delimiter is None and best is not None:
             break
-        found = _layout(lines, delimiter)
+        found = _layout(filled, delimiter)
         if found is not None and (best is None or found[0] > best[0]):
             best = found
     return best[1] if best is not None else None
 
 
-def _layout(lines: list[str], delimiter: str | None) -> tuple[float, Layout] | None:
+def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float, Layout] | None:
     """Return the largest block of rows of values that has these cells, with how large it is."""
     mark = " " if delimiter in (None, "  ") else delimiter
     rows: list[tuple[int, list[str], bool]] = []
     alike = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if alike > _ENOUGH:
             break
-        if not line.strip() or mark not in line.strip() or _RULE.match(line):
+        if mark not in line or mark not in line.strip():
             continue
         cells = split(line.lstrip("#").lstrip() if delimiter is None else line, delimiter)
         if len(cells) < 2:
