@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,16 @@ def scaled(word: str, scale: float) -> float:
     if suffix in ("", "%"):
         return value * scale
     return value * _SUFFIXES[suffix] / 1e6
+
+
+def json_number(value: Any) -> float:
+    """Return a number of JSON; NaN for anything else, and for what is too large."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.nan
 
 
 def is_number(word: str) -> bool:

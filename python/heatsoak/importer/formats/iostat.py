@@ -455,7 +455,7 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 def _take_cpu(reader: _Reader, value: Any) -> None:
-    idle, waiting = (_json_number(_entry(value, key)) for key in ("idle", "iowait"))
+    idle, waiting = (sysstat.json_number(_entry(value, key)) for key in ("idle", "iowait"))
     if idle == idle:
         reader.cpu(idle + (0.0 if waiting != waiting else waiting))
 
@@ -468,7 +468,7 @@ def _take_disk(reader: _Reader, value: Any) -> None:
     for key, number in value.items():
         column = sysstat.COLUMNS.get("%util" if key == "util" else key)
         if column is not None and column[0] not in values:
-            values[column[0]] = _json_number(number) * column[1]
+            values[column[0]] = sysstat.json_number(number) * column[1]
             if key.endswith("/s"):
                 reader.headers[key] = None
     if "read_lat_us" in values:
@@ -478,16 +478,9 @@ def _take_disk(reader: _Reader, value: Any) -> None:
     reader.row(name, list(values.items()))
     for total in ("kB_read", "kB_wrtn", "MB_read", "MB_wrtn"):
         if total in value:
-            reader.length(_json_number(value[total]), _json_number(value.get(f"{total}/s")))
-
-
-def _json_number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return np.nan
+            reader.length(
+                sysstat.json_number(value[total]), sysstat.json_number(value.get(f"{total}/s"))
+            )
 
 
 def _positive(word: str) -> float | None:
