@@ -234,6 +234,19 @@ def test_a_header_in_the_middle_that_tells_nothing_loses_only_what_is_below_it()
     assert "2 lines could not be read, the first is line 12" in _said(log, doubt=True)
 
 
+def test_a_header_that_changes_in_the_middle_keeps_the_steps() -> None:
+    begun = "time,write_mb_s,step\n"
+    rows = [f"2024-05-01 12:00:{second:02},{second},fill\n" for second in range(30)]
+    changed = "time,write_mb_s,temp_c\n"
+    more = [f"2024-05-01 12:00:{second:02},{second},40\n" for second in (33, 31, 30, 32, 34, 35)]
+
+    (log,) = _read(begun + "".join(rows) + changed + "".join(more))
+
+    steps = log.samples["step"].to_list()
+    assert steps == ["fill"] * 30 + [None] * 6
+    assert log.samples["write_bw_mb_s"].to_list() == list(range(36))
+
+
 def test_other_columns_are_counted() -> None:
     (log,) = _read("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
                    + _rows("{i},500," + ",".join(["1"] * 300)))  # fmt: skip
@@ -265,3 +278,23 @@ def test_encodings_are_seen(encoding: str) -> None:
     (log,) = _read(table.encode(encoding))
     assert log.samples.columns[-1].startswith("temp_c.")
     assert log.samples["write_bw_mb_s"][0] == 500
+
+
+def test_many_rows_are_read_as_few_are() -> None:
+    header = "time_s,write MiB/s,temp [C],throttled\n"
+    rows = [f"{i}.5,{i % 700}.25,{40 + i % 9},{'Yes' if i % 7 else 'No'}\n" for i in range(150_000)]
+    rows[70_000] = "what is this?\n"
+    rows[80_000] = '"80000.5","1,024.5",41,Yes\n'
+    rows[90_000] = "90000.5,,41,\n"
+
+    (log,) = _read(header + "".join(rows))
+    few = _read(header + "".join(rows[89_000:91_000]))[0].samples
+
+    assert "line 70002" in _said(log, doubt=True)
+    assert log.samples.height == 149_999
+    assert log.samples["write_bw_mb_s"][79_999] == pytest.approx(1024.5 * 1.048576)
+    some = log.samples[88_999:90_999]
+    for column in ("write_bw_mb_s", "temp_c.composite"):
+        assert some[column].to_list() == few[column].to_list()
+    assert some["write_bw_mb_s"].null_count() == 1
+    assert log.samples["throttle_time_s.throttling"][-1] > 100_000

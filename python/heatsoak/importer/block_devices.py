@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from heatsoak.errors import suggestion
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.runs import LEAST_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
-#: A device whose bytes are less than this share of the busiest one's was not under test.
-LEAST_SHARE = 0.05
 #: A layer over other devices carries no bytes of its own where theirs make up this share of it.
 _SAME_BYTES = 0.8
 #: More drives than this are not tested at once; the busiest are taken.
@@ -86,7 +85,7 @@ class Reports:
 
     t_s: Array
     interval_s: Array
-    numbers: Sequence[int]
+    numbers: Sequence[int] | NDArray[np.int64]
     clock: Clock = "none"
     begin_unix_s: float | None = None
     shared: Mapping[str, Array] = field(default_factory=dict)

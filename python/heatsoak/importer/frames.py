@@ -1,6 +1,6 @@
 """What readers share in making a frame of samples: intervals, rates of counters, runs in a row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -75,21 +75,21 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     infinities become null. Of rows with the same time the first stays; `t_s` is taken as it is.
     """
     schema = schema_of(columns)
-    floats = {name: _floats(columns[name]) for name, dtype in schema.items() if dtype == pl.Float64}
-    t_s = floats["t_s"]
-    order = np.flatnonzero(np.isfinite(t_s))
-    order = order[np.argsort(t_s[order], kind="stable")]
-    others = {name: list(columns[name]) for name in schema if name not in floats}
-    steps = [others["step"][row] for row in order.tolist()] if "step" in others else None
-    order = order[_first_of_each(t_s[order], steps)]
+    t_s = _floats(columns["t_s"])
+    is_whole = bool(np.isfinite(t_s).all() and (t_s[1:] > t_s[:-1]).all())
+    order = np.empty(0, np.intp) if is_whole else _order(t_s, columns.get("step"))
     series = []
     for name, dtype in schema.items():
-        if name in floats:
-            values = floats[name][order]
+        if dtype == pl.Float64:
+            values = t_s if name == "t_s" else _floats(columns[name])
+            if not is_whole:
+                values = values[order]
             kept = name in ("t_s", "interval_s") or not np.isnan(values).all()
             column = pl.Series(name, values, dtype=dtype, nan_to_null=True)
         else:
-            taken = [others[name][row] for row in order.tolist()]
+            taken = list(columns[name])
+            if not is_whole:
+                taken = [taken[row] for row in order.tolist()]
             column = pl.Series(name, taken, dtype=dtype, strict=False)
             kept = name == "step" or column.null_count() < len(column)
         if kept:
@@ -97,14 +97,23 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(series)
 
 
+def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
+    """The rows to take: those with a time, in the order of time, one for each time and step."""
+    order = np.flatnonzero(np.isfinite(t_s))
+    order = order[np.argsort(t_s[order], kind="stable")]
+    if steps is not None:
+        listed = list(steps)
+        steps = [listed[row] for row in order.tolist()]
+    return order[_first_of_each(t_s[order], steps)]
+
+
 def _floats(values: Any) -> Array:
-    """As numbers; NaN in place of what is none, or not finite."""
+    """As numbers; NaN in place of what is none, or not finite. Not copied where that is all."""
     try:
-        numbers = np.array(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         numbers = pl.Series(values, dtype=pl.Float64, strict=False).to_numpy(writable=True)
-    numbers[~np.isfinite(numbers)] = np.nan
-    return numbers
+    return np.where(np.isinf(numbers), np.nan, numbers) if np.isinf(numbers).any() else numbers
 
 
 def _first_of_each(t_s: Array, steps: Sequence[str | None] | None) -> NDArray[np.bool_]:

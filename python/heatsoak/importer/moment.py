@@ -2,11 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 import numpy as np
+import polars as pl
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Clock
@@ -33,6 +35,8 @@ _WORD_DATE = re.compile(
     r"(?:.*?\b((?:19|20)\d{2}))?"
 )
 
+#: So many words are worth reading at once.
+_BLOCK = 1 << 14
 #: No time is a larger number: nanoseconds since the epoch are 10^18.
 _LATEST = 1e20
 #: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
@@ -67,7 +71,10 @@ def read_times(
     dates where the format fixes it.
     """
     numbers = _numbers(words)
-    if np.isfinite(numbers).sum() > 0.5 * max(1, sum(bool(word.strip()) for word in words)):
+    readable = np.isfinite(numbers).sum()
+    if 2 * readable > len(words) or (
+        readable > 0.5 * max(1, sum(bool(word.strip()) for word in words))
+    ):
         return _of_numbers(numbers, scale_s)
     day_first, doubt = date_order(words) if day_first is None else (day_first, "")
     seconds = np.full(len(words), np.nan)
@@ -84,7 +91,7 @@ def read_times(
     return _from_first(seconds, "utc" if has_zone else "local", doubt)
 
 
-def date_order(words: Sequence[str]) -> tuple[bool, str]:
+def date_order(words: Iterable[str]) -> tuple[bool, str]:
     """Return whether the day stands before the month in these dates, and what is doubtful of it."""
     first, second, separator, clock12 = 0, 0, "", False
     for word in words:
@@ -105,13 +112,26 @@ def date_order(words: Sequence[str]) -> tuple[bool, str]:
 
 
 def _numbers(words: Sequence[str]) -> Array:
-    values = np.full(len(words), np.nan)
-    for index, word in enumerate(words):
-        text = word.strip()
-        if _NUMBER.match(text):
-            value = float(text.replace(",", "."))
-            values[index] = value if abs(value) < _LATEST else np.nan
-    return values
+    rest = iter(words)
+    blocks = []
+    while block := list(islice(rest, _BLOCK)):
+        if len(block) < _BLOCK:
+            blocks.append(np.array([_number(word) for word in block], float))
+            continue
+        numbers = pl.Series(block).cast(pl.Float64, strict=False).fill_null(np.nan)
+        values = numbers.to_numpy(writable=True)
+        others = np.flatnonzero(~(np.abs(values) < _LATEST))
+        values[others] = [_number(block[index]) for index in others.tolist()]
+        blocks.append(values)
+    return np.concatenate(blocks) if blocks else np.empty(0)
+
+
+def _number(word: str) -> float:
+    text = word.strip()
+    if not _NUMBER.match(text):
+        return math.nan
+    value = float(text.replace(",", "."))
+    return value if abs(value) < _LATEST else math.nan
 
 
 def _of_numbers(numbers: Array, scale_s: float | None) -> Times:

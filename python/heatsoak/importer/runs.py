@@ -143,11 +143,15 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
 
 
 def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
-    whole = len(indices) == len(rows.times.t_s)
+    is_row = len(indices) == indices[-1] - indices[0] + 1
+    # rows behind each other need no copy
+    which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
     steps = None
     if rows.steps is not None:
-        steps = list(rows.steps) if whole else [rows.steps[i] for i in indices.tolist()]
-    t_s = rows.times.t_s[indices]
+        known: dict[str, str] = {}  # a text for each step, not for each row
+        steps = [known.setdefault(word, word) for word in rows.steps]
+        steps = steps[which] if isinstance(which, slice) else [steps[i] for i in which.tolist()]
+    t_s = rows.times.t_s[which]
     begin = rows.times.begin_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices[0] == np.flatnonzero(np.isfinite(rows.times.t_s))[0]
@@ -157,8 +161,8 @@ def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
         t_s - first_s,
         rows.times.clock,
         None if begin is None else begin + first_s,
-        {name: values[indices] for name, values in rows.columns.items()},
-        {name: values[indices] for name, values in rows.states.items()},
+        {name: values[which] for name, values in rows.columns.items()},
+        {name: values[which] for name, values in rows.states.items()},
         steps,
         label,
         dict(rows.drive),
@@ -184,12 +188,14 @@ def _append(before: _Run, run: _Run) -> None:
             mine[name] = np.concatenate(
                 [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
             )
+    if before.steps is not None or run.steps is not None:
+        before.steps = (before.steps or [""] * old) + (run.steps or [""] * new)
 
 
 def _log(format_name: str, source_name: str, run: _Run) -> Log:
     columns: dict[str, Any] = dict(run.columns)
-    order = np.argsort(run.t_s, kind="stable")
-    if not np.array_equal(order, np.arange(len(order))):
+    if (np.diff(run.t_s) < 0).any():
+        order = np.argsort(run.t_s, kind="stable")
         run.t_s = run.t_s[order]
         columns = {name: values[order] for name, values in columns.items()}
         run.states = {name: values[order] for name, values in run.states.items()}

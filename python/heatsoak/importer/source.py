@@ -186,24 +186,41 @@ class Source:
 
         Zero bytes, which power loss leaves, are left out.
         """
-        number = 0
+        for number, block in self.blocks():
+            yield from self.lines_of(number, block)
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines that stand together: the first one's number, and their bytes.
+
+        In UTF-8 as far as they are text, with LF between them, and none behind the last one.
+        """
+        number = 1
         rest = b""
         for piece in self._utf8_pieces():
             rest += piece
             held = b"\r" if rest.endswith(b"\r") else b""  # its LF may come with the next piece
-            *whole, rest = _with_lf(rest.removesuffix(held)).split(b"\n")
+            whole, lf, rest = _with_lf(rest.removesuffix(held)).rpartition(b"\n")
             rest += held
-            for line in whole:
-                number += 1
-                yield number, self._line(line, number)
+            if lf:
+                yield number, whole
+                number += whole.count(b"\n") + 1
             if len(rest) > LONGEST_LINE:
                 raise self.error(
-                    f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", number + 1
+                    f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", number
                 )
-        for line in _with_lf(rest).split(b"\n"):
-            if line:
-                number += 1
-                yield number, self._line(line, number)
+        last = _with_lf(rest).removesuffix(b"\n")
+        if last:
+            yield number, last
+
+    def lines_of(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
+        """Yield number and text of each line of a block, as :meth:`lines` does."""
+        if len(block) <= LONGEST_LINE:
+            with suppress(UnicodeDecodeError):
+                text = (block.replace(b"\0", b"") if b"\0" in block else block).decode()
+                yield from enumerate(text.split("\n"), number)
+                return
+        for at, line in enumerate(block.split(b"\n"), number):
+            yield at, self._line(line, at)
 
     def _utf8_pieces(self) -> Iterator[bytes]:
         encoding = self.encoding
@@ -233,6 +250,12 @@ class Source:
         size, begun_at, indent = 0, 0, ""
         for number, line in self.lines():
             body = line.strip()
+            if parts and body[:1] not in ("{", "}"):
+                parts.append(line)
+                size += len(line)
+                if size > LARGEST_DOCUMENT:
+                    raise self.error("holds a JSON document of over 64 MiB", begun_at)
+                continue
             if not parts:
                 prefix = _BEFORE_JSON.match(body)
                 if prefix is not None:

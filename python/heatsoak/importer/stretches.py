@@ -7,9 +7,11 @@ not idle; where a log has the busy share, that tells the two apart.
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
@@ -56,13 +58,15 @@ def with_stretches(log: Log) -> Log:
         return _one_step(log, reads, writes)
     steps: list[Observed] = []
     all_t_s = log.samples["t_s"].to_numpy()
-    names = np.full(log.samples.height, None, dtype=object)
+    step_of = np.zeros(log.samples.height, dtype=np.uint32)
     for begin, end in spans:
         step = _step(reads[begin:end], writes[begin:end], len(steps) + 1, len(spans))
         steps.append(step)
         begin_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
-        names[(all_t_s > begin_s) & (all_t_s <= t_s[end - 1])] = step.name
-    labels = pl.Series("step", names.tolist(), dtype=pl.String)
+        first, stop = np.searchsorted(all_t_s, [begin_s, t_s[end - 1]], side="right")
+        step_of[first:stop] = len(steps)
+    names = pl.Series("step", [None, *(step.name for step in steps)], dtype=pl.String)
+    labels = names.gather(step_of)
     remarks = []
     if len(spans) > 1 or t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S:
         remarks.append(
@@ -110,10 +114,16 @@ def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
         return np.zeros(len(total))
     quiet = (total < IDLE_SHARE * np.percentile(moving, 95)) & (busy_pct < BUSY_PCT)
     active = np.ones(len(total))
-    for begin, end in _spans(quiet.astype(float)):
+    bounds = _bounds(quiet)
+    ends_s = np.concatenate([[0.0], np.cumsum(interval_s)])[bounds]
+    lasted_s, lengths = np.diff(ends_s), np.diff(bounds)
+    # sums from the beginning are not exact: those near the limit are summed again
+    is_long = (lengths >= PAUSE_SAMPLES) & (lasted_s > 0.99 * PAUSE_S)
+    is_long[[0, -1]] = True
+    for place in np.flatnonzero(is_long & quiet[bounds[:-1]]).tolist():
+        begin, end = bounds[place : place + 2].tolist()
         at_edge = begin == 0 or end == len(total)
-        is_long = end - begin >= PAUSE_SAMPLES and float(np.sum(interval_s[begin:end])) >= PAUSE_S
-        if at_edge or is_long:
+        if at_edge or float(np.sum(interval_s[begin:end])) >= PAUSE_S:
             active[begin:end] = 0
     return active
 
@@ -128,16 +138,22 @@ def _directions(reads: Array, writes: Array, total: Array) -> Array:
         before = np.searchsorted(moving, np.arange(len(total)), side="right") - 1
         kinds = kinds[moving[np.maximum(before, 0)]]
     # a sample that lies across a change, or a burst of something else, makes no step
-    for begin, end in _spans(kinds):
-        if end - begin < LEAST_SAMPLES and begin > 0:
-            kinds[begin:end] = kinds[begin - 1]
-    return kinds
+    bounds = _bounds(kinds)
+    lengths = np.diff(bounds)
+    is_own = lengths >= LEAST_SAMPLES
+    is_own[0] = True
+    of_span = np.maximum.accumulate(np.where(is_own, np.arange(len(lengths)), 0))
+    return np.asarray(np.repeat(kinds[bounds[of_span]], lengths))
+
+
+def _bounds(kinds: NDArray[Any]) -> NDArray[np.intp]:
+    """Where stretches of equal values begin, and the end of the last."""
+    return np.concatenate([[0], np.flatnonzero(np.diff(kinds)) + 1, [len(kinds)]])
 
 
 def _spans(kinds: Array) -> list[tuple[int, int]]:
     """The stretches of equal values that are not zero."""
-    bounds = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)]
-    return [(begin, end) for begin, end in pairwise(bounds) if end > begin and kinds[begin] != 0]
+    return [(begin, end) for begin, end in pairwise(_bounds(kinds).tolist()) if kinds[begin] != 0]
 
 
 def _without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.moment import Times, date_order, read_times
+from heatsoak.importer.table import Words
 
 _KIB = 1024 / 1e6
 _SECTOR = 512 / 1e6
@@ -118,6 +121,16 @@ def scaled(word: str, scale: float) -> float:
     return value * _SUFFIXES[suffix] / 1e6
 
 
+def json_number(value: Any) -> float:
+    """Return a number of JSON; NaN for anything else, and for what is too large."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.nan
+
+
 def is_number(word: str) -> bool:
     """Whether it is a number as sysstat writes them."""
     return word in ("nan", "-nan", "inf", "-inf") or _NUMBER.fullmatch(word) is not None
@@ -155,10 +168,12 @@ def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
 
     A two-digit year behind slashes is the C locale's: month first, if the order is open.
     """
-    dated = [*stamps, date]
-    _, doubt = date_order(dated)
-    if doubt and any(_SHORT_DATE.search(word) for word in dated):
-        stamps = [_month_first(word) for word in stamps]
+    _, doubt = date_order(chain(stamps, [date]))
+    if doubt and any(_SHORT_DATE.search(word) for word in chain(stamps, [date])):
+        month_first = Words()
+        for word in stamps:
+            month_first.append(_month_first(word))
+        stamps = month_first
         date = _month_first(date)
     else:
         doubt = ""

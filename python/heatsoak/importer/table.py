@@ -14,6 +14,8 @@ from typing import overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.quantity import Unit, meaning, unit_of
@@ -25,10 +27,14 @@ _HEAD_LINES = 250
 _ENOUGH = 25
 #: So many cells tell a header's code page.
 _SAMPLED = 60
+#: So many bytes of rows are worth taking at once.
+_LEAST_BLOCK = 1 << 16
 #: No logger writes larger numbers.
 _LARGEST = 1e21
 #: What can part cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
+#: Those that are a single character, always.
+_SINGLE = (",", ";", "\t")
 _GAP = re.compile(r"\s{2,}|\t")
 _RULE = re.compile(r"^[\s|+:=-]*(?:--|==)[\s|+:=-]*$")
 
@@ -145,30 +151,34 @@ _LAYOUTS: WeakKeyDictionary[Source, Layout | None] = WeakKeyDictionary()
 
 def find_layout(lines: Sequence[str]) -> Layout | None:
     """Return the layout of the table that these first lines of a file hold; None for no table."""
-    lines = [line if len(line) < 1 << 18 else "" for line in lines[:_HEAD_LINES]]
-    if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0])):
-        found = _layout(lines, match.group(1))
+    filled = [
+        (number, line)
+        for number, line in enumerate(lines[:_HEAD_LINES], 1)
+        if len(line) < 1 << 18 and line.strip() and not _RULE.match(line)
+    ]
+    if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0][:1000])):
+        found = _layout(filled, match.group(1))
         if found is not None:
             return found[1]
     best: tuple[float, Layout] | None = None
     for delimiter in _DELIMITERS:
         if delimiter is None and best is not None:
             break
-        found = _layout(lines, delimiter)
+        found = _layout(filled, delimiter)
         if found is not None and (best is None or found[0] > best[0]):
             best = found
     return best[1] if best is not None else None
 
 
-def _layout(lines: list[str], delimiter: str | None) -> tuple[float, Layout] | None:
+def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float, Layout] | None:
     """Return the largest block of rows of values that has these cells, with how large it is."""
     mark = " " if delimiter in (None, "  ") else delimiter
     rows: list[tuple[int, list[str], bool]] = []
     alike = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if alike > _ENOUGH:
             break
-        if not line.strip() or mark not in line.strip() or _RULE.match(line):
+        if mark not in line or mark not in line.strip():
             continue
         cells = split(line.lstrip("#").lstrip() if delimiter is None else line, delimiter)
         if len(cells) < 2:
@@ -361,6 +371,24 @@ class Words(Sequence[str]):
             self._blocks.append("\n".join(self._last).encode("utf-8", "replace"))
             self._last = []
 
+    def replace_last(self, word: str) -> None:
+        """Put another text in place of the last one."""
+        if not self._last:
+            self._last = self._blocks.pop().decode().split("\n")
+        self._last[-1] = word
+        if len(self._last) == self._BLOCK:
+            self.append(self._last.pop())
+
+    def extend(self, words: Sequence[str]) -> None:
+        """Add many texts."""
+        begin = 0
+        while begin < len(words):
+            end = begin + self._BLOCK - len(self._last) - 1
+            self._last += words[begin:end]
+            if end < len(words):
+                self.append(words[end])
+            begin = end + 1
+
     def __len__(self) -> int:
         return len(self._blocks) * self._BLOCK + len(self._last)
 
@@ -441,7 +469,7 @@ class Section:
     wanted: Wanted
     columns: dict[int, Array] = field(default_factory=dict)
     words: dict[int, Words] = field(default_factory=dict)
-    lines: Array = field(default_factory=lambda: np.empty(0))
+    lines: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     marks: list[int] = field(default_factory=list)
     footer: str = ""
 
@@ -456,7 +484,7 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
         what = "row" if len(unread) == 1 else "rows"
         source.remark(
             f"the time of {len(unread)} {what} cannot be read, the first is in line "
-            f"{section.lines[unread[0]]:.0f}"
+            f"{section.lines[unread[0]]}"
         )
 
 
@@ -487,44 +515,49 @@ class Reader:
         pending: tuple[list[str], int] | None = None
         odd_since = 0
         delimiter, width = layout.delimiter, layout.width
-        for number, line in self._source.lines():
-            if number < layout.first or not line:
-                continue
-            cells = split(line, delimiter)
-            if pending is not None:
-                self._add_cut(sink, *pending)
-                pending = None
-            if sink.add(cells, number):
+        for begin, block in self._source.blocks():
+            if pending is None and begin >= layout.first and sink.take(block, delimiter, begin):
                 is_below_header = False
                 odd_since = 0
                 continue
-            if len(cells) < 2 and not line.strip():
-                continue
-            if sink.is_data(cells):
-                pending = (cells, number)
-                odd_since = 0
-                continue
-            if layout.header and cells[0].strip().strip("#").strip().lower() == names[0]:
-                folded = _folded(cells)
-                self._forget(odd_since)
-                odd_since = 0
-                if folded == names:
-                    sink.mark()
-                elif _is_header(cells, width):
-                    sections.append(sink.section())
-                    header = tuple(cell.strip() for cell in cells)
-                    sink = self._begin(header, ())
-                    names, width = folded, len(cells)
-                is_below_header = True
-                continue
-            if is_below_header and _are_texts(cells, width):
-                sink.note(line)
-                is_below_header = False
-                continue
-            if _RULE.match(line):
-                continue
-            self._count_odd(number)
-            odd_since += 1
+            for number, line in self._source.lines_of(begin, block):
+                if number < layout.first or not line:
+                    continue
+                cells = split(line, delimiter)
+                if pending is not None:
+                    self._add_cut(sink, *pending)
+                    pending = None
+                if sink.add(cells, number):
+                    is_below_header = False
+                    odd_since = 0
+                    continue
+                if len(cells) < 2 and not line.strip():
+                    continue
+                if sink.is_data(cells):
+                    pending = (cells, number)
+                    odd_since = 0
+                    continue
+                if layout.header and cells[0].strip().strip("#").strip().lower() == names[0]:
+                    folded = _folded(cells)
+                    self._forget(odd_since)
+                    odd_since = 0
+                    if folded == names:
+                        sink.mark()
+                    elif _is_header(cells, width):
+                        sections.append(sink.section())
+                        header = tuple(cell.strip() for cell in cells)
+                        sink = self._begin(header, ())
+                        names, width = folded, len(cells)
+                    is_below_header = True
+                    continue
+                if is_below_header and _are_texts(cells, width):
+                    sink.note(line)
+                    is_below_header = False
+                    continue
+                if _RULE.match(line):
+                    continue
+                self._count_odd(number)
+                odd_since += 1
         if pending is not None:
             self._source.remark(f"line {pending[1]}, the last, is cut: left out")
         sections.append(sink.section())
@@ -611,6 +644,52 @@ class _Sink:
         self._lines.append(number)
         return True
 
+    def take(self, block: bytes, delimiter: str | None, number: int) -> bool:
+        """Take rows at once; False, and none of them, where any is not plainly a whole one."""
+        if len(block) < _LEAST_BLOCK or self._key is None or delimiter not in _SINGLE:
+            return False
+        if b'"' in block or b"\0" in block:
+            return False
+        places = sorted({*self._columns, *self._words, self._key, self.needed - 1})
+        try:
+            cells = pl.read_csv(
+                block,
+                has_header=False,
+                separator=delimiter,
+                quote_char=None,
+                columns=places,
+                infer_schema_length=0,
+            )
+        except (pl.exceptions.PolarsError, IndexError):
+            return False
+        rows = block.count(b"\n") + 1
+        by_place = dict(zip(places, cells.fill_null("").get_columns(), strict=True))
+        timed = by_place[self._key].str.contains(r"^[0-9]")
+        # where the last cell is there, so are those before it
+        if len(cells) != rows or not timed.all() or (by_place[self.needed - 1] == "").any():
+            return False
+        for index, column in self._columns.items():
+            column.frombytes(self._numbers(index, by_place[index]).tobytes())
+        for index, words in self._words.items():
+            words.extend([cell.strip() for cell in by_place[index].to_list()])
+        self._lines.frombytes(np.arange(number, number + rows, dtype=np.uint64).tobytes())
+        return True
+
+    def _numbers(self, index: int, cells: pl.Series) -> Array:
+        numbers = cells.cast(pl.Float64, strict=False)
+        if not numbers.null_count():
+            return numbers.to_numpy()
+        values = numbers.fill_null(np.nan).to_numpy(writable=True)
+        odd = np.flatnonzero(numbers.is_null().to_numpy())
+        values[odd] = [self._number(index, cell) for cell in cells.gather(odd).to_list()]
+        return values
+
+    def _number(self, index: int, cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return self._slow(index, cell)
+
     def _slow(self, index: int, cell: str) -> float:
         value, unit = self._read(cell)
         if not unit or value != value:
@@ -643,7 +722,7 @@ class _Sink:
             self._wanted,
             columns,
             self._words,
-            np.array(self._lines, float),
+            np.frombuffer(self._lines, np.uint64) if self._lines else np.empty(0, np.uint64),
             self._marks,
             self._footer,
         )
@@ -652,7 +731,8 @@ class _Sink:
 def _sane(column: "array[float]") -> Array:
     """The numbers, without those that nothing measures and that would overflow."""
     values = np.frombuffer(column, float) if column else np.empty(0)
-    return np.where(np.abs(values) < _LARGEST, values, np.nan)
+    values[~(np.abs(values) < _LARGEST)] = np.nan
+    return values
 
 
 def _is_timed(cell: str) -> bool:

@@ -7,6 +7,7 @@ Groups of jobs behind each other (``stonewall``) are steps of one log.
 
 import math
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
@@ -149,23 +150,28 @@ class _Run:
         """Return what the documents tell; None where nothing was done."""
         options = _Options(self.last)
         names: set[str] = set()
-        columns: dict[str, list[Any]] = {"t_s": [], "step": []}
+        step_names: list[str] = []
         steps: list[Observed] = []
         facts: list[JobFacts] = []
         remarks: dict[str, bool] = {}
         begin_ms, end_s = self._begin_ms(), 0.0
         job_number = 1
-        rows_of: list[tuple[float, str, dict[str, float | None]]] = []
+        samples = _Rows()
         for step, group in zip(self.steps, self.groups, strict=True):
             jobs = [self.jobs[index] for index in group]
             merged = [options.of(job) for job in jobs]
             name = _unique(_name_of(jobs), names)
-            rows = step.rows_at(begin_ms, end_s, _started_ms(jobs), single=self.documents == 1)
             first_s, last_s = end_s, end_s
-            if rows:
-                first_s = rows[0][0] - (rows[0][1]["interval_s"] or 0.0)
-                last_s = rows[-1][0]
-                rows_of += [(at_s, name, row) for at_s, row in rows]
+            begun = len(samples)
+            started_ms = _started_ms(jobs)
+            single = self.documents == 1
+            for at_s, row in step.rows_at(begin_ms, end_s, started_ms, single=single):
+                if len(samples) == begun:
+                    first_s = at_s - (row["interval_s"] or 0.0)
+                last_s = at_s
+                samples.add(at_s, row)
+                step_names.append(name)
+            if len(samples) > begun:
                 steps.append(_observed(name, jobs, merged, step))
                 end_s = max(end_s, last_s)
             for job, one in zip(jobs, merged, strict=True):
@@ -179,22 +185,16 @@ class _Run:
                 job_number = last + 1
             for text, doubt in step.remarks(name if len(self.steps) > 1 else ""):
                 remarks[f"{source.name}: {text}"] = doubt
-        if not rows_of:
+        if not step_names:
             return None
-        known = dict.fromkeys(key for _, _, row in rows_of for key in row)
-        for at_s, name, row in rows_of:
-            columns["t_s"].append(at_s)
-            columns["step"].append(name)
-            for key in known:
-                columns.setdefault(key, []).append(row.get(key))
-        if len(rows_of) == len(steps):
+        if len(samples) == len(steps):
             remarks[f"{source.name}: {ONLY_MEANS}"] = False
         if self.version.startswith(("fio-2", "fio-1")):
             remarks[f"{source.name}: written by {self.version}: KiB and us were converted"] = False
         return Log(
             format="fio-json",
             source=source.name,
-            samples=build(columns),
+            samples=build({**samples.columns(), "step": step_names}),
             clock="none" if begin_ms is None else "utc",
             begin_unix_s=None if begin_ms is None else begin_ms / 1000,
             steps=tuple(steps),
@@ -218,6 +218,42 @@ class _Run:
         return self.first_ms - sum(step.first_runtime_ms for step in self.steps)
 
 
+class _Rows:
+    """Rows of numbers with their times, kept by column, since there can be very many."""
+
+    def __init__(self) -> None:
+        self._times = array("d")
+        self._columns: dict[str, array[float]] = {}
+
+    def add(self, at: float | None, row: Mapping[str, float | None]) -> None:
+        """Add a row; numbers that it does not have are None."""
+        for name in row:
+            if name not in self._columns:
+                self._columns[name] = array("d", [math.nan]) * len(self._times)
+        for name, column in self._columns.items():
+            value = row.get(name)
+            column.append(math.nan if value is None else value)
+        self._times.append(math.nan if at is None else at)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def first(self, count: int) -> Iterator[tuple[float | None, dict[str, float | None]]]:
+        """Yield so many rows."""
+        for index in range(min(count, len(self))):
+            at = self._times[index]
+            row = {name: _known(column[index]) for name, column in self._columns.items()}
+            yield _known(at), row
+
+    def columns(self) -> dict[str, Any]:
+        """Return the times as `t_s`, and the columns."""
+        return {"t_s": self._times, **self._columns}
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
 @dataclass
 class _Step:
     """Jobs beside each other: what they did between documents."""
@@ -225,7 +261,7 @@ class _Step:
     differencer: Differencer = field(
         default_factory=lambda: Differencer(math.nan, reads=True, writes=True)
     )
-    rows: list[tuple[float | None, dict[str, float | None]]] = field(default_factory=list)
+    rows: "_Rows" = field(default_factory=lambda: _Rows())
     moving: int = 0
     first_runtime_ms: float = 0.0
     last: Status | None = None
@@ -252,7 +288,7 @@ class _Step:
         if row is None:
             return
         del row["queue"]
-        self.rows.append((at_ms, row))
+        self.rows.add(at_ms, row)
         if before is None or status.runtime_ms > before.runtime_ms or status.bytes > before.bytes:
             self.moving = len(self.rows)
 
@@ -280,18 +316,16 @@ class _Step:
 
     def rows_at(
         self, begin_ms: float | None, end_s: float, started_ms: float | None, *, single: bool
-    ) -> list[tuple[float, dict[str, float | None]]]:
-        """Return the samples with their `t_s`; those after the last I/O are left out."""
+    ) -> Iterator[tuple[float, dict[str, float | None]]]:
+        """Yield the samples with their `t_s`; those after the last I/O are left out."""
         if self.last is None:
-            return []
-        rows = self.rows[: self.moving]
+            return
         used = {name: getattr(self.last, name).bytes > 0 for name in _DIRECTIONS}
         used |= {name: used[name] or getattr(self.last, name).ios > 0 for name in used}
         if not any(used.values()):
-            return []
-        found: list[tuple[float, dict[str, float | None]]] = []
+            return
         at_s = end_s
-        for index, (stamp_ms, row) in enumerate(rows):
+        for index, (stamp_ms, row) in enumerate(self.rows.first(self.moving)):
             interval_s = row["interval_s"] or 0.0
             wall_s = None
             if begin_ms is not None and stamp_ms is not None and not single:
@@ -300,14 +334,14 @@ class _Step:
                 wall_s = (started_ms - begin_ms) / 1000 + interval_s
             # intervals are fio's own count; the clock says where it stood still, or was not yet
             next_s = at_s + interval_s
-            ended = 0 < index == len(rows) - 1  # the document came later than the last I/O
+            ended = 0 < index == self.moving - 1  # the document came later than the last I/O
             if not ended and wall_s is not None and next_s + _WAITED_S < wall_s < next_s + 86_400:
                 next_s = wall_s
             at_s = next_s
-            found.append((at_s, self._shown(row, used)))
-        if single and found:
-            found[0][1].update(self._whole_run(used))
-        return found
+            shown = self._shown(row, used)
+            if single and index == 0:
+                shown.update(self._whole_run(used))
+            yield at_s, shown
 
     def _shown(
         self, row: dict[str, float | None], used: dict[str, bool]

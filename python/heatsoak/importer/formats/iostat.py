@@ -21,6 +21,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.table import Words
 
 #: A clock may be set back so far without that a new run begins.
 _SET_BACK_S = 5.0
@@ -61,7 +62,7 @@ class _Call:
     """The reports of one call of iostat, with what stood before them."""
 
     date: str = ""
-    stamps: list[str] = field(default_factory=list)
+    stamps: Words = field(default_factory=Words)
     cpu_pct: "array[float]" = field(default_factory=lambda: array("d"))
     lengths_s: "array[float]" = field(default_factory=lambda: array("d"))
     first_number: int = 0
@@ -107,7 +108,7 @@ class _Reader:
     def stamp(self, stamp: str) -> None:
         """A report's time stands before it."""
         if self.call.stamps and not self._seen and not self._has_cpu:
-            self.call.stamps[-1] = stamp
+            self.call.stamps.replace_last(stamp)
         else:
             self.begin_report(stamp)
 
@@ -221,6 +222,7 @@ def _read(source: Source, options: Options) -> list[Log]:
 
 def _take_text(source: Source, reader: _Reader) -> None:
     table: _Table | None = None
+    last_header, last_table = "", table
     pending = ""
     other = False
     idle_at: list[int] = []
@@ -277,9 +279,10 @@ def _take_text(source: Source, reader: _Reader) -> None:
             table, idle_at = None, []
             continue
         if len(words) > 2 and ("/s" in line or "tps" in line):
-            found = _table(words)
+            found = last_table if line == last_header else _table(words)
             if found is not None:
                 table, pending, other = found, "", False
+                last_header, last_table = line, found
                 table.indented = line[0].isspace()
                 reader.header(found.headers, prefix)
                 continue
@@ -452,7 +455,7 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 def _take_cpu(reader: _Reader, value: Any) -> None:
-    idle, waiting = (_json_number(_entry(value, key)) for key in ("idle", "iowait"))
+    idle, waiting = (sysstat.json_number(_entry(value, key)) for key in ("idle", "iowait"))
     if idle == idle:
         reader.cpu(idle + (0.0 if waiting != waiting else waiting))
 
@@ -465,7 +468,7 @@ def _take_disk(reader: _Reader, value: Any) -> None:
     for key, number in value.items():
         column = sysstat.COLUMNS.get("%util" if key == "util" else key)
         if column is not None and column[0] not in values:
-            values[column[0]] = _json_number(number) * column[1]
+            values[column[0]] = sysstat.json_number(number) * column[1]
             if key.endswith("/s"):
                 reader.headers[key] = None
     if "read_lat_us" in values:
@@ -475,16 +478,9 @@ def _take_disk(reader: _Reader, value: Any) -> None:
     reader.row(name, list(values.items()))
     for total in ("kB_read", "kB_wrtn", "MB_read", "MB_wrtn"):
         if total in value:
-            reader.length(_json_number(value[total]), _json_number(value.get(f"{total}/s")))
-
-
-def _json_number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return np.nan
+            reader.length(
+                sysstat.json_number(value[total]), sysstat.json_number(value.get(f"{total}/s"))
+            )
 
 
 def _positive(word: str) -> float | None:
@@ -526,7 +522,9 @@ def _runs(
     source: Source, reader: _Reader, calls: list[_Call], options: Options
 ) -> tuple[list[Reports], int]:
     """Return the reports of calls that belong together, and how many averages were left out."""
-    stamps = [stamp for call in calls for stamp in call.stamps]
+    stamps: Sequence[str] = calls[0].stamps
+    if len(calls) > 1:
+        stamps = [stamp for call in calls for stamp in call.stamps]
     numbers = np.concatenate([call.first_number + np.arange(len(call.stamps)) for call in calls])
     cpu_pct = np.concatenate([np.frombuffer(call.cpu_pct, dtype=float) for call in calls])
     lengths_s = np.concatenate([np.frombuffer(call.lengths_s, dtype=float) for call in calls])
@@ -586,7 +584,7 @@ def _runs(
             Reports(
                 t_s=t_s - start_s,
                 interval_s=lasted_s,
-                numbers=numbers[taken].tolist(),
+                numbers=numbers[taken],
                 clock=clock,
                 begin_unix_s=None if begin_unix_s is None else begin_unix_s + start_s,
                 shared={"cpu_pct": cpu_pct[taken]},

@@ -489,14 +489,14 @@ def _take_report(reader: _Reader, report: Any) -> None:
         }
         _take_values(reader, _ALL, flat, reader.number(time, lasted_s))
     for load in (*_items(_entry(report, "cpu-load")), *_items(_entry(report, "cpu-load-all"))):
-        idle = _json_number(_entry(load, "idle"))
+        idle = sysstat.json_number(_entry(load, "idle"))
         if _entry(load, "cpu") in ("all", "-1") and idle == idle:
-            waiting = _json_number(_entry(load, "iowait"))
+            waiting = sysstat.json_number(_entry(load, "iowait"))
             busy = 100.0 - idle - (0.0 if waiting != waiting else waiting)
             reader.share("cpu_pct", reader.number(time, lasted_s), busy)
     power = _entry(report, "power-management")
     for sensor in (*_items(_entry(report, "temperature")), *_items(_entry(power, "temperature"))):
-        degrees = _json_number(_entry(sensor, "degC"))
+        degrees = sysstat.json_number(_entry(sensor, "degC"))
         item, device = _entry(sensor, "number"), _entry(sensor, "device")
         if degrees == degrees and isinstance(item, (int, str)):
             name = _sensor(str(item)[:20], str(device)[:100])
@@ -509,7 +509,7 @@ def _take_values(reader: _Reader, device: str, values: dict[str, Any], number: i
         header = _JSON_NAMES.get(key, key)
         column = sysstat.COLUMNS.get(header)
         if column is not None and key in values and column[0] not in taken:
-            taken[column[0]] = _json_number(values[key]) * column[1]
+            taken[column[0]] = sysstat.json_number(values[key]) * column[1]
             reader.headers[header] = None
     if taken:
         reader.devices.add(device, number, taken.items())
@@ -520,7 +520,7 @@ def _json_time(value: Any) -> tuple[str | None, float]:
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if _entry(value, "utc") == 1 else ""
-    return f"{date} {time}{zone}", _json_number(_entry(value, "interval"))
+    return f"{date} {time}{zone}", sysstat.json_number(_entry(value, "interval"))
 
 
 def _entry(value: Any, key: str) -> Any:
@@ -529,15 +529,6 @@ def _entry(value: Any, key: str) -> Any:
 
 def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
-
-
-def _json_number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return np.nan
 
 
 # --- what all have in common ---
