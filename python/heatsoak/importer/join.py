@@ -16,6 +16,7 @@ import polars as pl
 from heatsoak.importer import align
 from heatsoak.importer.fio_run import join_fio
 from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.summaries import in_steps_of, outline
 from heatsoak.recording import schema_of
 
 #: What lies farther than this before or after the load is left out.
@@ -49,7 +50,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
     beginnings, instead of what their clocks or the correlation say.
     """
-    logs = join_fio(list(logs))
+    logs = _with_summaries(join_fio(list(logs)), shift_s)
     leaders = _leaders(logs)
     others = [log for log in logs if not any(log is leader for leader in leaders)]
     joined = list(leaders)
@@ -66,6 +67,55 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
                 obstacles.setdefault(alignment, []).append(_name(leader))
         apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
     return joined + apart
+
+
+def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
+    """Put a series beside each benchmark's summary that has one, in the benchmark's steps."""
+    loggers = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
+    loggers = [log for log in loggers if "step" not in log.samples.columns]
+    for summary in [log for log in logs if not log.logs_on and _can_outline(log)]:
+        obstacles = []
+        for series in sorted(loggers, key=_sampling_s):
+            how = _beside_summary(summary, series, shift_s)
+            own = in_steps_of(summary, series, *how) if isinstance(how, tuple) else how
+            if isinstance(own, Log):
+                logs = [own if log is series else log for log in logs if log is not summary]
+                loggers = [log for log in loggers if log is not series]
+                break
+            obstacles.append(Remark(f"{_name(series)} was kept apart from it: {own}", doubt=True))
+        else:
+            told = summary.with_remarks(*obstacles)
+            logs = [told if log is summary else log for log in logs]
+    return logs
+
+
+def _can_outline(log: Log) -> bool:
+    has_times = {"step", "interval_s"} <= set(log.samples.columns)
+    return log.has_rates and has_times and _is_summary(log)
+
+
+def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> tuple[float, Remark] | str:
+    """How a series lies beside a summary, or why that cannot be told."""
+    alignment = None
+    if shift_s is not None:
+        alignment = _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+    elif (alignment := _by_clock(summary, series)) is not None:
+        if not _overlap(summary, series, alignment.shift_s):
+            return "they do not overlap in time"
+    else:
+        load = _track(series, ("bw_mb_s",) if summary.has_any("bw_mb_s") else ("iops",))
+        if load is not None:
+            shift = align.shift_between(outline(summary), load, idle_outside=True)
+            if shift.certain:
+                alignment = _Alignment(
+                    shift.shift_s,
+                    "aligned by correlation of throughput: shifted by "
+                    f"{shift.shift_s:+.1f} s, correlation {shift.score:.2f}",
+                )
+    if alignment is None:
+        return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
+    text = f"{_name(series)} was divided into the steps of {_name(summary)}: {alignment.how}"
+    return alignment.shift_s, Remark(text, alignment.doubt)
 
 
 def _leaders(logs: Sequence[Log]) -> list[Log]:

@@ -24,6 +24,8 @@ PAUSE_SAMPLES = 3
 BUSY_PCT = 20.0
 #: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
 LEAST_SAMPLES = 3
+#: Reads and writes together between writes alone, or reads, are a disturbance for so long.
+DISTURBED_S = 15.0
 #: From this share of one direction the other is background.
 ONE_SIDED = 0.9
 
@@ -34,21 +36,21 @@ def with_stretches(log: Log) -> Log:
     """Return a logger's log with a step for each stretch of load, if it has no steps."""
     if not log.logs_on or "step" in log.samples.columns or not log.has_rates:
         return log
-    rated = log.samples.filter(pl.any_horizontal(_has_rate(log.samples)))
-    reads, writes, total = _rates(rated)
-    t_s = rated["t_s"].to_numpy()
+    seen = rated(log.samples)
+    reads, writes, total = rates(seen)
+    t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
         return _one_step(log, reads, writes)
     interval_s = (
-        rated["interval_s"].to_numpy()
-        if "interval_s" in rated.columns
+        seen["interval_s"].to_numpy()
+        if "interval_s" in seen.columns
         else np.diff(t_s, prepend=t_s[0])
     )
-    busy = rated["busy_pct"].to_numpy() if "busy_pct" in rated.columns else np.zeros(len(t_s))
+    busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.zeros(len(t_s))
     active = _active(total, np.nan_to_num(busy), interval_s)
-    kinds = _directions(reads, writes, total) * active
+    kinds = _directions(reads, writes, total, interval_s) * active
     spans = [
-        _without_ragged_edges(total, begin, end)
+        without_ragged_edges(total, begin, end)
         for begin, end in _spans(kinds)
         if end - begin >= LEAST_SAMPLES
     ]
@@ -79,24 +81,26 @@ def with_stretches(log: Log) -> Log:
     )
 
 
-def _has_rate(samples: pl.DataFrame) -> list[pl.Expr]:
-    return [
-        pl.col(name).is_not_null()
+def rated(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples that tell of throughput."""
+    names = [
+        name
         for quantity in _QUANTITIES
         for name in (f"read_{quantity}", f"write_{quantity}", quantity)
         if name in samples.columns
     ]
+    return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 
-def _rates(rated: pl.DataFrame) -> tuple[Array, Array, Array]:
+def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     """Reads, writes, and all together, in bytes where they were logged, else in I/Os."""
     for quantity in _QUANTITIES:
         names = (f"read_{quantity}", f"write_{quantity}", quantity)
-        if any(name in rated.columns for name in names):
+        if any(name in seen.columns for name in names):
             reads, writes, both = (
-                np.nan_to_num(rated[name].to_numpy().astype(float))
-                if name in rated.columns
-                else np.zeros(rated.height)
+                np.nan_to_num(seen[name].to_numpy().astype(float))
+                if name in seen.columns
+                else np.zeros(seen.height)
                 for name in names
             )
             return reads, writes, reads + writes + both
@@ -118,7 +122,7 @@ def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
     return active
 
 
-def _directions(reads: Array, writes: Array, total: Array) -> Array:
+def _directions(reads: Array, writes: Array, total: Array, interval_s: Array) -> Array:
     """1 where reads prevail, 2 writes, 3 both or untold; the majority of the samples around."""
     share, other = (part / np.where(total > 0, total, np.inf) for part in (reads, writes))
     kinds = np.select([share >= ONE_SIDED, other >= ONE_SIDED], [1.0, 2.0], 3.0)
@@ -131,6 +135,11 @@ def _directions(reads: Array, writes: Array, total: Array) -> Array:
     for begin, end in _spans(kinds):
         if end - begin < LEAST_SAMPLES and begin > 0:
             kinds[begin:end] = kinds[begin - 1]
+    # something else that used the drive for a while does not end the load
+    for begin, end in _spans(kinds):
+        is_between = begin > 0 and end < len(kinds) and kinds[begin - 1] == kinds[end]
+        if kinds[begin] == 3.0 and is_between and np.sum(interval_s[begin:end]) <= DISTURBED_S:
+            kinds[begin:end] = kinds[end]
     return kinds
 
 
@@ -140,7 +149,7 @@ def _spans(kinds: Array) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in pairwise(bounds) if end > begin and kinds[begin] != 0]
 
 
-def _without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
+def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
     """Leave out a first and a last sample in which the load was on for a part only."""
     if end - begin > 2 * LEAST_SAMPLES:
         if total[begin] < 0.9 * total[begin + 1]:
