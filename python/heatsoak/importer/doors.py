@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.detect import read
+from heatsoak.importer.detect import UnknownFormatError, read
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
@@ -15,6 +15,7 @@ from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
 #: Given the share of the files that was read, 0 to 1, and what is being read.
 Progress = Callable[[float, str], None]
+_NAMED = 5
 
 
 def import_files(
@@ -87,6 +88,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     read_bytes = 0
     logs: list[Log] = []
     left_out: list[Remark] = []
+    no_logs: list[str] = []
     for source, path in sources:
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
@@ -95,11 +97,17 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         except UsageError as error:
             if not path.is_dir():
                 raise
+            if isinstance(error, UnknownFormatError):
+                no_logs.append(Path(source.name).name)
+                continue
             left_out.append(Remark(f"left out: {error}"))
         read_bytes += source.size_bytes
     if not logs:
         names = ", ".join(str(path) for path in paths)
         raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+    if no_logs:
+        more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
+        left_out.append(Remark(f"left out, as no logs: {', '.join(no_logs[:_NAMED])}{more}"))
     return [logs[0].with_remarks(*left_out), *logs[1:]]
 
 

@@ -33,6 +33,8 @@ _LEADERS = {
     "interval_s",
     "step",
 }
+#: What columns are called together where they are left out.
+_KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
     beginnings, instead of what their clocks or the correlation say.
     """
+    logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
     logs = _with_summaries(join_fio(list(logs)), shift_s)
     leaders = _leaders(logs)
     others = [log for log in logs if not any(log is leader for leader in leaders)]
@@ -67,6 +70,20 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
                 obstacles.setdefault(alignment, []).append(_name(leader))
         apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
     return joined + apart
+
+
+def _with_names(log: Log) -> Log:
+    """Say with each doubt which of several files it is of."""
+    name = Path(log.source).name
+    return replace(
+        log,
+        remarks=tuple(
+            replace(remark, text=f"{name}: {remark.text}")
+            if remark.doubt and name not in remark.text
+            else remark
+            for remark in log.remarks
+        ),
+    )
 
 
 def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
@@ -298,9 +315,9 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
         ),
     ]
     if dropped:
-        remarks.append(
-            Remark(f"{source}: left out beside finer or equal ones: {', '.join(dropped)}")
-        )
+        kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
+        what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
+        remarks.append(Remark(f"{source}: left out beside finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
         for sensor in other.sensors

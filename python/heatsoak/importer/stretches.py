@@ -66,13 +66,15 @@ def with_stretches(log: Log) -> Log:
         names[(all_t_s > begin_s) & (all_t_s <= t_s[end - 1])] = step.name
     labels = pl.Series("step", names.tolist(), dtype=pl.String)
     remarks = []
-    if len(spans) > 1 or t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S:
+    if len(spans) > 1:
         remarks.append(
             Remark(
                 f"the log was divided where nothing was moved for {PAUSE_S:.0f} s, and where reads "
-                f"and writes took turns: {len(spans)} {'step' if len(spans) == 1 else 'steps'}"
+                f"and writes took turns: {len(spans)} steps"
             )
         )
+    elif t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S or t_s[spans[0][0]] - t_s[0] > PAUSE_S:
+        remarks.append(Remark("the time in which nothing was moved is in no step"))
     return replace(
         log,
         samples=log.samples.with_columns(labels),
