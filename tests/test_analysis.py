@@ -232,6 +232,17 @@ def test_the_drives_own_counter_decides(tmp_path: Path) -> None:
     assert "counters rose: tmt1 by 1" in step.episodes[0].evidence[0]
 
 
+def test_reads_too_few_to_be_judged_are_no_reads_that_held(tmp_path: Path) -> None:
+    findings = judged(
+        tmp_path,
+        steps={"w": ("write", governed(60, 0.5)), "r": ("read", STEADY[:5])},
+        temps={"w": WARMING, "r": WARMING},
+    )
+    evidence = findings.steps[0].episodes[0].evidence
+    assert not any("hits writes alone" in line for line in evidence)
+    assert any("nothing was read without writes" in line for line in evidence)
+
+
 def test_a_drive_that_counted_throttling_may_have_cooled_by_it(tmp_path: Path) -> None:
     cooling = np.where(T_S < 84, 40 + T_S * 40 / 84, 68.0)
     step = only(

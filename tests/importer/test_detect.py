@@ -30,3 +30,10 @@ def test_files_of_a_directory_that_are_no_logs_are_named_together(tmp_path: Path
     (recording,) = import_files([tmp_path])
     said = [event.text for event in recording.events if event.text.startswith("left out")]
     assert said == ["left out, as no logs: job.fio, plot.png, z.sh"]
+
+
+def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:
+    for run in ("one", "two", ".cache"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
+    assert [recording.path.parent.name for recording in import_files([tmp_path])] == ["one", "two"]

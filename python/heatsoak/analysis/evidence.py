@@ -163,7 +163,7 @@ def deeper_than_reads(case: Case) -> Evidence | None:
     reads = [
         (max((drop.depth for drop in other.drops or []), default=0.0), other.step.name)
         for other in case.others
-        if not other.step.writes
+        if not other.step.writes and other.drops is not None
     ]
     if not reads:
         return Evidence(0.0, _ONLY_WRITES)

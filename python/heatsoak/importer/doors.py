@@ -29,9 +29,10 @@ def import_files(
 ) -> list[HeldRecording]:
     """Return a recording for each run in the files, held in memory.
 
-    A directory stands for the files in it that some reader knows. With `joins`, files of the same
-    time become one recording; `shift_s` is added to the times of what is laid beside a log of
-    throughput. Raises UsageError, with the file's name and the line, for what cannot be read.
+    A directory stands for the files in it, and below it, that some reader knows. With `joins`,
+    files of the same time become one recording; `shift_s` is added to the times of what is laid
+    beside a log of throughput. Raises UsageError, with the file's name and the line, for what
+    cannot be read.
     """
     logs = _read_all(paths, options or Options(), progress)
     if joins:
@@ -78,7 +79,10 @@ def _sources(path: Path) -> list[Source]:
         raise UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
-    return [Source.of_path(file) for file in sorted(path.iterdir()) if file.is_file()]
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    hidden = (any(part.startswith(".") for part in file.relative_to(path).parts) for file in files)
+    shown = [file for file, is_hidden in zip(files, hidden, strict=True) if not is_hidden]
+    return [Source.of_path(file) for file in shown]
 
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
