@@ -99,3 +99,19 @@ def test_a_short_disturbance_does_not_end_a_load() -> None:
         read_bw_mb_s=level((0, 60), (200, 30), (0, 60)),
     )
     assert [count for _, count in steps_of(longer)] == [60, 30, 60]
+
+
+def test_a_short_pause_before_the_other_direction_belongs_to_neither() -> None:
+    log = logged(
+        write_bw_mb_s=level((500, 100), (0, 3), (0, 50)),
+        read_bw_mb_s=level((0, 100), (0, 3), (300, 50)),
+    )
+    assert [count for _, count in steps_of(log)] == [100, 50]
+
+
+def test_what_a_system_does_besides_is_no_load_that_fell() -> None:
+    writes = level((20, 30), (500, 100), (20, 30))
+    log = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 100), (2, 30)))
+    assert steps_of(log) == [("writes", 100)]
+    throttled = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 130)))
+    assert steps_of(throttled) == [("writes", 130)]

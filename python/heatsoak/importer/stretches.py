@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
@@ -17,6 +18,8 @@ from heatsoak.protocol import Observed
 
 #: Below this share of the log's high level (its 95th percentile under load) nothing goes on.
 IDLE_SHARE = 0.01
+#: Below this one only where the drive is known not to be busy: something else used it meanwhile.
+BACKGROUND_SHARE = 0.1
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
@@ -46,12 +49,14 @@ def with_stretches(log: Log) -> Log:
         if "interval_s" in seen.columns
         else np.diff(t_s, prepend=t_s[0])
     )
-    busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.zeros(len(t_s))
-    active = _active(total, np.nan_to_num(busy), interval_s)
+    busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.full(len(t_s), np.nan)
+    quiet = _quiet(total, busy)
+    active = _active(quiet, interval_s)
     kinds = _directions(reads, writes, total, interval_s) * active
+    loaded = [_without_quiet_edges(quiet, begin, end) for begin, end in _spans(kinds)]
     spans = [
         without_ragged_edges(total, begin, end)
-        for begin, end in _spans(kinds)
+        for begin, end in loaded
         if end - begin >= LEAST_SAMPLES
     ]
     if not spans:
@@ -109,19 +114,31 @@ def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     raise AssertionError("a log with rates has a column of them")
 
 
-def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
-    """Whether the load was on at each sample; short quiet spells count as load."""
+def _quiet(total: Array, busy_pct: Array) -> NDArray[np.bool_]:
+    """Whether nothing went on in a sample, or hardly anything while the drive was idle."""
     moving = total[total > 0]
     if len(moving) == 0:
-        return np.zeros(len(total))
-    quiet = (total < IDLE_SHARE * np.percentile(moving, 95)) & (busy_pct < BUSY_PCT)
-    active = np.ones(len(total))
+        return np.ones(len(total), dtype=bool)
+    high = np.percentile(moving, 95)
+    nothing = (total < IDLE_SHARE * high) & ~(busy_pct >= BUSY_PCT)
+    return nothing | ((total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT))
+
+
+def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
+    """Whether the load was on at each sample; short quiet spells count as load."""
+    active = np.ones(len(quiet))
     for begin, end in _spans(quiet.astype(float)):
-        at_edge = begin == 0 or end == len(total)
+        at_edge = begin == 0 or end == len(quiet)
         is_long = end - begin >= PAUSE_SAMPLES and float(np.sum(interval_s[begin:end])) >= PAUSE_S
         if at_edge or is_long:
             active[begin:end] = 0
     return active
+
+
+def _without_quiet_edges(quiet: NDArray[np.bool_], begin: int, end: int) -> tuple[int, int]:
+    """Leave out what lies between a load and the next one in the other direction."""
+    loud = np.flatnonzero(~quiet[begin:end])
+    return (begin + int(loud[0]), begin + int(loud[-1]) + 1) if len(loud) else (begin, begin)
 
 
 def _directions(reads: Array, writes: Array, total: Array, interval_s: Array) -> Array:
