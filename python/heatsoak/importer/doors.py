@@ -39,8 +39,9 @@ def import_files(
         logs = join(logs, shift_s)
     told = [log for log in logs if not log.samples.is_empty()]
     if not told:
-        why = "; ".join(remark.text for remark in logs[0].remarks)
-        raise UsageError(f"{logs[0].source}: holds no samples{': ' if why else ''}{why}")
+        source = logs[0].source
+        why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
+        raise UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
     return [to_recording(with_stretches(log), conditions or {}) for log in told]
 
 

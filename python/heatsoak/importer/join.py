@@ -33,6 +33,8 @@ _LEADERS = {
     "interval_s",
     "step",
 }
+#: So much coarser a log of the load itself leads before one of who looked on.
+NEARLY_AS_FINE = 1.5
 #: What columns are called together where they are left out.
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 
@@ -143,6 +145,10 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
     """
     series = [log for log in logs if log.has_rates and not _is_summary(log)]
     finest = min(series, key=_sampling_s, default=None)
+    if finest is not None:
+        # what loaded the drive knows more of the load than what looked on
+        near = [log for log in series if _sampling_s(log) <= NEARLY_AS_FINE * _sampling_s(finest)]
+        finest = next((log for log in near if not log.logs_on), finest)
     return [
         log
         for log in logs
