@@ -173,3 +173,13 @@ def test_submission_latencies_are_no_samples_and_do_no_harm() -> None:
     (log,) = join_fio([*bw, *slat])
     assert log.samples.columns == ["t_s", "interval_s", "read_bw_mb_s"]
     assert any("submission" in remark.text for remark in log.remarks)
+
+
+def test_what_is_uncertain_of_many_files_is_said_once() -> None:
+    rows = [(1000 * i, 50_000_000, 0, 0) for i in range(1, 9)]
+    logs = [log for job in range(1, 13) for log in log_of(f"x_lat.{job}.log", *rows)]
+    (log,) = join_fio(logs)
+    assert [text for text in doubts(log) if "taken as ns" in text] == [
+        "x_lat.1.log and 11 more: latencies are taken as ns, as fio 3 writes them; "
+        "the log does not tell its version"
+    ]

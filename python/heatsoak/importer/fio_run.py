@@ -373,10 +373,19 @@ def _job_alone(part: object) -> str:
 
 
 def _once(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    """Return remarks without those that say the same of several files."""
-    found: dict[str, Remark] = {}
-    for remark in remarks:
+    """Return remarks without those that say the same of several files; doubts count them."""
+    found: dict[str, tuple[Remark, int]] = {}
+    for remark in dict.fromkeys(remarks):
         _, _, said = remark.text.partition(": ")
-        key = remark.text if remark.doubt else said or remark.text
-        found.setdefault(key, remark)
-    return tuple(found.values())
+        key = said or remark.text
+        first, count = found.get(key, (remark, 0))
+        found[key] = (first, count + 1)
+    return tuple(
+        replace(remark, text=_of_several(remark.text, count - 1)) if remark.doubt else remark
+        for remark, count in found.values()
+    )
+
+
+def _of_several(text: str, more: int) -> str:
+    name, colon, said = text.partition(": ")
+    return f"{name} and {more} more{colon}{said}" if more and colon else text
