@@ -111,6 +111,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         names = ", ".join(str(path) for path in paths)
         raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
     if no_logs:
+        no_logs = list(dict.fromkeys(no_logs))
         more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
         left_out.append(Remark(f"left out, as no logs: {', '.join(no_logs[:_NAMED])}{more}"))
     return [logs[0].with_remarks(*left_out), *logs[1:]]
