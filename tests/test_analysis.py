@@ -232,6 +232,31 @@ def test_the_drives_own_counter_decides(tmp_path: Path) -> None:
     assert "counters rose: tmt1 by 1" in step.episodes[0].evidence[0]
 
 
+def test_reads_too_few_to_be_judged_are_no_reads_that_held(tmp_path: Path) -> None:
+    findings = judged(
+        tmp_path,
+        steps={"w": ("write", governed(60, 0.5)), "r": ("read", STEADY[:5])},
+        temps={"w": WARMING, "r": WARMING},
+    )
+    evidence = findings.steps[0].episodes[0].evidence
+    assert not any("hits writes alone" in line for line in evidence)
+    assert any("nothing was read without writes" in line for line in evidence)
+
+
+def test_a_drive_that_counted_throttling_may_have_cooled_by_it(tmp_path: Path) -> None:
+    cooling = np.where(T_S < 84, 40 + T_S * 40 / 84, 68.0)
+    step = only(
+        judged(
+            tmp_path,
+            steps={"w": ("write", np.where(T_S < 84, 450.0, 200.0))},
+            temps={"w": cooling},
+            counters={"w": np.where(T_S > 84, T_S - 84, 0.0)},
+        )
+    )
+    assert step.verdict == "thermal"
+    assert any("against: the drive cooled" in line for line in step.episodes[0].evidence)
+
+
 def test_a_write_that_cools_while_it_is_slow_is_not_thermal(tmp_path: Path) -> None:
     cliff = np.where(T_S < 84, 450.0, 25.0)
     cooling = np.where(T_S < 84, 40 + T_S * 25 / 84, 45.0)
@@ -321,9 +346,9 @@ def test_a_consistency_without_deviation_has_no_ratio(tmp_path: Path) -> None:
 
 
 def test_a_step_of_a_few_samples_is_unknown_and_says_why(tmp_path: Path) -> None:
-    findings = judged(tmp_path, steps={"r": ("read", STEADY[:5])})
-    assert only(findings).verdict == "unknown"
-    assert any("too short to judge" in note for note in findings.notes)
+    step = only(judged(tmp_path, steps={"r": ("read", STEADY[:5])}))
+    assert step.verdict == "unknown"
+    assert "too short to judge" in (step.why_unknown or "")
 
 
 @pytest.mark.parametrize("rate", [float("nan"), 0.0])

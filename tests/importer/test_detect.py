@@ -1,8 +1,10 @@
 """Telling formats, and documents, in bytes that are awkward."""
 
+from pathlib import Path
+
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.importer import Source, read
+from heatsoak.importer import Source, import_files, read
 
 
 def test_bytes_that_are_no_text_are_refused_only_where_no_reader_knows_them() -> None:
@@ -17,3 +19,21 @@ def test_a_document_behind_words_in_its_line_is_read_and_the_words_are_handed_ov
         ("1717500000 ", {"a": 1}),
         ("12:00:05 ", {"a": 2}),
     ]
+
+
+def test_files_of_a_directory_that_are_no_logs_are_named_together(tmp_path: Path) -> None:
+    (tmp_path / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
+    for name in ("job.fio", "plot.png", "z.sh"):
+        (tmp_path / name).write_bytes(
+            b"[global]\n" if name != "plot.png" else b"\x89PNG\r\n\x1a\n\0"
+        )
+    (recording,) = import_files([tmp_path])
+    said = [event.text for event in recording.events if event.text.startswith("left out")]
+    assert said == ["left out, as no logs: job.fio, plot.png, z.sh"]
+
+
+def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:
+    for run in ("one", "two", ".cache"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
+    assert [recording.path.parent.name for recording in import_files([tmp_path])] == ["one", "two"]

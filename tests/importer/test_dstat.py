@@ -41,3 +41,6 @@ def test_a_file_without_disks_is_refused() -> None:
     text = '"Dstat 0.7.3 CSV output"\n"net/total",\n"recv","send"\n1,2\n'
     with pytest.raises(UsageError, match="no disks"):
         read(Source.of_bytes("log", text.encode()))
+    header = '"Dstat 0.8.0 CSV output"\n"epoch","dsk/vda",\n"epoch","read","writ"\n'
+    with pytest.raises(UsageError, match="no rows"):
+        read(Source.of_bytes("log", header.encode()))

@@ -217,3 +217,14 @@ def test_a_stream_that_was_cut_gives_what_came_before(cut: float) -> None:
     except UsageError as error:
         message = str(error)
     assert "\n" not in message
+
+
+def test_output_for_people_is_refused_with_what_would_do() -> None:
+    text = (
+        "x: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, ioengine=psync, iodepth=1\n"
+        "fio-3.33\nStarting 1 process\n\n"
+        "x: (groupid=0, jobs=1): err= 0: pid=1: Sat Nov 21 11:17:40 2026\n"
+        "  read: IOPS=36.6k, BW=143MiB/s (150MB/s)(1024KiB/7msec)\n"
+    )
+    with pytest.raises(UsageError, match="means only: '--output-format=json"):
+        read(Source.of_bytes("out.txt", text.encode()))

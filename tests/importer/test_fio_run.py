@@ -1,5 +1,6 @@
 """Files of one run of fio are put together: jobs, quantities, steps, and what the JSON tells."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,31 @@ def test_jobs_that_shared_a_log_are_told_from_runs_by_the_json() -> None:
     assert log.samples["write_bw_mb_s"].mean() == pytest.approx(42, rel=0.03)
     assert not doubts(log)
     assert [log.label for log in joined("shared_bw.log")] == ["run 1", "run 2"]
+
+
+def test_jobs_of_several_sections_that_shared_a_log_are_told_by_the_bytes() -> None:
+    rows = [(1000 * i, 1000, 1, 0, 0) for i in range(1, 101)]
+    bw = log_of("P_bw.log", *rows, *rows[:50])
+    about = {"fio version": "fio-3.33", "timestamp_ms": 1_700_000_100_000}
+    job = {
+        "jobname": "first",
+        "elapsed": 101,
+        "job_runtime": 150_000,
+        "job options": {"rw": "write", "write_bw_log": "P"},
+        "write": {"io_bytes": 150 * 1024_000, "total_ios": 37_500, "runtime": 100_000},
+    }
+
+    def result(**more: object) -> list[Log]:
+        text = json.dumps({**about, "jobs": [{**job, **more}]})
+        return read(Source.of_bytes("P.json", text.encode()))
+
+    (log,) = join_fio([*bw, *result()])
+    rates = log.samples["write_bw_mb_s"]
+    assert rates[:49].to_list() == pytest.approx([2.048] * 49, rel=0.01)
+    assert rates[52:].to_list() == pytest.approx([1.024] * 48, rel=0.01)
+    # an earlier run's log that fio went on with
+    one = {**job["write"], "io_bytes": 100 * 1024_000}  # type: ignore[dict-item]
+    assert len(join_fio([*bw, *result(write=one)])) > 1
 
 
 def test_logs_of_every_io_of_several_quantities_count_each_io_once() -> None:
@@ -147,3 +173,13 @@ def test_submission_latencies_are_no_samples_and_do_no_harm() -> None:
     (log,) = join_fio([*bw, *slat])
     assert log.samples.columns == ["t_s", "interval_s", "read_bw_mb_s"]
     assert any("submission" in remark.text for remark in log.remarks)
+
+
+def test_what_is_uncertain_of_many_files_is_said_once() -> None:
+    rows = [(1000 * i, 50_000_000, 0, 0) for i in range(1, 9)]
+    logs = [log for job in range(1, 13) for log in log_of(f"x_lat.{job}.log", *rows)]
+    (log,) = join_fio(logs)
+    assert [text for text in doubts(log) if "taken as ns" in text] == [
+        "x_lat.1.log and 11 more: latencies are taken as ns, as fio 3 writes them; "
+        "the log does not tell its version"
+    ]

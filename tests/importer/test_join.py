@@ -159,3 +159,11 @@ def test_sensors_keep_their_limits() -> None:
     limited = replace(warmth(warm), sensors=(sensor,))
     (joined,) = join([load(rate), limited])
     assert to_recording(joined, {}).meta.sensors[0].thresholds == {"warning_c": 84.0}
+
+
+def test_of_logs_as_fine_the_one_that_knows_the_load_leads() -> None:
+    rate, _ = throttled()
+    seen = replace(load(rate + 1), format="iostat", source="iostat.txt")
+    own = replace(load(rate), format="fio-json", source="fio.json")
+    (joined,) = join([seen, own])
+    assert joined.source == "fio.json"

@@ -88,3 +88,30 @@ def test_what_a_load_wrote_itself_is_stalled_where_nothing_moves() -> None:
 @pytest.mark.parametrize("parts", [((0, 50),), ((500, 1),), ((500, 2), (0, 3), (400, 2))])
 def test_a_log_with_hardly_anything_in_it_is_one_step(parts: tuple[tuple[float, int], ...]) -> None:
     assert len(with_stretches(logged(write_bw_mb_s=level(*parts))).steps) == 1
+
+
+def test_a_short_disturbance_does_not_end_a_load() -> None:
+    writes = level((500, 60), (480, 5), (500, 60))
+    log = logged(write_bw_mb_s=writes, read_bw_mb_s=level((0, 60), (80, 5), (0, 60)))
+    assert steps_of(log) == [("writes", 125)]
+    longer = logged(
+        write_bw_mb_s=level((500, 60), (480, 30), (500, 60)),
+        read_bw_mb_s=level((0, 60), (200, 30), (0, 60)),
+    )
+    assert [count for _, count in steps_of(longer)] == [60, 30, 60]
+
+
+def test_a_short_pause_before_the_other_direction_belongs_to_neither() -> None:
+    log = logged(
+        write_bw_mb_s=level((500, 100), (0, 3), (0, 50)),
+        read_bw_mb_s=level((0, 100), (0, 3), (300, 50)),
+    )
+    assert [count for _, count in steps_of(log)] == [100, 50]
+
+
+def test_what_a_system_does_besides_is_no_load_that_fell() -> None:
+    writes = level((20, 30), (500, 100), (20, 30))
+    log = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 100), (2, 30)))
+    assert steps_of(log) == [("writes", 100)]
+    throttled = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 130)))
+    assert steps_of(throttled) == [("writes", 130)]

@@ -25,7 +25,7 @@ HELD_WITHIN_K = 4.0
 FAR_DEEPER = 0.25
 
 _ONLY_WRITES = (
-    "nothing was read in this run: an exhausted cache or spare area would look the same, "
+    "nothing was read without writes: an exhausted cache or spare area would look the same, "
     "and a read step would tell"
 )
 
@@ -49,21 +49,11 @@ class Case:
 
 def counters(case: Case) -> Evidence | None:
     """The drive counts its own thermal throttling (NVMe thermal management, TMT1 and TMT2)."""
-    names = case.view.columns("throttle_count.") + case.view.columns("throttle_time_s.")
-    if not names:
-        return None
-    moved, ever = [], False
-    for name in names:
-        track = case.view.track(name)
-        ever |= bool(np.any(track.values > 0))
-        before, after = track.at(case.drop.onset_s - 2), track.at(case.drop.end_s + 2)
-        if before is not None and after is not None and after > before:
-            unit = " s" if name.startswith("throttle_time_s.") else ""
-            moved.append(f"{name.split('.', 1)[1]} by {after - before:g}{unit}")
+    moved = _counted(case)
     if moved:
         return Evidence(4.0, f"the drive's own throttling counters rose: {', '.join(moved)}")
     # zeros throughout are what drives without such counters report
-    if ever:
+    if any(np.any(case.view.track(name).values > 0) for name in _counters(case.view)):
         return Evidence(-1.0, "the drive has counted thermal throttling before, but not here")
     return None
 
@@ -98,7 +88,9 @@ def rose_and_held(case: Case) -> Evidence | None:
     late_c = float(np.mean(late))
     path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, then {late_c:.0f} C"
     if late_c < onset_c - HELD_WITHIN_K and not drop.oscillates:
-        return Evidence(-4.0, f"the drive cooled while it stayed slow: {path}")
+        # where it counted its throttling meanwhile, it only throttled more than it had to
+        weight = -1.0 if _counted(case) else -4.0
+        return Evidence(weight, f"the drive cooled while it stayed slow: {path}")
     if onset_c - start_c >= LEAST_RISE_K:
         return Evidence(1.0, f"temperature rose and stayed up: {path}")
     return Evidence(0.0, f"the reported temperature hardly moved before the onset: {path}")
@@ -171,7 +163,7 @@ def deeper_than_reads(case: Case) -> Evidence | None:
     reads = [
         (max((drop.depth for drop in other.drops or []), default=0.0), other.step.name)
         for other in case.others
-        if not other.step.writes
+        if not other.step.writes and other.drops is not None
     ]
     if not reads:
         return Evidence(0.0, _ONLY_WRITES)
@@ -217,6 +209,22 @@ def weigh(case: Case) -> tuple[bool, float, list[str]]:
     total = sum(e.weight for e in evidence)
     is_thermal = has_heat_sensor and total >= ENOUGH
     return is_thermal, 1 / (1 + math.exp(-total)) if is_thermal else 0.0, texts
+
+
+def _counters(view: StepView) -> list[str]:
+    return view.columns("throttle_count.") + view.columns("throttle_time_s.")
+
+
+def _counted(case: Case) -> list[str]:
+    """By how much each of the drive's counters of throttling rose during the drop."""
+    moved = []
+    for name in _counters(case.view):
+        track = case.view.track(name)
+        before, after = track.at(case.drop.onset_s - 2), track.at(case.drop.end_s + 2)
+        if before is not None and after is not None and after > before:
+            unit = " s" if name.startswith("throttle_time_s.") else ""
+            moved.append(f"{name.split('.', 1)[1]} by {after - before:g}{unit}")
+    return moved
 
 
 def _alike(one: Drop, other: Drop) -> bool:

@@ -103,7 +103,6 @@ def _notes(recording: Recording, views: list[StepView]) -> list[str]:
         notes.append("the recording was cut, or is still running: it ends where it was cut")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
-    notes += _not_judged(views)
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
@@ -112,19 +111,6 @@ def _notes(recording: Recording, views: list[StepView]) -> list[str]:
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
-
-
-def _not_judged(views: list[StepView]) -> list[str]:
-    """Which steps have rates and could not be judged, those with the same reason together."""
-    steps_of: dict[str, list[str]] = {}
-    for view in views:
-        why = _why_unknown(view)
-        if why is not None and view.has_rates:
-            steps_of.setdefault(why, []).append(f"'{view.step.name}'")
-    return [
-        f"{names[0] if len(names) == 1 else f'{len(names)} steps'}: {why}"
-        for why, names in steps_of.items()
-    ]
 
 
 def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:

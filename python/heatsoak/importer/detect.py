@@ -7,6 +7,10 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 
 
+class UnknownFormatError(UsageError):
+    """No reader knows what the file is."""
+
+
 def read(source: Source, options: Options | None = None) -> list[Log]:
     """Return a log for each run in `source`; raises UsageError for what no reader knows.
 
@@ -21,7 +25,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
 
 
 def detect(source: Source) -> Format:
-    """Return the format of `source`; raises UsageError where no reader knows it."""
+    """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
     if not source.head:
         raise source.error("is empty")
     refusal: UsageError | None = None
@@ -32,6 +36,6 @@ def detect(source: Source) -> Format:
         except UsageError as error:  # no text; another reader may know these bytes
             refusal = refusal or error
     if refusal is not None:
-        raise refusal
+        raise UnknownFormatError(str(refusal))
     known = ", ".join(reader.title for reader in FORMATS)
-    raise source.error(f"is in no format that can be imported: {known}")
+    raise UnknownFormatError(str(source.error(f"is in no format that can be imported: {known}")))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.detect import read
+from heatsoak.importer.detect import UnknownFormatError, read
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
@@ -15,6 +15,7 @@ from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
 #: Given the share of the files that was read, 0 to 1, and what is being read.
 Progress = Callable[[float, str], None]
+_NAMED = 5
 
 
 def import_files(
@@ -28,17 +29,19 @@ def import_files(
 ) -> list[HeldRecording]:
     """Return a recording for each run in the files, held in memory.
 
-    A directory stands for the files in it that some reader knows. With `joins`, files of the same
-    time become one recording; `shift_s` is added to the times of what is laid beside a log of
-    throughput. Raises UsageError, with the file's name and the line, for what cannot be read.
+    A directory stands for the files in it, and below it, that some reader knows. With `joins`,
+    files of the same time become one recording; `shift_s` is added to the times of what is laid
+    beside a log of throughput. Raises UsageError, with the file's name and the line, for what
+    cannot be read.
     """
     logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
     told = [log for log in logs if not log.samples.is_empty()]
     if not told:
-        why = "; ".join(remark.text for remark in logs[0].remarks)
-        raise UsageError(f"{logs[0].source}: holds no samples{': ' if why else ''}{why}")
+        source = logs[0].source
+        why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
+        raise UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
     return [to_recording(with_stretches(log), conditions or {}) for log in told]
 
 
@@ -77,7 +80,10 @@ def _sources(path: Path) -> list[Source]:
         raise UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
-    return [Source.of_path(file) for file in sorted(path.iterdir()) if file.is_file()]
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    hidden = (any(part.startswith(".") for part in file.relative_to(path).parts) for file in files)
+    shown = [file for file, is_hidden in zip(files, hidden, strict=True) if not is_hidden]
+    return [Source.of_path(file) for file in shown]
 
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
@@ -87,6 +93,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     read_bytes = 0
     logs: list[Log] = []
     left_out: list[Remark] = []
+    no_logs: list[str] = []
     for source, path in sources:
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
@@ -95,11 +102,18 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         except UsageError as error:
             if not path.is_dir():
                 raise
+            if isinstance(error, UnknownFormatError):
+                no_logs.append(Path(source.name).name)
+                continue
             left_out.append(Remark(f"left out: {error}"))
         read_bytes += source.size_bytes
     if not logs:
         names = ", ".join(str(path) for path in paths)
         raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+    if no_logs:
+        no_logs = list(dict.fromkeys(no_logs))
+        more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
+        left_out.append(Remark(f"left out, as no logs: {', '.join(no_logs[:_NAMED])}{more}"))
     return [logs[0].with_remarks(*left_out), *logs[1:]]
 
 

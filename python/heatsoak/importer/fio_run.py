@@ -22,6 +22,8 @@ from heatsoak.recording import schema_of
 #: Logs and JSON of one run take as long as each other, within this.
 _SAME_LENGTH = 0.2
 _SAME_LENGTH_S = 2.0
+#: Logs of all jobs have the bytes of the JSON, but for what a last window leaves out.
+_SAME_BYTES = 0.1
 #: JSON and logs of one run have the same clock, but the JSON may know only its end.
 _SAME_CLOCK_S = 60.0
 #: A status stream has at least so many samples.
@@ -135,7 +137,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     """Return a run's JSON with its logs in place of means; None where they fit no step."""
     facts = _facts(report)
     by_step: dict[str, list[_Piece]] = {}
-    for piece in _numbered(groups, facts):
+    for piece in _numbered(groups, report):
         name = _step_of(piece, report)
         if name is None:
             return None
@@ -201,9 +203,14 @@ def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) 
     return both.group_by("t_s", maintain_order=True).agg(pl.all().drop_nulls().first())
 
 
-def _numbered(groups: Sequence[_Group], facts: Sequence[JobFacts]) -> Iterator[_Piece]:
-    """Yield pieces; runs in files that jobs shared are those jobs, if they are as many."""
-    jobs = max(fact.last for fact in facts)
+def _numbered(groups: Sequence[_Group], report: Log) -> Iterator[_Piece]:
+    """Yield pieces; runs in files that jobs shared are those jobs, if they are as many.
+
+    A report of groups counts jobs of other sections as one: there the bytes tell.
+    """
+    jobs = max(fact.last for fact in _facts(report))
+    if len(groups) > jobs and len(report.steps) == 1 and _have_its_bytes(groups, report):
+        jobs = len(groups)
     shared: dict[str, int] = {}
     for group in groups:
         for piece in group.pieces:
@@ -216,6 +223,22 @@ def _numbered(groups: Sequence[_Group], facts: Sequence[JobFacts]) -> Iterator[_
             elif piece.log.label and shared[piece.log.source] > 1:
                 job = "?"
             yield _Piece(piece.log, replace(piece.part, job=job))
+
+
+def _have_its_bytes(groups: Sequence[_Group], report: Log) -> bool:
+    parts = [
+        piece.part for group in groups for piece in group.pieces if piece.part.quantity == "bw"
+    ]
+    if not parts:
+        return False
+    logged, told = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
+    return abs(logged - told) <= _SAME_BYTES * told
+
+
+def _bytes(samples: pl.DataFrame) -> float:
+    names = [name for name in samples.columns if name.endswith("bw_mb_s")]
+    rates = samples.select(pl.sum_horizontal(names) * pl.col("interval_s"))
+    return float(rates.to_series().sum()) * 1e6
 
 
 def _step_of(piece: _Piece, report: Log) -> str | None:
@@ -350,10 +373,19 @@ def _job_alone(part: object) -> str:
 
 
 def _once(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    """Return remarks without those that say the same of several files."""
-    found: dict[str, Remark] = {}
-    for remark in remarks:
+    """Return remarks without those that say the same of several files; doubts count them."""
+    found: dict[str, tuple[Remark, int]] = {}
+    for remark in dict.fromkeys(remarks):
         _, _, said = remark.text.partition(": ")
-        key = remark.text if remark.doubt else said or remark.text
-        found.setdefault(key, remark)
-    return tuple(found.values())
+        key = said or remark.text
+        first, count = found.get(key, (remark, 0))
+        found[key] = (first, count + 1)
+    return tuple(
+        replace(remark, text=_of_several(remark.text, count - 1)) if remark.doubt else remark
+        for remark, count in found.values()
+    )
+
+
+def _of_several(text: str, more: int) -> str:
+    name, colon, said = text.partition(": ")
+    return f"{name} and {more} more{colon}{said}" if more and colon else text

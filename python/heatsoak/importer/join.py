@@ -16,6 +16,7 @@ import polars as pl
 from heatsoak.importer import align
 from heatsoak.importer.fio_run import join_fio
 from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.summaries import in_steps_of, outline
 from heatsoak.recording import schema_of
 
 #: What lies farther than this before or after the load is left out.
@@ -32,6 +33,10 @@ _LEADERS = {
     "interval_s",
     "step",
 }
+#: So much coarser a log of the load itself leads before one of who looked on.
+NEARLY_AS_FINE = 1.5
+#: What columns are called together where they are left out.
+_KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
     beginnings, instead of what their clocks or the correlation say.
     """
-    logs = join_fio(list(logs))
+    logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
+    logs = _with_summaries(join_fio(list(logs)), shift_s)
     leaders = _leaders(logs)
     others = [log for log in logs if not any(log is leader for leader in leaders)]
     joined = list(leaders)
@@ -68,6 +74,69 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     return joined + apart
 
 
+def _with_names(log: Log) -> Log:
+    """Say with each doubt which of several files it is of."""
+    name = Path(log.source).name
+    return replace(
+        log,
+        remarks=tuple(
+            replace(remark, text=f"{name}: {remark.text}")
+            if remark.doubt and name not in remark.text
+            else remark
+            for remark in log.remarks
+        ),
+    )
+
+
+def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
+    """Put a series beside each benchmark's summary that has one, in the benchmark's steps."""
+    loggers = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
+    loggers = [log for log in loggers if "step" not in log.samples.columns]
+    for summary in [log for log in logs if not log.logs_on and _can_outline(log)]:
+        obstacles = []
+        for series in sorted(loggers, key=_sampling_s):
+            how = _beside_summary(summary, series, shift_s)
+            own = in_steps_of(summary, series, *how) if isinstance(how, tuple) else how
+            if isinstance(own, Log):
+                logs = [own if log is series else log for log in logs if log is not summary]
+                loggers = [log for log in loggers if log is not series]
+                break
+            obstacles.append(Remark(f"{_name(series)} was kept apart from it: {own}", doubt=True))
+        else:
+            told = summary.with_remarks(*obstacles)
+            logs = [told if log is summary else log for log in logs]
+    return logs
+
+
+def _can_outline(log: Log) -> bool:
+    has_times = {"step", "interval_s"} <= set(log.samples.columns)
+    return log.has_rates and has_times and _is_summary(log)
+
+
+def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> tuple[float, Remark] | str:
+    """How a series lies beside a summary, or why that cannot be told."""
+    alignment = None
+    if shift_s is not None:
+        alignment = _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+    elif (alignment := _by_clock(summary, series)) is not None:
+        if not _overlap(summary, series, alignment.shift_s):
+            return "they do not overlap in time"
+    else:
+        load = _track(series, ("bw_mb_s",) if summary.has_any("bw_mb_s") else ("iops",))
+        if load is not None:
+            shift = align.shift_between(outline(summary), load, idle_outside=True)
+            if shift.certain:
+                alignment = _Alignment(
+                    shift.shift_s,
+                    "aligned by correlation of throughput: shifted by "
+                    f"{shift.shift_s:+.1f} s, correlation {shift.score:.2f}",
+                )
+    if alignment is None:
+        return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
+    text = f"{_name(series)} was divided into the steps of {_name(summary)}: {alignment.how}"
+    return alignment.shift_s, Remark(text, alignment.doubt)
+
+
 def _leaders(logs: Sequence[Log]) -> list[Log]:
     """The logs that others are laid beside.
 
@@ -76,6 +145,10 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
     """
     series = [log for log in logs if log.has_rates and not _is_summary(log)]
     finest = min(series, key=_sampling_s, default=None)
+    if finest is not None:
+        # what loaded the drive knows more of the load than what looked on
+        near = [log for log in series if _sampling_s(log) <= NEARLY_AS_FINE * _sampling_s(finest)]
+        finest = next((log for log in near if not log.logs_on), finest)
     return [
         log
         for log in logs
@@ -248,9 +321,9 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
         ),
     ]
     if dropped:
-        remarks.append(
-            Remark(f"{source}: left out beside finer or equal ones: {', '.join(dropped)}")
-        )
+        kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
+        what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
+        remarks.append(Remark(f"{source}: left out beside finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
         for sensor in other.sensors

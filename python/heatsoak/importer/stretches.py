@@ -19,6 +19,8 @@ from heatsoak.protocol import Observed
 
 #: Below this share of the log's high level (its 95th percentile under load) nothing goes on.
 IDLE_SHARE = 0.01
+#: Below this one only where the drive is known not to be busy: something else used it meanwhile.
+BACKGROUND_SHARE = 0.1
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
@@ -26,6 +28,8 @@ PAUSE_SAMPLES = 3
 BUSY_PCT = 20.0
 #: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
 LEAST_SAMPLES = 3
+#: Reads and writes together between writes alone, or reads, are a disturbance for so long.
+DISTURBED_S = 15.0
 #: From this share of one direction the other is background.
 ONE_SIDED = 0.9
 
@@ -36,22 +40,24 @@ def with_stretches(log: Log) -> Log:
     """Return a logger's log with a step for each stretch of load, if it has no steps."""
     if not log.logs_on or "step" in log.samples.columns or not log.has_rates:
         return log
-    rated = log.samples.filter(pl.any_horizontal(_has_rate(log.samples)))
-    reads, writes, total = _rates(rated)
-    t_s = rated["t_s"].to_numpy()
+    seen = rated(log.samples)
+    reads, writes, total = rates(seen)
+    t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
         return _one_step(log, reads, writes)
     interval_s = (
-        rated["interval_s"].to_numpy()
-        if "interval_s" in rated.columns
+        seen["interval_s"].to_numpy()
+        if "interval_s" in seen.columns
         else np.diff(t_s, prepend=t_s[0])
     )
-    busy = rated["busy_pct"].to_numpy() if "busy_pct" in rated.columns else np.zeros(len(t_s))
-    active = _active(total, np.nan_to_num(busy), interval_s)
-    kinds = _directions(reads, writes, total) * active
+    busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.full(len(t_s), np.nan)
+    quiet = _quiet(total, busy)
+    active = _active(quiet, interval_s)
+    kinds = _directions(reads, writes, total, interval_s) * active
+    loaded = [_without_quiet_edges(quiet, begin, end) for begin, end in _spans(kinds)]
     spans = [
-        _without_ragged_edges(total, begin, end)
-        for begin, end in _spans(kinds)
+        without_ragged_edges(total, begin, end)
+        for begin, end in loaded
         if end - begin >= LEAST_SAMPLES
     ]
     if not spans:
@@ -68,13 +74,15 @@ def with_stretches(log: Log) -> Log:
     names = pl.Series("step", [None, *(step.name for step in steps)], dtype=pl.String)
     labels = names.gather(step_of)
     remarks = []
-    if len(spans) > 1 or t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S:
+    if len(spans) > 1:
         remarks.append(
             Remark(
                 f"the log was divided where nothing was moved for {PAUSE_S:.0f} s, and where reads "
-                f"and writes took turns: {len(spans)} {'step' if len(spans) == 1 else 'steps'}"
+                f"and writes took turns: {len(spans)} steps"
             )
         )
+    elif t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S or t_s[spans[0][0]] - t_s[0] > PAUSE_S:
+        remarks.append(Remark("the time in which nothing was moved is in no step"))
     return replace(
         log,
         samples=log.samples.with_columns(labels),
@@ -83,37 +91,45 @@ def with_stretches(log: Log) -> Log:
     )
 
 
-def _has_rate(samples: pl.DataFrame) -> list[pl.Expr]:
-    return [
-        pl.col(name).is_not_null()
+def rated(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples that tell of throughput."""
+    names = [
+        name
         for quantity in _QUANTITIES
         for name in (f"read_{quantity}", f"write_{quantity}", quantity)
         if name in samples.columns
     ]
+    return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 
-def _rates(rated: pl.DataFrame) -> tuple[Array, Array, Array]:
+def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     """Reads, writes, and all together, in bytes where they were logged, else in I/Os."""
     for quantity in _QUANTITIES:
         names = (f"read_{quantity}", f"write_{quantity}", quantity)
-        if any(name in rated.columns for name in names):
+        if any(name in seen.columns for name in names):
             reads, writes, both = (
-                np.nan_to_num(rated[name].to_numpy().astype(float))
-                if name in rated.columns
-                else np.zeros(rated.height)
+                np.nan_to_num(seen[name].to_numpy().astype(float))
+                if name in seen.columns
+                else np.zeros(seen.height)
                 for name in names
             )
             return reads, writes, reads + writes + both
     raise AssertionError("a log with rates has a column of them")
 
 
-def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
-    """Whether the load was on at each sample; short quiet spells count as load."""
+def _quiet(total: Array, busy_pct: Array) -> NDArray[np.bool_]:
+    """Whether nothing went on in a sample, or hardly anything while the drive was idle."""
     moving = total[total > 0]
     if len(moving) == 0:
-        return np.zeros(len(total))
-    quiet = (total < IDLE_SHARE * np.percentile(moving, 95)) & (busy_pct < BUSY_PCT)
-    active = np.ones(len(total))
+        return np.ones(len(total), dtype=bool)
+    high = np.percentile(moving, 95)
+    nothing = (total < IDLE_SHARE * high) & ~(busy_pct >= BUSY_PCT)
+    return nothing | ((total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT))
+
+
+def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
+    """Whether the load was on at each sample; short quiet spells count as load."""
+    active = np.ones(len(quiet))
     bounds = _bounds(quiet)
     ends_s = np.concatenate([[0.0], np.cumsum(interval_s)])[bounds]
     lasted_s, lengths = np.diff(ends_s), np.diff(bounds)
@@ -122,13 +138,19 @@ def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
     is_long[[0, -1]] = True
     for place in np.flatnonzero(is_long & quiet[bounds[:-1]]).tolist():
         begin, end = bounds[place : place + 2].tolist()
-        at_edge = begin == 0 or end == len(total)
+        at_edge = begin == 0 or end == len(quiet)
         if at_edge or float(np.sum(interval_s[begin:end])) >= PAUSE_S:
             active[begin:end] = 0
     return active
 
 
-def _directions(reads: Array, writes: Array, total: Array) -> Array:
+def _without_quiet_edges(quiet: NDArray[np.bool_], begin: int, end: int) -> tuple[int, int]:
+    """Leave out what lies between a load and the next one in the other direction."""
+    loud = np.flatnonzero(~quiet[begin:end])
+    return (begin + int(loud[0]), begin + int(loud[-1]) + 1) if len(loud) else (begin, begin)
+
+
+def _directions(reads: Array, writes: Array, total: Array, interval_s: Array) -> Array:
     """1 where reads prevail, 2 writes, 3 both or untold; the majority of the samples around."""
     share, other = (part / np.where(total > 0, total, np.inf) for part in (reads, writes))
     kinds = np.select([share >= ONE_SIDED, other >= ONE_SIDED], [1.0, 2.0], 3.0)
@@ -143,7 +165,13 @@ def _directions(reads: Array, writes: Array, total: Array) -> Array:
     is_own = lengths >= LEAST_SAMPLES
     is_own[0] = True
     of_span = np.maximum.accumulate(np.where(is_own, np.arange(len(lengths)), 0))
-    return np.asarray(np.repeat(kinds[bounds[of_span]], lengths))
+    kinds = np.asarray(np.repeat(kinds[bounds[of_span]], lengths))
+    # something else that used the drive for a while does not end the load
+    for begin, end in _spans(kinds):
+        is_between = begin > 0 and end < len(kinds) and kinds[begin - 1] == kinds[end]
+        if kinds[begin] == 3.0 and is_between and np.sum(interval_s[begin:end]) <= DISTURBED_S:
+            kinds[begin:end] = kinds[end]
+    return kinds
 
 
 def _bounds(kinds: NDArray[Any]) -> NDArray[np.intp]:
@@ -156,7 +184,7 @@ def _spans(kinds: Array) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in pairwise(_bounds(kinds).tolist()) if kinds[begin] != 0]
 
 
-def _without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
+def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
     """Leave out a first and a last sample in which the load was on for a part only."""
     if end - begin > 2 * LEAST_SAMPLES:
         if total[begin] < 0.9 * total[begin + 1]:

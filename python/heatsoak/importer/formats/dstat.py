@@ -91,6 +91,8 @@ def _read(source: Source, options: Options) -> list[Log]:
         reports += 1
     if bad:
         source.remark(f"{bad} lines could not be read, the first is line {first_bad}")
+    if not devices.rows and columns.values:
+        raise source.error("holds a header, and no rows below it")
     if not devices.rows:
         raise source.error("holds no disks: 'dstat --time --disk --io --output FILE' records them")
     parts = [part for run in runs for part in _reports(run)]

@@ -55,9 +55,16 @@ class JobFacts:
     end_s: float
 
 
+#: How fio's output for people begins, or its results do.
+_TEXT = re.compile(
+    rb"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE
+)
+
+
 def _recognises(source: Source) -> bool:
     head = source.head.replace(b"\0", b"")  # of UTF-16 that leaves what is ASCII
-    return b'"fio version"' in head and (b'"jobs"' in head or b'"client_stats"' in head)
+    is_json = b'"fio version"' in head and (b'"jobs"' in head or b'"client_stats"' in head)
+    return is_json or _TEXT.search(head) is not None
 
 
 def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as every reader
@@ -76,10 +83,21 @@ def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as 
         source.remark(f"{len(broken)} documents have no jobs, the first is in line {broken[0]}")
     logs = [log for log in (run.log(source) for run in runs) if log is not None]
     if not logs:
-        raise source.error("its jobs have done no I/O" if runs else "holds no results of fio")
+        raise source.error(_why_nothing(source, bool(runs)))
     if len(logs) == 1:
         return logs
     return [_labelled(log, number) for number, log in enumerate(logs, 1)]
+
+
+def _why_nothing(source: Source, has_runs: bool) -> str:
+    if has_runs:
+        return "its jobs have done no I/O"
+    if _TEXT.search(source.head) is not None:
+        return (
+            "is fio's text, which has means only: '--output-format=json --status-interval=1', "
+            "or '--write_bw_log=NAME', writes what can be imported"
+        )
+    return "holds no results of fio"
 
 
 def _labelled(log: Log, number: int) -> Log:
