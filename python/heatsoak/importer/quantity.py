@@ -52,6 +52,8 @@ class Meaning:
         note: what was converted, where something was.
         state: whether its values are a state (throttling or not), rather than a number.
         has_unit: whether the header told the unit.
+        is_total: whether its values are MB moved since some beginning, or in each row, of which
+            the column's rate is yet to be made.
         general: the less of the header is known, the higher; of two columns with the same
             meaning the less general one is meant.
     """
@@ -64,6 +66,7 @@ class Meaning:
     state: bool = False
     has_unit: bool = True
     general: int = 0
+    is_total: bool = False
 
     @property
     def is_role(self) -> bool:
@@ -486,6 +489,49 @@ def _split_unit(text: str) -> tuple[str, Unit | None]:
     return text, None
 
 
+#: Sizes in MB of what tables count.
+_SIZES = {
+    **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    "byte": 1e-6, "bytes": 1e-6, "sectors": 512e-6, "sector": 512e-6, "lba": 512e-6, "lbas": 512e-6,
+}  # fmt: skip
+_SIZE = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
+)
+_MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
+#: What sizes besides those moved are of.
+_NOT_MOVED = frozenset({
+    "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
+    "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
+    "temp", "error", "errors", "lifetime", "wear", "amplification", "nand",
+})  # fmt: skip
+
+
+def total(header: str) -> Meaning | None:
+    """Return of which rate a header's column counts the bytes: ``Host Writes [GB]``.
+
+    None for what counts none. `scale` makes MB of its values.
+    """
+    text = _mended(header).strip().strip("\"'#").strip()
+    tokens = _tokens(text) if len(text) < 100 else []
+    words = set(tokens)
+    if words & (_NOT_MOVED | _CPU | _GPU) or (
+        not _has(tokens, _DRIVE) and _has(tokens, _ELSEWHERE)
+    ):
+        return None
+    direction = _direction(tokens)
+    if direction is None and not words & _MOVED:
+        return None
+    column = _directed("bw_mb_s", tokens)
+    note = f"throughput is made of the counter '{text}'"
+    if {"data", "units"} <= words:
+        return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
+    sizes = _SIZE.findall(text)
+    if not sizes:
+        return None
+    return Meaning(column, _SIZES[sizes[-1].lower()], note=note, general=len(tokens), is_total=True)
+
+
 def _by_words(name: str, unit: Unit | None) -> Meaning | None:
     tokens = _tokens(name)
     kind = unit.kind if unit is not None else None
@@ -537,6 +583,8 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
         is_drive or _direction(tokens) is not None or _is_plain_rate(tokens)
     ):  # fmt: skip
         return Meaning(_directed("bw_mb_s", tokens), has_unit=False, general=len(tokens))
+    if unit is None and len(tokens) == 1 and _PLACES.get(tokens[0]) in ("ambient", "chamber"):
+        return Meaning(f"temp_c.{_PLACES[tokens[0]]}", has_unit=False, general=9)
     if unit is None and set(tokens) <= _READ_TOKENS | _WRITE_TOKENS | {"disk", "drive", "ssd"}:
         direction = _direction(tokens)
         if direction is not None:
