@@ -95,6 +95,11 @@ from heatsoak.importer.quantity import meaning
         ("thm_temp1_trans_count", "throttle_count.tmt1", 1.0),
         ("Thermal Throttle (Y/N)", "throttle_count.throttling", 1.0),
         ("thermal_state", "throttle_count.throttling", 1.0),
+        ("Laufwerk thermische Drosselung [Ja/Nein]", "throttle_count.throttling", 1.0),
+        ("Bytes geschrieben/s", "write_bw_mb_s", 1e-6),
+        ("Écritures disque, octets/s", "write_bw_mb_s", 1e-6),
+        ("磁盘读取字节数/秒", "read_bw_mb_s", 1e-6),
+        ("Schreibvorgänge/s", "write_iops", 1.0),
     ],
 )
 def test_a_header_means_a_column_of_a_recording(header: str, column: str, scale: float) -> None:

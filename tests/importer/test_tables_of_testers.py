@@ -208,3 +208,26 @@ def test_what_is_no_log_is_refused_with_what_would_help(text: str, message: str)
     with pytest.raises(UsageError, match=message) as caught:
         _read(text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("objects", "counter", "device"),
+    [
+        ("Physikalischer Datenträger({})", "Bytes geschrieben/s", "1 D:"),
+        ("Disque physique({})", "Écritures disque, octets/s", "1 D:"),
+        ("物理磁盘({})", "磁盘写入字节数/秒", "1 D:"),
+        ("PhysicalDisk({})", "Disk Write Bytes/sec", "1 D:"),
+        ("LogicalDisk({})", "Disk Write Bytes/sec", "D:"),
+    ],
+)
+def test_performance_monitors_counters_are_known_in_other_languages(
+    objects: str, counter: str, device: str
+) -> None:
+    names = ("C:" if device == "D:" else "0 C:", device, "_Total")
+    paths = [rf'"\\PC\{objects.format(name)}\{counter}"' for name in names]
+    header = ",".join(['"(PDH-CSV 4.0) (X)(-60)"', *paths])
+    (log,) = _read(
+        _table(header, lambda i, r, _: f'"{_at(i):%m/%d/%Y %H:%M:%S}.123","0","{r}e6","{r}e6"')
+    )
+    assert log.drive == {"path": device}
+    assert log.samples["write_bw_mb_s"][9] == _rate(10)

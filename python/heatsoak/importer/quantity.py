@@ -339,6 +339,11 @@ _TAIL_UNIT = re.compile(
 _TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
 #: What .NET and WMI glue together.
 _PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
+#: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
+_BYTES_EACH = re.compile(
+    r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
+)
+_IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
 #: What says how values were put together, behind the unit.
 _MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
 #: NVMe's own counters of throttling, by their many names.
@@ -408,6 +413,7 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
         return own
     if (counted := _throttle_counter(text)) is not None:
         return counted
+    text = _IOS_EACH.sub(" [IO/s]", _BYTES_EACH.sub(r" \2 [B/s]", text))
     name, found = _split_unit(_PER_SEC.sub(r" \1/s", text))
     if unit.strip():
         found = unit_of(unit) or found
@@ -655,8 +661,8 @@ _EXTREMES = frozenset({"max", "min", "maximum", "minimum", "peak", "std", "stdde
                        "highest"})  # fmt: skip
 _THROTTLE_FILLERS = frozenset({
     "status", "state", "active", "is", "count", "time", "counter", "s", "total", "events",
-    "transitions", "flag", "level", "thermal", "y", "n", "yes", "no", "true", "false", "ssd",
-    "drive", "disk", "nvme", "mode", "current", "thermally", "by", "temperature", "temp", "reason",
+    "transitions", "flag", "level", "y", "n", "yes", "no", "true", "false", "mode", "current", "by",
+    "temperature", "temp", "reason",
 })  # fmt: skip
 
 
@@ -667,7 +673,7 @@ _THERMAL_STATE = frozenset({
 
 
 def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
-    kept = [t for t in tokens if not _has([t], _THROTTLE)]
+    kept = [t for t in tokens if not (_has([t], _THROTTLE) or _has([t], _DRIVE) or "therm" in t)]
     name = slug(" ".join(t for t in kept if t not in _THROTTLE_FILLERS))
     name = name or "throttling"
     if unit is not None and unit.kind == "time":

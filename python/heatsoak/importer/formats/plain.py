@@ -171,6 +171,9 @@ def _monitor_name(path: str, name: str) -> str:
 
 #: AIDA64's names of what a disk does.
 _DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
+#: A disk by its number and its letters, or by a letter alone, in any language.
+_DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
+_VOLUME = re.compile(r"^[A-Z]:$")
 _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
@@ -184,8 +187,10 @@ def _named(header: str) -> tuple[str, str]:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
     what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
-    if what.lower() == "physicaldisk":
-        return ("" if instance == "_Total" else instance), counter
+    if _DISK_INSTANCE.match(instance) and (names_drive(what) or "datentr" in what.lower()):
+        return instance, counter
+    if what.lower() in ("physicaldisk", "logicaldisk"):
+        return "", counter if what.lower() == "physicaldisk" else "other [-]"
     if what.lower().startswith("processor"):
         return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (
             "_Total", "0,_Total"
@@ -284,6 +289,8 @@ class _Table:
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
             columns.append(_Column(index, name, found, _named(name)[0]))
+        if any(_DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
+            columns = [c for c in columns if not _VOLUME.match(c.device)]  # a part of a disk
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
@@ -566,6 +573,7 @@ class _Table:
         """The drives that carried load, or all if none did."""
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
+            + sum(float(np.nanmax(v) - np.nanmin(v)) for v in part.totals.values() if v.size)
             for part in parts
         ]
         most = max(loads)
