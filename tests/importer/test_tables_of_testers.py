@@ -180,7 +180,7 @@ def test_counters_in_whole_units_are_taken_over_as_many_rows_as_it_takes() -> No
 def test_columns_that_only_name_drives_are_their_temperatures() -> None:
     (log,) = _read(_table("time,nvme0,nvme1,cpu", lambda i, _, t: f"{i},{t},35,50"))
     assert log.samples["temp_c.nvme0"][-1] == 80
-    assert "'nvme0' is read as a temperature" in " ".join(r.text for r in log.remarks)
+    assert "read as temperatures: 'nvme0', 'nvme1', 'cpu'" in " ".join(r.text for r in log.remarks)
 
 
 def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:
@@ -231,3 +231,11 @@ def test_performance_monitors_counters_are_known_in_other_languages(
     )
     assert log.drive == {"path": device}
     assert log.samples["write_bw_mb_s"][9] == _rate(10)
+
+
+def test_a_step_in_which_nothing_was_moved_is_no_load() -> None:
+    rows = [f"{i},idle,0,40" for i in range(1, 61)]
+    rows += [f"{60 + i},burn,{_rate(i)},{_temp(i)}" for i in range(1, _ROWS + 1)]
+    (log,) = _read("\n".join(["time_s,phase,write_mb_s,temp_c", *rows]))
+    assert [step.name for step in log.steps] == ["burn"]
+    assert log.samples["step"].null_count() == 60

@@ -17,6 +17,8 @@ from heatsoak.protocol import Conditions, Observed
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
+#: A drive busier than this is not idle, whatever it moves.
+BUSY_PCT = 20.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
 #: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
@@ -236,7 +238,8 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     }
     drive = run.drive | {name: constant.pop(name) for name in IDENTITY if constant.get(name)}
     conditions: Conditions = {name: text[:100] for name, text in constant.items() if text}
-    conditions |= {"run": run.label} if run.named else {}
+    if run.named and run.label not in constant.values():
+        conditions |= {"run": run.label}
     return Log(
         format=format_name,
         source=source_name,
@@ -323,13 +326,25 @@ def _steps(
     for label, part in stretches(labels):
         label = label.strip()[:150]
         name: str | None = None
-        if label:
+        if label and _is_load(columns, part):
             name, number = label, 2
             while name in found:
                 name, number = f"{label} ({number})", number + 1
             found[name] = _observed(name, label, columns, part) or Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names
+
+
+def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
+    """Whether anything was moved in these rows, or may have been, since no rate was logged.
+
+    A drive that is busy and moves nothing is stalled.
+    """
+    names = [name for name in columns if name.endswith(("bw_mb_s", "iops"))]
+    known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
+    if not known or any(bool((values > 0).any()) for values in known):
+        return True
+    return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
 
 
 def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:

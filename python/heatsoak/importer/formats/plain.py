@@ -237,6 +237,7 @@ class _Table:
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._device = (options.device or "").lower()
+        self._device_shown = options.device or ""
         self._doubts: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._interval_s: float | None = None
@@ -295,7 +296,8 @@ class _Table:
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
-        others = sum(bool(name) for name in header) - len(columns)
+        labels = self._told_of_runs(header, {column.index for column in columns})
+        others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
             self._notes.setdefault(
                 f"{others} other column{'s are' if others > 1 else ' is'} not needed"
@@ -498,7 +500,10 @@ class _Table:
             # each drive is one, so that it keeps its name
             column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
             bare.append(_Column(index, name, replace(found, column=column)))
-            self._doubts.setdefault(f"'{name}' is read as a temperature")
+        if bare:
+            names = ", ".join(f"'{column.header}'" for column in bare[:8])
+            each = "a temperature" if len(bare) == 1 else "temperatures"
+            self._doubts.setdefault(f"read as {each}: {names}")
         taken = {column.index for column in bare}
         columns[:] = [column for column in columns if column.index not in taken]
         return bare
@@ -514,7 +519,7 @@ class _Table:
         wanted = [d for d in devices if self._device in d.lower()] if self._device else devices
         if self._device and devices and not wanted:
             raise self._source.error(
-                f"has no drive '{self._device}': it has {', '.join(devices[:10])}"
+                f"has no drive '{self._device_shown}': it has {', '.join(devices[:10])}"
             )
         parts = []
         labels = {
@@ -595,7 +600,8 @@ class _Table:
         wanted = [name for name in known if self._device in name.lower()]
         if not wanted:
             raise self._source.error(
-                f"has no drive '{self._device}': it has {', '.join(known[:10]) or 'none by name'}"
+                f"has no drive '{self._device_shown}': "
+                f"it has {', '.join(known[:10]) or 'none by name'}"
             )
         for name in wanted:
             which = found[name]
