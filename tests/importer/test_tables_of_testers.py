@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Options, Source, read
+from heatsoak.importer.recordings import to_recording
 
 _ROWS, _ONSET = 120, 50
 _BEGAN = datetime(2026, 11, 20, 14, 3, 17)
@@ -239,3 +241,11 @@ def test_a_step_in_which_nothing_was_moved_is_no_load() -> None:
     (log,) = _read("\n".join(["time_s,phase,write_mb_s,temp_c", *rows]))
     assert [step.name for step in log.steps] == ["burn"]
     assert log.samples["step"].null_count() == 60
+
+
+def test_surroundings_may_stay_the_same_and_without_throughput_there_is_no_load() -> None:
+    text = _table("time_s,temp_c,cpu_temp,ambient", lambda i, _, t: f"{i},{t},50,23.5")
+    (log,) = _read(text)
+    trust = {sensor.name: sensor for sensor in judge_sensors(to_recording(log, {}))}
+    assert trust["ambient"].trust == "unknown"
+    assert trust["cpu"].why == "it reads 50 C all the time"
