@@ -198,8 +198,12 @@ def test_a_mapping_names_columns_by_header_or_number() -> None:
     ("table", "mapping", "message"),
     [
         ("1,2\n2,3\n", {}, "has no header.*--map time=1"),
-        ("a,b\n1,2\n2,3\n", {}, "no column of times among a, b.*--map time=COLUMN"),
-        ("time,b\n1,2\n2,3\n", {}, "no column of throughput or temperature among time, b"),
+        ("a,b\n1,2\n2,3\n", {}, "no column of times among a, b.*--map 'time=a,write_mb_s=b'"),
+        (
+            "time,b\n1,2\n2,3\n",
+            {},
+            "no column of throughput or temperature among time, b.*--map 'write_mb_s=b'",
+        ),
         ("time,wrte\n1,2\n", {"write_mb_s": "write"}, r"did you mean 'wrte'.*it has time, wrte"),
         ("time,w\n1,2\n", {"write_mb_s": "7"}, "has no column 7.*it has 2"),
         ("time,w\n1,2\n", {"wriet_mb_s": "1"}, "is no quantity.*did you mean 'write_mb_s'"),

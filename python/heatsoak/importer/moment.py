@@ -23,6 +23,24 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _ZONE = re.compile(r"(?:(?<=\d)|(?<=\s))(Z|UTC|GMT|[+-]\d{2}:?\d{2})(?=\s|$)")
+#: A span: ``12s``, ``T+12s``, ``1h 02m 03s``, ``2 days 01:02:03``.
+_SPAN = re.compile(
+    r"^(?:T\s?)?[+-]?\s?(?:(\d{1,5}) ?h(?:ours?|rs?)?)?[ ,:]*"
+    r"(?:(\d{1,6}) ?m(?:in(?:utes?)?)?)?[ ,:]*"
+    r"(?:(\d{1,9}(?:[.,]\d{1,9})?) ?(ms|s(?:ec(?:onds?)?)?))?$",
+    re.IGNORECASE,
+)
+_DAYS = re.compile(r"^(\d{1,4}) ?d(?:ays?)?[ ,]+(?=\d)", re.IGNORECASE)
+#: Dates without marks, or with the same one: ``20261120T140317``, ``2026-11-20-14-03-17``.
+_COMPACT = re.compile(
+    r"^((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)[-_T .]?(\d\d)[-_.h]?(\d\d)[-_.m]?(\d\d)"
+    r"(?:[.,](\d{1,9}))?(?![\d:])"
+)
+#: Minutes and seconds, perhaps with a fraction.
+_SHORT = re.compile(r"^\D{0,3}(\d{1,3}):(\d{2})([.,]\d{1,9})?$")
+#: Days since the end of 1899, as spreadsheets keep times: 1990 to 2080.
+_SERIAL = (32_874.0, 65_745.0)
+_SERIAL_EPOCH_D = 25_569.0
 _NUMBER = re.compile(r"^[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?$", re.IGNORECASE)
 _MONTHS = {
     name: index
@@ -71,11 +89,15 @@ def read_times(
     dates where the format fixes it.
     """
     numbers = _numbers(words)
+    is_compact = _COMPACT.match(next(iter(words), "").strip()) is not None
     readable = np.isfinite(numbers).sum()
-    if 2 * readable > len(words) or (
-        readable > 0.5 * max(1, sum(bool(word.strip()) for word in words))
+    if not is_compact and (
+        2 * readable > len(words)
+        or (readable > 0.5 * max(1, sum(bool(word.strip()) for word in words)))
     ):
         return _of_numbers(numbers, scale_s)
+    if (short := _minutes(words)) is not None:
+        return short
     day_first, doubt = date_order(words) if day_first is None else (day_first, "")
     seconds = np.full(len(words), np.nan)
     has_date = np.zeros(len(words), dtype=bool)
@@ -137,6 +159,11 @@ def _number(word: str) -> float:
 def _of_numbers(numbers: Array, scale_s: float | None) -> Times:
     finite = numbers[np.isfinite(numbers)]
     typical = float(np.median(finite))
+    apart = np.abs(np.diff(finite))
+    is_serial = _SERIAL[0] < typical < _SERIAL[1] and len(finite) > 1 and apart.max() < 0.05
+    if is_serial and scale_s is None:
+        # to the millisecond: more digits than that they do not have
+        return _from_first(np.round((numbers - _SERIAL_EPOCH_D) * _DAY_S, 3), "local", "")
     for low, high, scale in _EPOCHS:
         if low <= typical <= high:
             times = _from_first(numbers, "utc", "")
@@ -155,6 +182,35 @@ def _from_first(seconds: Array, clock: Clock, doubt: str, *, keeps_zero: bool = 
     return Times(seconds - begin, clock, known, doubt)
 
 
+def _minutes(words: Sequence[str]) -> Times | None:
+    """Minutes and seconds, as a stop watch or a spreadsheet shows them; None for anything else."""
+    filled = (word.strip() for word in words if word.strip())
+    found = [_SHORT.match(word) for word in islice(filled, 2000)]
+    known = [match for match in found if match is not None]
+    if len(known) < 2 or len(known) < 0.9 * len(found):
+        return None
+    first = known[0]
+    has_fraction = any(match.group(3) for match in known)
+    begins = int(first.group(1)) == 0 and int(first.group(2)) < 31
+    if not (has_fraction or begins or any(int(match.group(1)) > 23 for match in known)):
+        return None
+    seconds = np.full(len(words), np.nan)
+    hours_s, last = 0.0, math.nan
+    for index, word in enumerate(words):
+        match = _SHORT.match(word.strip())
+        if match is None:
+            continue
+        value = 60.0 * int(match.group(1)) + int(match.group(2))
+        value += float(f"0{match.group(3).replace(',', '.')}") if match.group(3) else 0.0
+        # from 59:59 to 00:00 an hour has passed; what jumps elsewhere is a new run
+        if last > 3540 and value < 60:
+            hours_s += 3600.0
+        last = value
+        seconds[index] = value + hours_s
+    doubt = "" if has_fraction else "its times are read as minutes and seconds"
+    return _from_first(seconds, "none", doubt, keeps_zero=True)
+
+
 def _past_midnight(seconds: Array) -> Array:
     days, last = 0.0, math.nan
     unwrapped = seconds.copy()
@@ -170,6 +226,17 @@ def _past_midnight(seconds: Array) -> Array:
 
 def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
     """Seconds (from the epoch, or from midnight), whether dated, whether it has a zone."""
+    word = word.strip()
+    if (compact := _COMPACT.match(word)) is not None:
+        year, month, day, hour, minute, second = (int(compact.group(i)) for i in (1, 3, 4, 5, 6, 7))
+        midnight = _midnight(year, month, day)
+        if midnight is not None:
+            is_utc = word[compact.end() :].endswith("Z")
+            part = float(f"0.{compact.group(8)}") if compact.group(8) else 0.0
+            return midnight + 3600.0 * hour + 60.0 * minute + second + part, True, is_utc
+    span = _span(word)
+    if span is not None:
+        return span, False, False
     date = _date(word, day_first)
     time = _time(word)
     if date is None:
@@ -179,6 +246,22 @@ def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
     if zone is None or time is None:
         return seconds, True, False
     return seconds - _zone_s(zone.group(1)), True, True
+
+
+def _span(word: str) -> float | None:
+    days = _DAYS.match(word)
+    rest = word[days.end() :] if days is not None else word
+    match = _SPAN.match(rest) if 0 < len(rest) < 40 else None
+    begin = 0.0 if days is None else _DAY_S * int(days.group(1))
+    if match is None or not any(match.groups()[:3]):
+        time = _time(rest) if days is not None else None
+        return None if time is None else begin + time
+    hours, minutes, seconds, unit = match.groups()
+    if not (hours or minutes or unit):
+        return None  # a mere number
+    value = float(seconds.replace(",", ".")) if seconds else 0.0
+    value *= 1e-3 if (unit or "").lower() == "ms" else 1.0
+    return begin + 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + value
 
 
 def _date(word: str, day_first: bool) -> float | None:

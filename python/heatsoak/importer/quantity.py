@@ -52,6 +52,8 @@ class Meaning:
         note: what was converted, where something was.
         state: whether its values are a state (throttling or not), rather than a number.
         has_unit: whether the header told the unit.
+        is_total: whether its values are MB moved since some beginning, or in each row, of which
+            the column's rate is yet to be made.
         general: the less of the header is known, the higher; of two columns with the same
             meaning the less general one is meant.
     """
@@ -64,6 +66,7 @@ class Meaning:
     state: bool = False
     has_unit: bool = True
     general: int = 0
+    is_total: bool = False
 
     @property
     def is_role(self) -> bool:
@@ -104,6 +107,8 @@ _UNITS: dict[str, Unit] = {
                     Unit("time", 1e-6)),
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"),
                     Unit("time", 1e-9)),
+    **dict.fromkeys(("hh:mm:ss", "h:mm:ss", "h:m:s", "mm:ss", "m:ss", "hh:mm", "hh:mm:ss.ms",
+                     "hh:mm:ss.fff", "hh:mm:ss.000", "hhmmss", "mm:ss.f"), Unit("time")),
     **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), Unit("time", 60.0)),
     **dict.fromkeys(("h", "hour", "hours", "hr", "hrs", "stunden"), Unit("time", 3600.0)),
     **dict.fromkeys(("w", "watt", "watts"), Unit("power")),
@@ -204,8 +209,10 @@ _WRITE = _stems("write", "writing", "written", "wrtn", "schreib", "geschrieb", "
                 "escritur", "escrit", "scrittur", "gravac", "schrijf", "schrijv", "zapis", "yazma",
                 "skriv", "写入", "写", "寫入", "寫", "書き込み", "書込", "ライト", "쓰기", "запис",
                 "irasi")  # fmt: skip
-_READ_TOKENS = frozenset({"r", "rd", "reads", "read"})
-_WRITE_TOKENS = frozenset({"w", "wr", "writ", "writes", "write"})
+_READ_TOKENS = frozenset({"r", "rd", "reads", "read", "seqread", "randread", "seqrd", "rndrd"})
+_WRITE_TOKENS = frozenset({
+    "w", "wr", "writ", "writes", "write", "seqwrite", "randwrite", "seqwr", "rndwr",
+})  # fmt: skip
 _NOT_READ = ("ready", "readme")
 
 _TEMP = _stems("temp", "temperatur", "tmp", "composite", "hőmérséklet", "lämpötila", "teplot",
@@ -255,7 +262,8 @@ _DRIVE = _stems("drive", "disk", "ssd", "nvme", "hdd", "hd", "laufwerk", "festpl
                 "드라이브", "디스크", "диск", "накопител", "dysk", "lecteur", "unidad", "schijf",
                 "storage", "composite")  # fmt: skip
 _PLACES = {
-    "ambient": "ambient", "room": "ambient", "umgebung": "ambient", "raum": "ambient",
+    "ambient": "ambient", "amb": "ambient", "raumtemperatur": "ambient",
+    "room": "ambient", "umgebung": "ambient", "raum": "ambient",
     "ambiante": "ambient", "ambiente": "ambient", "inlet": "ambient", "intake": "ambient",
     "环境": "ambient", "室温": "ambient", "chamber": "chamber", "case": "case",
     "chassis": "case", "gehause": "case", "enclosure": "case", "boitier": "case",
@@ -285,7 +293,9 @@ _TIME_FILLERS = frozenset({
     "running", "real", "log", "logged", "in", "of", "the", "sample", "sampling", "measurement",
     "record", "recorded", "begin", "system", "host", "gmt", "utc", "s", "from", "at", "and", "de",
     "du", "iso", "iso8601", "abs", "absolute", "monotonic", "collection", "capture", "und", "point",
-    "tag", "a", "l", "day", "unit", "duration",
+    "tag", "a", "l", "day", "unit", "duration", "hh", "h", "mm", "m", "ss", "ecoule", "ecoulee",
+    "transcurrido", "trascorso", "decorrido", "verstrichen", "verstrichene", "vergangene",
+    "relativo", "relativa", "verstreken", "uplynuly",
 })  # fmt: skip
 _ROLES: dict[str, Role] = {
     **dict.fromkeys((
@@ -321,9 +331,23 @@ _TAIL_UNIT = re.compile(
     r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
     r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
     r"|(?:[rR]eads|[wW]rites|[tT]ransfers)\s?/\s?s(?:ec)?"
-    r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|sec|msec|usec|[num]?secs?|m?W|mw|%|pct|K)\s*$"
+    r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|(?i:[num]?secs?|seconds|minutes|mins|hours)"
+    r"|(?<=elapsed[_ ])min|(?<=time[_ ])min|m?W|mw|%|pct|K)\s*$"
     r"|[_ ]([cfkw])$"
 )
+#: A size behind words of a rate stands for a size each second: ``bw_mib``.
+_TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
+#: What .NET and WMI glue together.
+_PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
+#: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
+_BYTES_EACH = re.compile(
+    r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
+)
+_IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
+#: What says how values were put together, behind the unit.
+_MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
+#: NVMe's own counters of throttling, by their many names.
+_TMT = re.compile(r"(?i)^th(?:er)?m(?:al)?[ _.]?.*?(?:t|temp|tmt)\.?[ _]?([12])[ _.](.*)$")
 _GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
 _PERCENTILE = re.compile(r"(?:^|[^\d.])p?(50|90|95|99[.,_]?9{0,2})(?:th|%|pct|$|[^\d])")
 _SECONDS_EACH = re.compile(r"\bsec/(Read|Write|Transfer)\b", re.IGNORECASE)
@@ -387,10 +411,32 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
         return sysstat
     if (own := _own(text)) is not None:
         return own
-    name, found = _split_unit(text)
+    if (counted := _throttle_counter(text)) is not None:
+        return counted
+    text = _IOS_EACH.sub(" [IO/s]", _BYTES_EACH.sub(r" \2 [B/s]", text))
+    name, found = _split_unit(_PER_SEC.sub(r" \1/s", text))
     if unit.strip():
         found = unit_of(unit) or found
-    return _by_words(name, found)
+    told = _by_words(name, found)
+    if told is None and (mean := _MEAN.search(text)) is not None:
+        return meaning(text[: mean.start()], unit)
+    return told
+
+
+def _throttle_counter(text: str) -> Meaning | None:
+    match = _TMT.match(text)
+    if match is None:
+        return None
+    words = _tokens(match.group(2))
+    if "time" in words:
+        return Meaning(f"throttle_time_s.tmt{match.group(1)}")
+    return Meaning(f"throttle_count.tmt{match.group(1)}") if _is_count(words) else None
+
+
+def _is_count(words: list[str]) -> bool:
+    return not {"count", "counter", "events", "transitions", "trans", "transition"}.isdisjoint(
+        words
+    )
 
 
 def _own(text: str) -> Meaning | None:
@@ -437,7 +483,59 @@ def _split_unit(text: str) -> tuple[str, Unit | None]:
         unit = unit_of(written.upper() if len(written) == 1 and group == 2 else written)
         if unit is not None:
             return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
+    size = _TAIL_SIZE.search(text)
+    if size is not None and _has(_tokens(text[: size.start()]), _RATE_WORDS):
+        return text[: size.start()], unit_of(f"{size.group(1)}/s")
+    # elapsedMs, TIME_S: only of what cannot be taken for another unit then
+    plain = _CAMEL.sub("_", text).lower()
+    if plain != text:
+        name, unit = _split_unit(plain)
+        if unit is not None and unit.kind in ("time", "temp"):
+            return name, unit
     return text, None
+
+
+#: Sizes in MB of what tables count.
+_SIZES = {
+    **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    "byte": 1e-6, "bytes": 1e-6, "sectors": 512e-6, "sector": 512e-6, "lba": 512e-6, "lbas": 512e-6,
+}  # fmt: skip
+_SIZE = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
+)
+_MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
+#: What sizes besides those moved are of.
+_NOT_MOVED = frozenset({
+    "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
+    "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
+    "temp", "error", "errors", "lifetime", "wear", "amplification", "nand",
+})  # fmt: skip
+
+
+def total(header: str) -> Meaning | None:
+    """Return of which rate a header's column counts the bytes: ``Host Writes [GB]``.
+
+    None for what counts none. `scale` makes MB of its values.
+    """
+    text = _mended(header).strip().strip("\"'#").strip()
+    tokens = _tokens(text) if len(text) < 100 else []
+    words = set(tokens)
+    if words & (_NOT_MOVED | _CPU | _GPU) or (
+        not _has(tokens, _DRIVE) and _has(tokens, _ELSEWHERE)
+    ):
+        return None
+    direction = _direction(tokens)
+    if direction is None and not words & _MOVED:
+        return None
+    column = _directed("bw_mb_s", tokens)
+    note = f"throughput is made of the counter '{text}'"
+    if {"data", "units"} <= words:
+        return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
+    sizes = _SIZE.findall(text)
+    if not sizes:
+        return None
+    return Meaning(column, _SIZES[sizes[-1].lower()], note=note, general=len(tokens), is_total=True)
 
 
 def _by_words(name: str, unit: Unit | None) -> Meaning | None:
@@ -454,6 +552,8 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
     is_elsewhere = not is_drive and _has(tokens, _ELSEWHERE)
     if _has(tokens, _THROTTLE):
         return None if is_cpu or is_gpu or is_elsewhere else _throttle(tokens, unit)
+    if "thermal" in tokens and set(tokens) <= _THERMAL_STATE:
+        return Meaning("throttle_count.throttling", state=True, general=len(tokens))
     is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
     if kind == "temp" or (unit is None and (is_sensor or _has(tokens, _TEMP))):
         return _temperature(tokens, unit, is_cpu=is_cpu, is_gpu=is_gpu, elsewhere=is_elsewhere)
@@ -485,13 +585,30 @@ def _by_words(name: str, unit: Unit | None) -> Meaning | None:
     if kind == "power" or (unit is None and _has(tokens, _POWER)):
         scale = unit.scale if unit is not None else 1.0
         return Meaning("power_w", scale, has_unit=unit is not None, general=len(tokens))
-    if unit is None and _has(tokens, _RATE_WORDS):
+    if unit is None and _has(tokens, _RATE_WORDS) and (
+        is_drive or _direction(tokens) is not None or _is_plain_rate(tokens)
+    ):  # fmt: skip
         return Meaning(_directed("bw_mb_s", tokens), has_unit=False, general=len(tokens))
+    if unit is None and len(tokens) == 1 and _PLACES.get(tokens[0]) in ("ambient", "chamber"):
+        return Meaning(f"temp_c.{_PLACES[tokens[0]]}", has_unit=False, general=9)
     if unit is None and set(tokens) <= _READ_TOKENS | _WRITE_TOKENS | {"disk", "drive", "ssd"}:
         direction = _direction(tokens)
         if direction is not None:
             return Meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
     return None
+
+
+#: Rates are of many things: without a unit, a direction or a drive nothing else may be said.
+_RATE_FILLERS = frozenset({
+    "data", "current", "cur", "instant", "instantaneous", "avg", "average", "mean", "total", "io",
+    "disk", "the", "of", "de", "daten", "aktuelle", "aktuell", "sequential", "seq", "random",
+    "rand", "test", "measured", "interval", "overall", "aggregate", "sum", "job", "fio", "host",
+    "sustained",
+})  # fmt: skip
+
+
+def _is_plain_rate(tokens: list[str]) -> bool:
+    return all(t.isdigit() or t in _RATE_FILLERS or _has([t], _RATE_WORDS) for t in tokens)
 
 
 def _role(tokens: list[str], kind: Kind | None) -> Role | None:
@@ -507,9 +624,9 @@ def _role(tokens: list[str], kind: Kind | None) -> Role | None:
     if kind == "time" and not joined:
         return "time"
     words = [token for token in tokens if token not in _TIME_FILLERS and not token.isdigit()]
-    found = [_TIME_WORDS.get(word) for word in words]
+    found = [_TIME_WORDS.get(word) or _time_in(word) for word in words]
     if not words:
-        return "time" if kind == "time" and "duration" in tokens else None
+        return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
     if None in found:
         return None
     if "uptime" in found:
@@ -517,6 +634,15 @@ def _role(tokens: list[str], kind: Kind | None) -> Role | None:
     if "date" in found and "time" not in found:
         return "date"
     return "time"
+
+
+def _time_in(word: str) -> Role | None:
+    """A language without blanks: ``记录时间``."""
+    return (
+        "time"
+        if len(word) < 9 and word.endswith(("时间", "時間", "时刻", "時刻", "시간"))
+        else None
+    )
 
 
 def _directed(quantity: str, tokens: list[str]) -> str:
@@ -527,30 +653,39 @@ def _directed(quantity: str, tokens: list[str]) -> str:
 def _scaled(column: str, unit: Unit, tokens: list[str]) -> Meaning:
     return Meaning(
         column, unit.scale, unit.offset, unit.doubt, unit.note,
-        has_unit=True, general=len(tokens),
+        has_unit=True, general=len(tokens) + (0 if _EXTREMES.isdisjoint(tokens) else 5),
     )  # fmt: skip
 
 
+_EXTREMES = frozenset({"max", "min", "maximum", "minimum", "peak", "std", "stddev", "lowest",
+                       "highest"})  # fmt: skip
 _THROTTLE_FILLERS = frozenset({
     "status", "state", "active", "is", "count", "time", "counter", "s", "total", "events",
-    "transitions", "flag",
+    "transitions", "flag", "level", "y", "n", "yes", "no", "true", "false", "mode", "current", "by",
+    "temperature", "temp", "reason",
+})  # fmt: skip
+
+
+_THERMAL_STATE = frozenset({
+    "thermal", "status", "state", "is", "drive", "ssd", "disk", "nvme", "mode", "active", "flag",
+    "event", "management", "limiting", "limited",
 })  # fmt: skip
 
 
 def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
-    kept = [t for t in tokens if not _has([t], _THROTTLE)]
+    kept = [t for t in tokens if not (_has([t], _THROTTLE) or _has([t], _DRIVE) or "therm" in t)]
     name = slug(" ".join(t for t in kept if t not in _THROTTLE_FILLERS))
     name = name or "throttling"
     if unit is not None and unit.kind == "time":
         return Meaning(f"throttle_time_s.{name}", unit.scale)
-    if unit is None and not {"count", "counter", "events", "transitions"}.isdisjoint(tokens):
+    if unit is None and _is_count(tokens):
         return Meaning(f"throttle_count.{name}")
     return Meaning(f"throttle_count.{name}", state=True)
 
 
 _TEMP_FILLERS = frozenset({
     "of", "the", "current", "c", "degree", "degrees", "deg", "mean", "avg", "average", "value",
-    "input", "reading",
+    "input", "reading", "del", "de", "du", "des", "do", "da", "della", "di", "t",
 })  # fmt: skip
 
 
@@ -560,6 +695,7 @@ def _temperature(
     if any(word in tokens for word in ("limit", "threshold", "max", "min", "warning", "distance",
                                        "critical", "target", "tjmax", "tj")):  # fmt: skip
         return None
+    has_unit = unit is not None
     unit = unit or Unit("temp")
     kept = [
         t for t in tokens
@@ -587,7 +723,7 @@ def _temperature(
         column = f"temp_c.sensor{number}"
     else:
         column = f"temp_c.{slug(' '.join(kept))}"
-    return _scaled(column, unit, tokens)
+    return replace(_scaled(column, unit, tokens), has_unit=has_unit)
 
 
 def _host(tokens: list[str], unit: Unit | None, *, is_gpu: bool) -> Meaning | None:

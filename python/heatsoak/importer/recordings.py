@@ -21,7 +21,11 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     samples, begin_s = _from_zero(_with_step(log))
     labels: Conditions = {
         **log.conditions,
-        **({"run": log.label.removeprefix("run ")} if log.label else {}),
+        **(
+            {"run": log.label.removeprefix("run ")}
+            if log.label and log.label not in log.conditions.values()
+            else {}
+        ),
     }
     labels |= conditions
     steps = [_directed(step, samples) for step in log.steps or (Observed(name=LOAD),)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, build, intervals, spells, stretches
+from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.moment import Times
 from heatsoak.protocol import Conditions, Observed
@@ -17,6 +17,10 @@ from heatsoak.protocol import Conditions, Observed
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
+#: A drive busier than this is not idle, whatever it moves.
+BUSY_PCT = 20.0
+#: Labels that say which drive it is.
+IDENTITY = ("model", "serial", "firmware")
 #: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
 LEAST_SHARE = 0.05
 #: Rows go on after a changed header if they do so within as long.
@@ -25,6 +29,7 @@ _GOES_ON_INTERVALS = 10.0
 
 
 Indices = NDArray[np.intp]
+Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Rows:
         times: of each row.
         columns: a recording's columns.
         states: 0 or 1 for each row, by the name that the spells of it get.
+        totals: MB moved so far, or in each row's interval, by the column of their rate.
+        labels: texts of which a run has one and the same in all rows, or they say nothing of it.
         steps: each row's step; None where the table has none.
         runs: each row's run; None where the table has none.
         marks: rows with which a new run begins, whatever the time.
@@ -45,6 +52,8 @@ class Rows:
     times: Times
     columns: Mapping[str, Array]
     states: Mapping[str, Array] = field(default_factory=dict)
+    totals: Mapping[str, Array] = field(default_factory=dict)
+    labels: Mapping[str, Texts] = field(default_factory=dict)
     steps: Sequence[str] | None = None
     runs: Sequence[str] | None = None
     marks: Sequence[int] = ()
@@ -61,6 +70,8 @@ class _Run:
     begin_unix_s: float | None
     columns: dict[str, Array]
     states: dict[str, Array]
+    totals: dict[str, Array]
+    labels: dict[str, Texts]
     steps: list[str] | None
     label: str
     drive: dict[str, Any]
@@ -163,6 +174,8 @@ def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
         None if begin is None else begin + first_s,
         {name: values[which] for name, values in rows.columns.items()},
         {name: values[which] for name, values in rows.states.items()},
+        {name: values[which] for name, values in rows.totals.items()},
+        {name: texts[which] for name, texts in rows.labels.items()},
         steps,
         label,
         dict(rows.drive),
@@ -183,7 +196,11 @@ def _append(before: _Run, run: _Run) -> None:
     shift = run.begin_unix_s - before.begin_unix_s
     old, new = len(before.t_s), len(run.t_s)
     before.t_s = np.concatenate([before.t_s, run.t_s + shift])
-    for mine, its in ((before.columns, run.columns), (before.states, run.states)):
+    for mine, its in (
+        (before.columns, run.columns),
+        (before.states, run.states),
+        (before.totals, run.totals),
+    ):
         for name in {*mine, *its}:
             mine[name] = np.concatenate(
                 [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
@@ -199,8 +216,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.t_s = run.t_s[order]
         columns = {name: values[order] for name, values in columns.items()}
         run.states = {name: values[order] for name, values in run.states.items()}
+        run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.begin_unix_s
+    for name, values in run.totals.items():
+        columns |= _of_total(name, values, t_s)
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
@@ -219,7 +239,13 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if names is not None:
         columns["step"] = names
     columns["t_s"] = t_s
-    conditions: Conditions = {"run": run.label} if run.named else {}
+    constant = {
+        name: str(texts[0]) for name, texts in run.labels.items() if len(set(texts.tolist())) == 1
+    }
+    drive = run.drive | {name: constant.pop(name) for name in IDENTITY if constant.get(name)}
+    conditions: Conditions = {name: text[:100] for name, text in constant.items() if text}
+    if run.named and run.label not in constant.values():
+        conditions |= {"run": run.label}
     return Log(
         format=format_name,
         source=source_name,
@@ -228,10 +254,40 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         begin_unix_s=begin,
         steps=steps,
         label=run.label,
-        drive=run.drive,
+        drive=drive,
         conditions=conditions,
         remarks=tuple(_gaps(t_s, source_name, run.label)),
     )
+
+
+#: Rates of a counter are known to a part of as many.
+_FINE = 20.0
+
+
+def _of_total(name: str, moved_mb: Array, t_s: Array) -> dict[str, Array]:
+    """The rate that a counter of MB tells, over as many rows as it takes to know it well.
+
+    What does not rise are amounts of each row.
+    """
+    rows = np.flatnonzero(np.isfinite(moved_mb))
+    if len(rows) < 3:
+        return {}
+    more = np.diff(moved_mb[rows])
+    if np.count_nonzero(more < 0) > 0.01 * len(more):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {name: moved_mb / intervals(t_s)}
+    parts = np.unique(np.round(more, 6))
+    usual = float(np.median(more[more > 0])) if (more > 0).any() else 0.0
+    exact = float(np.diff(parts).min()) if len(parts) > 1 else 0.0
+    spread = float(more.mean()) if usual <= exact else usual
+    stride = int(min(np.ceil(_FINE * exact / spread), len(rows) // 10 + 1)) if spread > 0 else 1
+    rows = rows[:: max(stride, 1)]
+    rate = np.full(len(t_s), np.nan)
+    rate[rows] = rates(moved_mb[rows], t_s[rows])
+    interval_s = intervals(t_s)
+    if stride > 1:
+        interval_s[rows[1:]] = np.diff(t_s[rows])
+    return {name: rate, "interval_s": interval_s}
 
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:
@@ -276,13 +332,25 @@ def _steps(
     for label, part in stretches(labels):
         label = label.strip()[:150]
         name: str | None = None
-        if label:
+        if label and _is_load(columns, part):
             name, number = label, 2
             while name in found:
                 name, number = f"{label} ({number})", number + 1
             found[name] = _observed(name, label, columns, part) or Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names
+
+
+def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
+    """Whether anything was moved in these rows, or may have been, since no rate was logged.
+
+    A drive that is busy and moves nothing is stalled.
+    """
+    names = [name for name in columns if name.endswith(("bw_mb_s", "iops"))]
+    known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
+    if not known or any(bool((values > 0).any()) for values in known):
+        return True
+    return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
 
 
 def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:

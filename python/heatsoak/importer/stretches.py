@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
 
 #: Below this share of the log's high level (its 95th percentile under load) nothing goes on.
@@ -24,8 +25,6 @@ BACKGROUND_SHARE = 0.1
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
-#: A drive busier than this is not idle, whatever it moves.
-BUSY_PCT = 20.0
 #: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
 LEAST_SAMPLES = 3
 #: Reads and writes together between writes alone, or reads, are a disturbance for so long.

@@ -79,6 +79,76 @@ def state_of(text: str) -> float | None:
     return _STATES.get(text.strip().lower())
 
 
+#: What says that nothing is the matter, besides no.
+_WELL = frozenset({
+    "-", "--", "\u2013", "\u2014", "n", "f", "nominal", "cool", "good", "idle", "unthrottled",
+    "clear", "healthy", "fine", "disabled", "full speed", "green", "0x0", "passive",
+})  # fmt: skip
+_UNKNOWN = frozenset({"", "n/a", "na", "nan", "null", "?", "unknown", "error", "n.a.", "nil"})
+_NO = re.compile(
+    r"^(?:no|not|non|nicht|kein|keine|never|0x0+)\b|^(?:level|lvl|l|state|stage|tmt|mode)[ _-]?0\b"
+)
+
+
+def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
+    """Return for each text of a column of throttling 0 or 1; NaN where it is not known.
+
+    Where the texts are numbers that only rise, they are a counter's readings: it is these that are
+    returned then, with True. None where the texts do not tell on from off.
+    """
+    known = {word: _throttled(word) for word in set(words)}
+    numbers = {word: _plain_number(word) for word in known}
+    counted = np.array([numbers[word] for word in words])
+    finite = counted[np.isfinite(counted)]
+    if len(finite) == len(words) - sum(w.strip().lower() in _UNKNOWN for w in words) > 0:
+        rises = bool(np.all(np.diff(finite) >= 0))
+        if rises and (finite[0] > 1 or len(np.unique(finite)) > _LEVELS):
+            return counted, True
+    values = set(known.values())
+    unsure = {word for word, value in known.items() if value == _SOME}
+    if 0.0 not in values and unsure:
+        missing = [word for word, value in known.items() if value is None]
+        if not missing:
+            return None  # always the same: it could be either
+        known |= dict.fromkeys(missing, 0.0)
+    told = {
+        word: float("nan") if value is None else min(value, 1.0) for word, value in known.items()
+    }
+    return np.array([told[word] for word in words]), False
+
+
+#: Something that is not known to be off.
+_SOME = 2.0
+#: Levels of throttling; numbers that take more values count something.
+_LEVELS = 5
+
+
+def _throttled(word: str) -> float | None:
+    """0 for off, 1 for on, 2 for words that are neither known for on nor for off; None for none."""
+    text = word.strip().strip("\"'").strip().lower()
+    if text in _UNKNOWN:
+        return None
+    state = state_of(text)
+    if state is not None:
+        return state
+    if text in _WELL or _NO.match(text):
+        return 0.0
+    if text in ("y", "t"):
+        return 1.0
+    number = _plain_number(text)
+    if number == number:
+        return float(number != 0)
+    return _SOME
+
+
+def _plain_number(word: str) -> float:
+    match = _NUMBER.match(word.strip().strip("\"'")) if len(word) < 60 else None
+    try:
+        return float(match.group(1).strip().replace(",", ".")) if match else float("nan")
+    except ValueError:
+        return float("nan")
+
+
 # --- the layout --------------------------------------------------------------------------------
 
 
@@ -740,7 +810,7 @@ def _is_timed(cell: str) -> bool:
     if cell[:1].isdecimal():
         return True
     cell = cell.strip(" \"'[(")
-    begin = cell[:2].lstrip("+-.,")
+    begin = cell.removeprefix("T")[:2].lstrip("+-.,")
     return begin[:1].isdecimal() or (len(cell) < 60 and _MOMENT.match(cell) is not None)
 
 

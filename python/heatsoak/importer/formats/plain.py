@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,8 +12,17 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import Times, read_times
-from heatsoak.importer.quantity import ROLES, Meaning, direction_of, meaning, names_drive, unit_of
-from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, grouped, logs_of
+from heatsoak.importer.quantity import (
+    ROLES,
+    Meaning,
+    direction_of,
+    meaning,
+    names_drive,
+    slug,
+    total,
+    unit_of,
+)
+from heatsoak.importer.runs import IDENTITY, LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.table import (
     Joined,
@@ -23,6 +33,7 @@ from heatsoak.importer.table import (
     is_value,
     layout_of,
     remark_unread,
+    throttling_of,
     ungarbled,
 )
 
@@ -41,6 +52,24 @@ _KEY_WORDS = frozenset({
     "f", "k", "w", "mw",
 })  # fmt: skip
 _EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
+
+
+#: Headers of texts that tell how a run was made.
+_SETUPS = frozenset({
+    "heatsink", "cooling", "cooler", "fan", "airflow", "config", "configuration", "setup",
+    "condition", "conditions", "variant", "case", "enclosure", "orientation", "mounting", "mount",
+    "pad", "thermal_pad", "heatspreader", "kuhlkorper", "kuhlung", "label", "slot", "adapter",
+})  # fmt: skip
+#: So many texts of a run are kept.
+_MOST_LABELS = 12
+#: Headers of columns that count the rows.
+_COUNTS = frozenset({
+    "", "#", "sample", "samples", "index", "idx", "i", "n", "no", "nr", "num", "number", "row",
+    "id", "record", "entry", "tick", "unnamed0", "sample_no", "sample_nr", "sample_number",
+    "sample_id", "point", "measurement", "messung", "lfd_nr", "step", "iteration", "序号", "编号",
+})  # fmt: skip
+#: What has a row less often tells nothing of throttling, and is something else, as a rule.
+_RAREST_S = 6 * 3600.0
 
 
 #: Runs and steps have at least as many rows on average; what changes more often counts rows.
@@ -142,6 +171,9 @@ def _monitor_name(path: str, name: str) -> str:
 
 #: AIDA64's names of what a disk does.
 _DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
+#: A disk by its number and its letters, or by a letter alone, in any language.
+_DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
+_VOLUME = re.compile(r"^[A-Z]:$")
 _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
@@ -155,8 +187,10 @@ def _named(header: str) -> tuple[str, str]:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
     what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
-    if what.lower() == "physicaldisk":
-        return ("" if instance == "_Total" else instance), counter
+    if _DISK_INSTANCE.match(instance) and (names_drive(what) or "datentr" in what.lower()):
+        return instance, counter
+    if what.lower() in ("physicaldisk", "logicaldisk"):
+        return "", counter if what.lower() == "physicaldisk" else "other [-]"
     if what.lower().startswith("processor"):
         return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (
             "_Total", "0,_Total"
@@ -203,6 +237,7 @@ class _Table:
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._device = (options.device or "").lower()
+        self._device_shown = options.device or ""
         self._doubts: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._interval_s: float | None = None
@@ -210,6 +245,7 @@ class _Table:
         # these write dates as Americans do, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
         self._columns: dict[tuple[str, ...], list[_Column]] = {}
+        self._labels_of: dict[tuple[str, ...], list[int]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
         """What is said of the columns, each once."""
@@ -227,11 +263,13 @@ class _Table:
             return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
         self._columns[header] = columns
         keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
-        words = [c.index for c in columns if c.meaning.is_role]
+        words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
+        self._labels_of[header] = labels = self._told_of_runs(header, {c.index for c in columns})
+        words += labels
         numbers = {
-            c.index: unit_of(_unit_in_cells(self._layout, c.index)) if not c.meaning.state else None
+            c.index: unit_of(_unit_in_cells(self._layout, c.index))
             for c in columns
-            if not c.meaning.is_role
+            if not (c.meaning.is_role or c.meaning.state)
         }
         return Wanted(tuple(keys), numbers, tuple(words))
 
@@ -252,14 +290,65 @@ class _Table:
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
             columns.append(_Column(index, name, found, _named(name)[0]))
-        columns = self._without_doubles(self._clocked(columns))
+        if any(_DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
+            columns = [c for c in columns if not _VOLUME.match(c.device)]  # a part of a disk
+        columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
+        columns += self._counting(columns, header)
+        columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
-        others = sum(bool(name) for name in header) - len(columns)
+        labels = self._told_of_runs(header, {column.index for column in columns})
+        others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
             self._notes.setdefault(
                 f"{others} other column{'s are' if others > 1 else ' is'} not needed"
             )
         return columns
+
+    def _totals(self, columns: list[_Column], header: tuple[str, ...]) -> list[_Column]:
+        """Counters of bytes, where no column tells of rates of bytes."""
+        if self._is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
+            return []
+        taken = {column.index for column in columns}
+        return [
+            _Column(index, name, found, _named(name)[0])
+            for index, name in enumerate(header)
+            if index not in taken and (found := total(_named(name)[1])) is not None
+        ]
+
+    def _counting(self, columns: list[_Column], header: tuple[str, ...]) -> list[_Column]:
+        """The column that counts the rows, where none tells the time."""
+        timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
+        if timed or self._interval_s is not None:
+            return []
+        for index, name in enumerate(header):
+            if slug(name.replace("#", "").strip()) not in _COUNTS:
+                continue
+            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
+            if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
+                columns[:] = [c for c in columns if c.index != index]
+                what = f"'{name}'" if name else "its first column"
+                self._doubts.setdefault(
+                    f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
+                    "--map interval_s=SECONDS says otherwise"
+                )
+                return [_Column(index, name, Meaning("time"))]
+        return []
+
+    def _told_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
+        """The columns of texts that may tell how a run was made: always the same, as a rule."""
+        if self._is_crowded:
+            return []
+        found = []
+        for index, name in enumerate(header):
+            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            if index in taken or not name or len(cells) < _LEAST_ROWS:
+                continue
+            is_setup = slug(name) in _SETUPS or slug(name) in IDENTITY
+            is_text = not any(map(is_value, cells)) and len(cells[0]) < 100
+            if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):
+                found.append(index)
+        return found[:_MOST_LABELS]
 
     def _mapped(self, header: tuple[str, ...]) -> list[_Column]:
         columns = []
@@ -358,7 +447,8 @@ class _Table:
         more = ", ..." if len(header) > 12 else ""
         if not found & {"time", "date", "uptime"} and self._interval_s is None:
             raise self._source.error(
-                f"has no column of times among {shown}{more}: name it with --map time=COLUMN, "
+                f"has no column of times among {shown}{more}: name it, as in "
+                f"{self._example(columns, header)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
                 self._layout.line,
             )
@@ -370,9 +460,53 @@ class _Table:
         if not measured:
             raise self._source.error(
                 f"has no column of throughput or temperature among {shown}{more}: "
-                "name one, as in --map write_mb_s=COLUMN",
+                f"name one, as in {self._example(columns, header)}",
                 self._layout.line,
             )
+
+    def _example(self, columns: list[_Column], header: tuple[str, ...]) -> str:
+        """A mapping of this table's own columns, in their order, of what is not known of them."""
+        found = {column.meaning.column for column in columns}
+        taken = {column.index for column in columns}
+        row = self._layout.rows[0] if self._layout.rows else header
+        free = [
+            name
+            for index, name in enumerate(header)
+            if index not in taken and name and index < len(row) and is_value(row[index])
+        ]
+        wanted = ["time"] if not found & {"time", "date", "uptime"} else []
+        if not any(name.endswith("bw_mb_s") for name in found):
+            wanted.append("write_mb_s")
+        if not any(name.startswith("temp_c.") for name in found):
+            wanted.append("temp_c")
+        pairs = ",".join(f"{key}={name}" for key, name in zip(wanted, free, strict=False))
+        return f"--map '{pairs}'" if pairs else "--map write_mb_s=COLUMN"
+
+    def _bare_temperatures(self, columns: list[_Column], header: tuple[str, ...]) -> list[_Column]:
+        """Columns that only name a drive, or a part of the host, where nothing else was measured.
+
+        Taken where their values may be temperatures.
+        """
+        if self._is_crowded or any(not c.meaning.is_role for c in columns):
+            return []
+        bare = []
+        for index, name in enumerate(header):
+            found = meaning(f"{name} temp") if name and len(name) < 40 else None
+            cells = [row[index] for row in self._layout.rows if index < len(row)]
+            if found is None or not (names_drive(name) or _is_known(found, name)):
+                continue
+            if not cells or not all(_is_warmth(cell) for cell in cells if cell.strip()):
+                continue
+            # each drive is one, so that it keeps its name
+            column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
+            bare.append(_Column(index, name, replace(found, column=column)))
+        if bare:
+            names = ", ".join(f"'{column.header}'" for column in bare[:8])
+            each = "a temperature" if len(bare) == 1 else "temperatures"
+            self._doubts.setdefault(f"read as {each}: {names}")
+        taken = {column.index for column in bare}
+        columns[:] = [column for column in columns if column.index not in taken]
+        return bare
 
     # --- rows ---
 
@@ -385,26 +519,33 @@ class _Table:
         wanted = [d for d in devices if self._device in d.lower()] if self._device else devices
         if self._device and devices and not wanted:
             raise self._source.error(
-                f"has no drive '{self._device}': it has {', '.join(devices[:10])}"
+                f"has no drive '{self._device_shown}': it has {', '.join(devices[:10])}"
             )
         parts = []
+        labels = {
+            slug(section.header[index]): _texts(section.words[index])
+            for index in self._labels_of[section.header]
+        }
         for device in wanted or [""]:
             # what is of no device in particular first: a device's own column goes before it
             own = sorted(
                 (c for c in columns if c.device in (device, "") and not c.meaning.is_role),
                 key=lambda c: c.device,
             )
-            values, states = self._values(section, own)
+            values, states, totals = self._values(section, own)
             direction = by_role.get("direction")
             part = Rows(
                 times,
                 values,
                 states,
+                totals,
+                labels,
                 steps=self._labels(section, by_role.get("step")),
-                runs=self._labels(section, by_role.get("run")),
+                runs=self._labels(section, by_role.get("run")) or self._setups(labels),
                 drive={"path": device} if device else {},
             )
             owner = by_role.get("device")
+            self._identity = _identity(owner.header) if owner is not None else "path"
             owners = None if owner is None else section.words[owner.index]
             for one, rows in self._of_devices(part, owners):
                 if direction is not None:
@@ -412,6 +553,16 @@ class _Table:
                     rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
         return self._busy(parts) if len(parts) > 1 else parts
+
+    def _setups(self, labels: dict[str, Texts]) -> Sequence[str] | None:
+        """How the runs were made, where that changes and no column counts them."""
+        for name, texts in labels.items():
+            changes = int(np.count_nonzero(texts[1:] != texts[:-1]))
+            if name in _SETUPS and 1 <= changes < len(texts) / _FEW_ROWS:
+                words = [str(text) for text in texts]
+                if not any(map(is_value, set(words))):
+                    return words
+        return None
 
     def _labels(self, section: Section, column: _Column | None) -> Sequence[str] | None:
         """The column's texts; None where it rather counts the rows."""
@@ -427,6 +578,7 @@ class _Table:
         """The drives that carried load, or all if none did."""
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
+            + sum(float(np.nanmax(v) - np.nanmin(v)) for v in part.totals.values() if v.size)
             for part in parts
         ]
         most = max(loads)
@@ -448,11 +600,12 @@ class _Table:
         wanted = [name for name in known if self._device in name.lower()]
         if not wanted:
             raise self._source.error(
-                f"has no drive '{self._device}': it has {', '.join(known[:10]) or 'none by name'}"
+                f"has no drive '{self._device_shown}': "
+                f"it has {', '.join(known[:10]) or 'none by name'}"
             )
         for name in wanted:
             which = found[name]
-            yield which, _part(rows, which, {"path": name})
+            yield which, _part(rows, which, {self._identity: name})
 
     def _times(self, section: Section, by_role: dict[str, _Column]) -> Times:
         rows = len(section)
@@ -477,6 +630,11 @@ class _Table:
         if times.doubt:
             self._doubts.setdefault(times.doubt)
         remark_unread(self._source, section, times.t_s)
+        between = np.diff(np.unique(times.t_s[np.isfinite(times.t_s)]))
+        if len(between) and float(np.median(between)) > _RAREST_S:
+            raise self._source.error(
+                f"its rows are {float(np.median(between)) / 3600:.3g} h apart: no log of a drive"
+            )
         return times
 
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
@@ -495,9 +653,10 @@ class _Table:
 
     def _values(
         self, section: Section, columns: list[_Column]
-    ) -> tuple[dict[str, Array], dict[str, Array]]:
+    ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
+        totals: dict[str, Array] = {}
         guessed = _unit_by_magnitude(
             section.columns[c.index]
             for c in columns
@@ -506,14 +665,21 @@ class _Table:
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
         for column in columns:
             what = column.meaning
-            name, raw = what.column, section.columns[column.index]
+            name = what.column
             if what.state:
-                finite = raw[np.isfinite(raw)]
-                if len(finite) and float(finite.max()) > 1:
-                    values[name] = raw
-                else:
-                    states[name.split(".", 1)[1]] = raw
+                told = throttling_of(section.words[column.index])
+                if told is not None and told[1]:
+                    values[name] = told[0]
+                elif told is not None:
+                    states[name.split(".", 1)[1]] = told[0]
                 continue
+            raw = section.columns[column.index]
+            if what.is_total:
+                totals[name] = raw * what.scale
+                self._notes.setdefault(what.note)
+                continue
+            if name.startswith("temp_c.") and not what.has_unit:
+                what = _temperature_by_size(what, raw, column.header)
             if name.startswith("lat_") and name != "lat_us":
                 if len(one) != 1 or not one <= {"read", "write"}:
                     continue
@@ -528,7 +694,27 @@ class _Table:
                 self._notes.setdefault(what.note)
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
-        return values, states
+        return values, states, totals
+
+
+def _identity(header: str) -> str:
+    return {"model": "model", "serial": "serial"}.get(slug(header), "path")
+
+
+def _texts(words: Sequence[str]) -> Texts:
+    same: dict[str, str] = {}
+    return np.array([same.setdefault(word, word) for word in words], dtype=object)
+
+
+def _temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
+    """What a temperature without a unit must be in to be one."""
+    known = raw[np.isfinite(raw) & (raw > 0)]
+    usual = float(np.median(known)) if len(known) else 0.0
+    if 250 < usual < 400:
+        return replace(what, offset=-273.15, doubt=f"'{header}' is read as kelvin")
+    if 5000 < usual < 150_000:
+        return replace(what, scale=1e-3, doubt=f"'{header}' is read as thousandths of a degree")
+    return what
 
 
 def _unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
@@ -548,6 +734,13 @@ def _is_known(found: Meaning, header: str) -> bool:
     named = found.column.startswith(("temp_c.cpu", "temp_c.gpu", "temp_c.ambient", "temp_c.case"))
     is_temperature = found.column.startswith("temp_c.")
     return not is_temperature or named or names_drive(header) or bool(_CAPACITY.search(header))
+
+
+def _is_warmth(cell: str) -> bool:
+    try:
+        return 5 <= float(cell.replace(",", ".")) <= 125
+    except ValueError:
+        return False
 
 
 def _is_number(text: str) -> bool:
@@ -585,6 +778,8 @@ def _part(rows: Rows, which: Indices, drive: dict[str, str]) -> Rows:
         times=replace(rows.times, t_s=rows.times.t_s[which]),
         columns={name: values[which] for name, values in rows.columns.items()},
         states={name: values[which] for name, values in rows.states.items()},
+        totals={name: values[which] for name, values in rows.totals.items()},
+        labels={name: texts[which] for name, texts in rows.labels.items()},
         steps=None if rows.steps is None else _picked(rows.steps, which),
         runs=None if rows.runs is None else _picked(rows.runs, which),
         drive=drive,
@@ -613,6 +808,7 @@ def _merged(rows: Rows) -> Rows:
         kept,
         columns={name: fold(values) for name, values in rows.columns.items()},
         states={name: fold(values) for name, values in rows.states.items()},
+        totals={name: fold(values) for name, values in rows.totals.items()},
     )
 
 
