@@ -115,7 +115,7 @@ def _active(total: Array, busy_pct: Array, interval_s: Array) -> Array:
     quiet = (total < IDLE_SHARE * np.percentile(moving, 95)) & (busy_pct < BUSY_PCT)
     active = np.ones(len(total))
     bounds = _bounds(quiet)
-    ends_s = np.concatenate([[0.0], np.cumsum(interval_s)])[bounds]
+    ends_s = np.concatenate([[0.0], np.cumsum(np.nan_to_num(interval_s))])[bounds]
     lasted_s, lengths = np.diff(ends_s), np.diff(bounds)
     # sums from the beginning are not exact: those near the limit are summed again
     is_long = (lengths >= PAUSE_SAMPLES) & (lasted_s > 0.99 * PAUSE_S)
