@@ -130,7 +130,7 @@ def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
     """Whether the load was on at each sample; short quiet spells count as load."""
     active = np.ones(len(quiet))
     bounds = _bounds(quiet)
-    ends_s = np.concatenate([[0.0], np.cumsum(interval_s)])[bounds]
+    ends_s = np.concatenate([[0.0], np.cumsum(np.nan_to_num(interval_s))])[bounds]
     lasted_s, lengths = np.diff(ends_s), np.diff(bounds)
     # sums from the beginning are not exact: those near the limit are summed again
     is_long = (lengths >= PAUSE_SAMPLES) & (lasted_s > 0.99 * PAUSE_S)
