@@ -89,6 +89,7 @@ def test_a_known_shift_of_like_rates_is_found_to_half_an_interval(
     assert found.shift_s == pytest.approx(shift_s, abs=coarse_s / 2 + 1e-6)
 
 
+@pytest.mark.slow
 @given(
     shape=st.sampled_from([IRREGULAR, SINGLE]),
     tau_s=st.floats(6, 120),
@@ -155,6 +156,7 @@ def noise(rng: Rng, count: int, interval_s: float, tau_s: float = 0.0) -> Track:
     return Track(clock(count * interval_s, interval_s), 500 + values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
 def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], Shift]) -> None:
     for seed in range(400):
@@ -164,6 +166,7 @@ def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], S
         assert not found.certain, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
 @pytest.mark.parametrize("tau_s", [5.0, 20.0, 200.0])
 def test_series_that_wander_are_hardly_ever_alike_by_chance(
@@ -177,6 +180,7 @@ def test_series_that_wander_are_hardly_ever_alike_by_chance(
     assert alike <= 2
 
 
+@pytest.mark.slow
 def test_unlike_loads_are_hardly_ever_alike_by_chance() -> None:
     t_s = clock(600, 0.1)
     alike = 0
@@ -256,6 +260,7 @@ PROTOCOL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [1, 5])
 def test_a_temperature_log_cut_out_of_a_simulated_run_is_found_again(
     small_drive: Path, tmp_path: Path, interval: int

@@ -36,6 +36,7 @@ def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
     assert any("clock" in note for note in recording["notes"])
 
 
+@pytest.mark.slow
 def test_imported_logs_are_recordings_with_labels(logs: Path) -> None:
     words = ("import", "load.csv", "heat.csv", "-o", "kept", "--set", "heatsink=none")
     done = heatsoak(*words, "--format", "json", cwd=logs)
@@ -49,12 +50,14 @@ def test_imported_logs_are_recordings_with_labels(logs: Path) -> None:
     assert steps[0] == steps[1]
 
 
+@pytest.mark.slow
 def test_files_that_are_to_stay_apart_are_several_recordings(logs: Path) -> None:
     done = heatsoak("import", "load.csv", "heat.csv", "--separate", "-o", "two", cwd=logs)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name[:1] for path in (logs / "two").iterdir()) == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) -> None:
     (logs / "photo.jpg").write_bytes(bytes(range(256)) * 9)
     done = heatsoak("analyze", ".", cwd=logs)
@@ -71,6 +74,7 @@ def test_a_log_of_temperatures_alone_says_what_it_shows(logs: Path) -> None:
     assert any("from 40 C to 84 C" in note for note in recording["notes"])
 
 
+@pytest.mark.slow
 def test_headers_that_nobody_knows_take_a_mapping(logs: Path) -> None:
     table = (logs / "load.csv").read_text().replace("timestamp,write MB/s", "Messzeit,Wert")
     (logs / "mine.csv").write_text(table)
@@ -80,6 +84,7 @@ def test_headers_that_nobody_knows_take_a_mapping(logs: Path) -> None:
     assert recording["steps"][0]["episodes"][0]["depth_pct"] == pytest.approx(55, abs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -100,6 +100,7 @@ def test_a_file_in_another_encoding_is_read_alike(path: Path) -> None:
         assert same(original, read(Source.of_bytes(path.name, text.encode(encoding)))), encoding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_damage_is_read_around_or_said_in_one_line(path: Path) -> None:
     data = path.read_bytes()

@@ -30,6 +30,7 @@ def test_a_reader_has_samples_and_takes_them(reader: Any) -> None:
     assert any(read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", FORMATS, ids=lambda reader: reader.name)
 def test_nothing_but_one_line_comes_of_damage(reader: Any, tmp_path: Path) -> None:
     chance = random.Random(reader.name)

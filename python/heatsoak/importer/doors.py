@@ -10,6 +10,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.source import Source
 from heatsoak.importer.stretches import with_stretches
+from heatsoak.importer.thinning import thinned
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
@@ -98,7 +99,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
         try:
-            logs += read(source, options)
+            logs += [thinned(log) for log in read(source, options)]
         except UsageError as error:
             if not path.is_dir():
                 raise
