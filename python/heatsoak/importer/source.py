@@ -176,9 +176,12 @@ class Source:
         if self.encoding != "utf-8":
             decoder = codecs.getincrementaldecoder(self.encoding)("replace")
             head = decoder.decode(head).lstrip("\ufeff").encode("utf-8", "replace")
-        # each line by itself, as in lines(): one may be in another encoding than the next
-        whole = _with_lf(head.removeprefix(codecs.BOM_UTF8)).split(b"\n")
-        lines = [_decode(line) for line in whole]
+        head = _with_lf(head.removeprefix(codecs.BOM_UTF8))
+        try:
+            lines = head.decode().split("\n")
+        except UnicodeDecodeError:
+            # each line by itself, as in lines(): one may be in another encoding than the next
+            lines = [_decode(line) for line in head.split(b"\n")]
         return lines[:-1] if len(self.head) == HEAD_BYTES and len(lines) > 1 else lines
 
     def lines(self) -> Iterator[tuple[int, str]]:

@@ -22,11 +22,11 @@ from heatsoak.importer.formats.base import Format
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (
+    fio_log.FORMAT,
     tkperf.FORMAT,
     smartctl.FORMAT,
     nvme_smart.FORMAT,
     fio_json.FORMAT,
-    fio_log.FORMAT,
     iometer.FORMAT,
     as_ssd.FORMAT,
     crystaldiskmark.FORMAT,
