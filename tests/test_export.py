@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from command import heatsoak
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter import Kind, export
 from heatsoak.protocol import Observation, Observed, Protocol
@@ -418,17 +419,6 @@ def test_fio_plots_own_reader_takes_what_was_exported(make: Make, tmp_path: Path
     assert logs["lat"] == [(100, 85300), (200, 170600)]
     (row,) = getdata.get_json_data(asked)[0]["data"]
     assert (row["bw"], row["iops"], row["bs"]) == (192000, 1500, "128k")
-
-
-def heatsoak(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
 
 
 def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:

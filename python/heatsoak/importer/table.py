@@ -6,6 +6,7 @@ many GB with hundreds of columns takes the memory of the few columns that matter
 
 import csv
 import re
+from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -425,7 +426,24 @@ class Numbers:
 # --- rows --------------------------------------------------------------------------------------
 
 
-class Words(Sequence[str]):
+class _Texts(Sequence[str]):
+    """What columns of texts share: an index gives one, a slice a list."""
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        return self._at(index if index >= 0 else index + len(self))
+
+    @abstractmethod
+    def _at(self, index: int) -> str:
+        """Return the text at `index`, from 0."""
+
+
+class Words(_Texts):
     """The texts of a column, kept as bytes, since there can be very many."""
 
     _BLOCK = 4096
@@ -467,22 +485,14 @@ class Words(Sequence[str]):
             yield from block.decode().split("\n")
         yield from self._last
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return list(self)[index]
-        if index < 0:
-            index += len(self)
+    def _at(self, index: int) -> str:
         block, place = divmod(index, self._BLOCK)
         if block == len(self._blocks):
             return self._last[place]
         return self._blocks[block].decode().split("\n")[place]
 
 
-class Joined(Sequence[str]):
+class Joined(_Texts):
     """Two columns of texts as one, a blank between."""
 
     def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
@@ -494,13 +504,7 @@ class Joined(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return (f"{a} {b}" for a, b in zip(self._first, self._second, strict=True))
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return list(self)[index]
+    def _at(self, index: int) -> str:
         return f"{self._first[index]} {self._second[index]}"
 
 

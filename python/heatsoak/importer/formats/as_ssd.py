@@ -13,8 +13,7 @@ from heatsoak.importer.formats.results import (
     Unreadable,
     decimal,
     distinct,
-    frame,
-    one_after_the_other,
+    one_sample_each,
     short,
 )
 from heatsoak.importer.log import Log, Options, Remark
@@ -120,16 +119,10 @@ def _take(
 
 def _log(source: Source, run: _Run) -> Log:
     steps = distinct(run.steps)
-    ends = one_after_the_other(None for _ in steps)
     return Log(
         format="as_ssd",
         source=source.name,
-        samples=frame(
-            [
-                {"t_s": end, "step": step.name, "interval_s": None, **values}
-                for end, step, values in zip(ends, steps, run.values, strict=True)
-            ]
-        ),
+        samples=one_sample_each(steps, run.values, None),
         steps=tuple(steps),
         drive={"model": run.facts["name"]} if run.facts.get("name") else {},
         tools={"as-ssd": run.version},

@@ -12,9 +12,8 @@ from heatsoak.importer.formats.results import (
     Unreadable,
     decimal,
     distinct,
-    frame,
     number,
-    one_after_the_other,
+    one_sample_each,
     short,
     whole,
 )
@@ -181,17 +180,11 @@ def _log(source: Source, run: _Run) -> Log:
     if "0fill" in f"{run.facts.get('Mode')} {run.facts.get('Test')}".lower():
         remarks.append(Remark("it wrote zeros (0Fill), which some drives do not store"))
     steps = distinct(run.steps)
-    ends = one_after_the_other(seconds for _ in steps)
     drive = _DRIVE.search(run.facts.get("Test", ""))
     return Log(
         format="crystaldiskmark",
         source=source.name,
-        samples=frame(
-            [
-                {"t_s": end, "step": step.name, "interval_s": seconds, **values}
-                for end, step, values in zip(ends, steps, run.values, strict=True)
-            ]
-        ),
+        samples=one_sample_each(steps, run.values, seconds),
         steps=tuple(steps),
         drive={"path": drive.group(1)} if drive else {},
         tools={run.tool: run.version} if run.version else {},

@@ -1,7 +1,7 @@
 """What readers of benchmarks' results share: a step has one sample, or a short series."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -58,16 +58,20 @@ def frame(rows: Sequence[Row]) -> pl.DataFrame:
     return build({name: [row.get(name) for row in rows] for name in names})
 
 
-def one_after_the_other(durations_s: Iterable[float | None]) -> list[float]:
-    """Return when each of several tests ended if none waited for anything.
+def one_sample_each(
+    steps: Sequence[Observed], values: Sequence[Row], seconds: float | None
+) -> pl.DataFrame:
+    """Return a sample for each step, as if none waited for anything.
 
-    One of unknown length counts as 1 s, so that their order is kept.
+    Where it is not known how many `seconds` each took they count as 1 s apart, so that their order
+    is kept.
     """
-    ends, end = [], 0.0
-    for seconds in durations_s:
-        end += seconds or 1.0
-        ends.append(end)
-    return ends
+    return frame(
+        [
+            {"t_s": number * (seconds or 1.0), "step": step.name, "interval_s": seconds, **row}
+            for number, (step, row) in enumerate(zip(steps, values, strict=True), 1)
+        ]
+    )
 
 
 def short(text: str, most: int = _LONGEST_NAME) -> str:
