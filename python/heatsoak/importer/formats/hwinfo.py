@@ -14,16 +14,9 @@ from heatsoak.importer.moment import read_times
 from heatsoak.importer.quantity import Meaning, meaning, names_drive, unit_of
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import (
-    Joined,
-    Layout,
-    Reader,
-    Section,
-    Wanted,
-    remark_unread,
-    split,
-    ungarbled,
-)
+from heatsoak.importer.tables.layout import Layout, split, ungarbled
+from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
+from heatsoak.importer.tables.texts import Joined
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"

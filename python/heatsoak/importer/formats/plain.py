@@ -24,18 +24,10 @@ from heatsoak.importer.quantity import (
 )
 from heatsoak.importer.runs import IDENTITY, LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import (
-    Joined,
-    Layout,
-    Reader,
-    Section,
-    Wanted,
-    is_value,
-    layout_of,
-    remark_unread,
-    throttling_of,
-    ungarbled,
-)
+from heatsoak.importer.tables.cells import is_value, throttling_of
+from heatsoak.importer.tables.layout import Layout, layout_of, ungarbled
+from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
+from heatsoak.importer.tables.texts import Joined
 
 #: Short names that a mapping may use for a recording's columns, without their units.
 _SHORT = {
