@@ -12,22 +12,16 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import Times, read_times
-from heatsoak.importer.quantity import (
-    ROLES,
-    Meaning,
-    direction_of,
-    meaning,
-    names_drive,
-    slug,
-    total,
-    unit_of,
-)
 from heatsoak.importer.runs import IDENTITY, LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
 from heatsoak.importer.tables.layout import Layout, layout_of, ungarbled
+from heatsoak.importer.tables.quantity import Meaning, meaning
 from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
 from heatsoak.importer.tables.texts import Joined
+from heatsoak.importer.tables.totals import total
+from heatsoak.importer.tables.units import unit_of
+from heatsoak.importer.tables.words import ROLES, direction_of, names_drive, slug
 
 #: Short names that a mapping may use for a recording's columns, without their units.
 _SHORT = {

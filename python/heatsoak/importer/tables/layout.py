@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from heatsoak.importer.quantity import meaning, unit_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
+from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.units import unit_of
 
 #: How many lines of a file tell its layout.
 _HEAD_LINES = 250

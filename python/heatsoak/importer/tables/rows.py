@@ -13,11 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.quantity import Unit, meaning, unit_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Numbers, is_timed, is_value
 from heatsoak.importer.tables.layout import RULE, Layout, decimals_of, split
+from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.texts import Words
+from heatsoak.importer.tables.units import Unit, unit_of
 
 #: So many bytes of rows are worth taking at once.
 _LEAST_BLOCK = 1 << 16
