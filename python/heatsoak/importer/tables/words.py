@@ -58,14 +58,14 @@ def _stems(*words: str) -> re.Pattern[str]:
 
 
 # Stems: a token begins with one, or, where it is no ASCII, holds it.
-READ = _stems("read", "reading", "lese", "lesen", "gelesen", "lectur", "lettur", "leitur", "lezen",
-              "gelezen", "odczyt", "cteni", "okuma", "lasning", "读取", "读", "讀取", "讀",
-              "読み取り", "読み込み", "読取", "読込", "リード", "읽기", "чтени", "прочит",
-              "olvas")  # fmt: skip
-WRITE = _stems("write", "writing", "written", "wrtn", "schreib", "geschrieb", "ecriture", "ecrit",
-               "escritur", "escrit", "scrittur", "gravac", "schrijf", "schrijv", "zapis", "yazma",
-               "skriv", "写入", "写", "寫入", "寫", "書き込み", "書込", "ライト", "쓰기", "запис",
-               "irasi")  # fmt: skip
+_READ = _stems("read", "reading", "lese", "lesen", "gelesen", "lectur", "lettur", "leitur", "lezen",
+               "gelezen", "odczyt", "cteni", "okuma", "lasning", "读取", "读", "讀取", "讀",
+               "読み取り", "読み込み", "読取", "読込", "リード", "읽기", "чтени", "прочит",
+               "olvas")  # fmt: skip
+_WRITE = _stems("write", "writing", "written", "wrtn", "schreib", "geschrieb", "ecriture", "ecrit",
+                "escritur", "escrit", "scrittur", "gravac", "schrijf", "schrijv", "zapis", "yazma",
+                "skriv", "写入", "写", "寫入", "寫", "書き込み", "書込", "ライト", "쓰기", "запис",
+                "irasi")  # fmt: skip
 READ_TOKENS = frozenset({"r", "rd", "reads", "read", "seqread", "randread", "seqrd", "rndrd"})
 WRITE_TOKENS = frozenset({
     "w", "wr", "writ", "writes", "write", "seqwrite", "randwrite", "seqwr", "rndwr",
@@ -190,8 +190,6 @@ THROTTLE_FILLERS = frozenset({
     "transitions", "flag", "level", "y", "n", "yes", "no", "true", "false", "mode", "current", "by",
     "temperature", "temp", "reason",
 })  # fmt: skip
-
-
 THERMAL_STATE = frozenset({
     "thermal", "status", "state", "is", "drive", "ssd", "disk", "nvme", "mode", "active", "flag",
     "event", "management", "limiting", "limited",
@@ -210,8 +208,8 @@ def direction_of(text: str) -> Literal["read", "write"] | None:
 def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
     """Return whether tokens are about reading or writing; None for neither, and for both."""
     kept = [token for token in tokens if not token.startswith(_NOT_READ)]
-    reads = has_any(kept, READ) or not READ_TOKENS.isdisjoint(kept)
-    writes = has_any(kept, WRITE) or not WRITE_TOKENS.isdisjoint(kept)
+    reads = has_any(kept, _READ) or not READ_TOKENS.isdisjoint(kept)
+    writes = has_any(kept, _WRITE) or not WRITE_TOKENS.isdisjoint(kept)
     if reads == writes:
         return None
     return "read" if reads else "write"
