@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.moment import Times, date_order, read_times
-from heatsoak.importer.table import Words
+from heatsoak.importer.tables.texts import Words
 
 _KIB = 1024 / 1e6
 _SECTOR = 512 / 1e6

@@ -3,9 +3,9 @@
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.plain import read_table
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.quantity import meaning
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import Layout, layout_of
+from heatsoak.importer.tables.layout import Layout, layout_of
+from heatsoak.importer.tables.quantity import meaning
 
 
 def _recognises(source: Source) -> bool:

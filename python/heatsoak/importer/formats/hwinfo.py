@@ -11,19 +11,14 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.moment import read_times
-from heatsoak.importer.quantity import Meaning, meaning, names_drive, unit_of
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import (
-    Joined,
-    Layout,
-    Reader,
-    Section,
-    Wanted,
-    remark_unread,
-    split,
-    ungarbled,
-)
+from heatsoak.importer.tables.layout import Layout, split, ungarbled
+from heatsoak.importer.tables.quantity import Meaning, meaning
+from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
+from heatsoak.importer.tables.texts import Joined
+from heatsoak.importer.tables.units import unit_of
+from heatsoak.importer.tables.words import names_drive
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"

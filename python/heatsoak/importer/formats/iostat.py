@@ -21,7 +21,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.importer.table import Words
+from heatsoak.importer.tables.texts import Words
 
 #: A clock may be set back so far without that a new run begins.
 _SET_BACK_S = 5.0

@@ -1,0 +1,69 @@
+"""The headers that monitors write: a sensor's path or a counter's in place of a plain name.
+
+Libre and Open Hardware Monitor have two rows of headers; the Performance Monitor's counters name
+a machine, an object and its instance, AIDA64's columns the disk that they are of.
+"""
+
+import re
+
+from heatsoak.importer.tables.layout import Layout, ungarbled
+from heatsoak.importer.tables.words import names_drive
+
+
+def headers_of(layout: Layout) -> tuple[str, ...]:
+    """The columns' names, as words that tell what they are."""
+    header = ungarbled(layout.header)
+    paths = layout.above
+    if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
+        return tuple(_monitor_name(path, name) for path, name in zip(paths, header, strict=True))
+    return header
+
+
+_MONITOR_UNITS = {"temperature": "[°C]", "load": "[%]", "power": "[W]", "throughput": "[B/s]"}
+
+
+def _monitor_name(path: str, name: str) -> str:
+    """Libre and Open Hardware Monitor write a sensor's path above its name."""
+    parts = path.strip().strip("/").split("/")
+    unit = next((_MONITOR_UNITS[part] for part in parts if part in _MONITOR_UNITS), None)
+    if len(parts) < 3 or unit is None:
+        return name if not parts[0] else f"{name} [{parts[-2] if len(parts) > 1 else '-'}]"
+    what = parts[0]
+    if "gpu" in what:
+        name = f"GPU {name}"
+    elif "cpu" in what:
+        name = f"CPU {name}"
+    elif what in ("nvme", "hdd", "ssd", "storage", "ata"):
+        name = f"{what}{parts[1]}\x1f{name}"
+    else:
+        return f"{name} [-]"
+    return f"{name} {unit}"
+
+
+#: AIDA64's names of what a disk does.
+_DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
+#: A disk by its number and its letters, or by a letter alone, in any language.
+DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
+VOLUME = re.compile(r"^[A-Z]:$")
+_PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
+
+
+def device_and_name(header: str) -> tuple[str, str]:
+    """Return whose a column is, where the header tells, and what it is called."""
+    if "\x1f" in header:
+        device, _, name = header.partition("\x1f")
+        return device, name
+    match = _PDH.match(header)
+    if match is None:
+        numbered = _DISK.match(header)
+        return (numbered.group(1) if numbered is not None else ""), header
+    what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
+    if DISK_INSTANCE.match(instance) and (names_drive(what) or "datentr" in what.lower()):
+        return instance, counter
+    if what.lower() in ("physicaldisk", "logicaldisk"):
+        return "", counter if what.lower() == "physicaldisk" else "other [-]"
+    if what.lower().startswith("processor"):
+        return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (
+            "_Total", "0,_Total"
+        ) else "other [-]"  # fmt: skip
+    return "", "other [-]"

@@ -1,0 +1,322 @@
+"""Which columns of a plain table are read, and what each of them means."""
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from heatsoak.errors import UsageError
+from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
+from heatsoak.importer.formats.plain_mapping import example, is_number, meaning_of_key, place_of
+from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.moment import read_times
+from heatsoak.importer.runs import IDENTITY
+from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import is_value
+from heatsoak.importer.tables.layout import Layout
+from heatsoak.importer.tables.quantity import Meaning, meaning
+from heatsoak.importer.tables.rows import Wanted
+from heatsoak.importer.tables.totals import total
+from heatsoak.importer.tables.units import unit_of
+from heatsoak.importer.tables.words import direction_of, names_drive, slug
+
+#: Headers of texts that tell how a run was made.
+SETUPS = frozenset({
+    "heatsink", "cooling", "cooler", "fan", "airflow", "config", "configuration", "setup",
+    "condition", "conditions", "variant", "case", "enclosure", "orientation", "mounting", "mount",
+    "pad", "thermal_pad", "heatspreader", "kuhlkorper", "kuhlung", "label", "slot", "adapter",
+})  # fmt: skip
+#: So many texts of a run are kept.
+_MOST_LABELS = 12
+#: Headers of columns that count the rows.
+_COUNTS = frozenset({
+    "", "#", "sample", "samples", "index", "idx", "i", "n", "no", "nr", "num", "number", "row",
+    "id", "record", "entry", "tick", "unnamed0", "sample_no", "sample_nr", "sample_number",
+    "sample_id", "point", "measurement", "messung", "lfd_nr", "step", "iteration", "序号", "编号",
+})  # fmt: skip
+#: Runs and steps have at least as many rows on average; what changes more often counts rows.
+LEAST_ROWS = 2
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is read: where it stands, what it is called, what it means, and whose it is."""
+
+    index: int
+    header: str
+    meaning: Meaning
+    device: str = ""
+
+
+class Columns:
+    """The columns of a table that are read, by its sections' headers.
+
+    Attributes:
+        by_header: what is read of a section.
+        labels: the places of the texts that may tell how a run was made, by the header, too.
+        interval_s: between rows, where a mapping states it.
+        doubts: how was read what is not certain, each once.
+        notes: what else is said of the table, each once.
+    """
+
+    def __init__(
+        self, source: Source, layout: Layout, options: Options, *, is_crowded: bool
+    ) -> None:
+        self._source = source
+        self._is_crowded = is_crowded
+        self._layout = layout
+        self._mapping = dict(options.mapping)
+        self.doubts: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
+        self.interval_s: float | None = None
+        self.by_header: dict[tuple[str, ...], list[Column]] = {}
+        self.labels: dict[tuple[str, ...], list[int]] = {}
+
+    def remarks(self, name: str) -> list[Remark]:
+        """What is said of the columns, each once."""
+        return [Remark(f"{name}: {text}", doubt=True) for text in self.doubts] + [
+            Remark(f"{name}: {text}") for text in self.notes
+        ]
+
+    def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
+        """Return what is kept of a section with this header."""
+        try:
+            columns = self._chosen(header, units)
+        except UsageError:
+            if not self.by_header:
+                raise
+            return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
+        self.by_header[header] = columns
+        keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
+        words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
+        self.labels[header] = labels = self._told_of_runs(header, {c.index for c in columns})
+        words += labels
+        numbers = {
+            c.index: unit_of(_unit_in_cells(self._layout, c.index))
+            for c in columns
+            if not (c.meaning.is_role or c.meaning.state)
+        }
+        return Wanted(tuple(keys), numbers, tuple(words))
+
+    def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[Column]:
+        columns = self._mapped(header)
+        taken = {column.index for column in columns}
+        named = {column.meaning.column for column in columns}
+        for index, name in enumerate(header):
+            if index in taken or not name:
+                continue
+            found = _meaning_of(
+                self._layout, index, name, units[index] if index < len(units) else ""
+            )
+            if found is None or (found.is_role and found.column in named):
+                continue
+            if self._is_crowded and not _is_known(found, name):
+                continue
+            if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
+                continue
+            columns.append(Column(index, name, found, device_and_name(name)[0]))
+        if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
+            columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
+        columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
+        columns += self._counting(columns, header)
+        columns += self._bare_temperatures(columns, header)
+        self._complain(columns, header)
+        labels = self._told_of_runs(header, {column.index for column in columns})
+        others = sum(bool(name) for name in header) - len(columns) - len(labels)
+        if others > 0:
+            self.notes.setdefault(
+                f"{others} other column{'s are' if others > 1 else ' is'} not needed"
+            )
+        return columns
+
+    def _totals(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+        """Counters of bytes, where no column tells of rates of bytes."""
+        if self._is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
+            return []
+        taken = {column.index for column in columns}
+        return [
+            Column(index, name, found, device_and_name(name)[0])
+            for index, name in enumerate(header)
+            if index not in taken and (found := total(device_and_name(name)[1])) is not None
+        ]
+
+    def _counting(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+        """The column that counts the rows, where none tells the time."""
+        timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
+        if timed or self.interval_s is not None:
+            return []
+        for index, name in enumerate(header):
+            if slug(name.replace("#", "").strip()) not in _COUNTS:
+                continue
+            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
+            if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
+                columns[:] = [c for c in columns if c.index != index]
+                what = f"'{name}'" if name else "its first column"
+                self.doubts.setdefault(
+                    f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
+                    "--map interval_s=SECONDS says otherwise"
+                )
+                return [Column(index, name, Meaning("time"))]
+        return []
+
+    def _told_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
+        """The columns of texts that may tell how a run was made: always the same, as a rule."""
+        if self._is_crowded:
+            return []
+        found = []
+        for index, name in enumerate(header):
+            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            if index in taken or not name or len(cells) < LEAST_ROWS:
+                continue
+            is_setup = slug(name) in SETUPS or slug(name) in IDENTITY
+            is_text = not any(map(is_value, cells)) and len(cells[0]) < 100
+            if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):
+                found.append(index)
+        return found[:_MOST_LABELS]
+
+    def _mapped(self, header: tuple[str, ...]) -> list[Column]:
+        columns = []
+        for key, wanted in self._mapping.items():
+            if key in ("interval_s", "interval") and is_number(wanted):
+                self.interval_s = float(wanted)
+                continue
+            column = meaning_of_key(self._source, key)
+            index = place_of(self._source, self._layout, key, wanted, header)
+            if not column.has_unit and column.column.endswith(("bw_mb_s", "lat_us")):
+                column = replace(column, has_unit=True)
+            name = header[index] if index < len(header) else f"column {index + 1}"
+            columns.append(Column(index, name, column))
+        return columns
+
+    def _clocked(self, columns: list[Column]) -> list[Column]:
+        """Of two columns of times, the one that tells the day says when the other began."""
+        times = [c for c in columns if c.meaning.column == "time"]
+        if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
+            return columns
+        for column in times:
+            cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
+            if read_times(cells[:3]).clock != "none":
+                dated = replace(column, meaning=Meaning("date", has_unit=False))
+                return [dated if c is column else c for c in columns]
+        return columns
+
+    def _without_doubles(self, columns: list[Column]) -> list[Column]:
+        """Of columns that mean the same, keep the one whose header says the least besides."""
+        kept: dict[tuple[str, str], Column] = {}
+        for column in columns:
+            key = (column.device, column.meaning.column)
+            other = kept.get(key)
+            if other is None:
+                kept[key] = column
+                continue
+            if column.meaning.column.startswith("temp_c."):
+                number = 2
+                while (column.device, f"{column.meaning.column}_{number}") in kept:
+                    number += 1
+                name = f"{column.meaning.column}_{number}"
+                renamed = replace(column, meaning=replace(column.meaning, column=name))
+                kept[column.device, name] = renamed
+                continue
+            mapped = column.header in self._mapping.values()
+            first, second = (column, other) if (
+                mapped or column.meaning.general < other.meaning.general
+            ) else (other, column)  # fmt: skip
+            kept[key] = first
+            if not first.meaning.is_role:
+                self.doubts.setdefault(
+                    f"'{first.header}' is taken for {first.meaning.column}, "
+                    f"not '{second.header}', which could be it too"
+                )
+        return list(kept.values())
+
+    def _complain(self, columns: list[Column], header: tuple[str, ...]) -> None:
+        found = {column.meaning.column for column in columns}
+        taken = {column.index for column in columns}
+        shown = ", ".join(device_and_name(name)[1] for name in header[:12] if name) or "no header"
+        more = ", ..." if len(header) > 12 else ""
+        if not found & {"time", "date", "uptime"} and self.interval_s is None:
+            raise self._source.error(
+                f"has no column of times among {shown}{more}: name it, as in "
+                f"{example(self._layout, found, taken, header)}, "
+                "or state the rows' interval with --map interval_s=SECONDS",
+                self._layout.line,
+            )
+        measured = [
+            c for c in columns
+            if c.meaning.is_rate or c.meaning.column.startswith("temp_c.") or c.meaning.state
+            or "lat" in c.meaning.column
+        ]  # fmt: skip
+        if not measured:
+            raise self._source.error(
+                f"has no column of throughput or temperature among {shown}{more}: "
+                f"name one, as in {example(self._layout, found, taken, header)}",
+                self._layout.line,
+            )
+
+    def _bare_temperatures(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+        """Columns that only name a drive, or a part of the host, where nothing else was measured.
+
+        Taken where their values may be temperatures.
+        """
+        if self._is_crowded or any(not c.meaning.is_role for c in columns):
+            return []
+        bare = []
+        for index, name in enumerate(header):
+            found = meaning(f"{name} temp") if name and len(name) < 40 else None
+            cells = [row[index] for row in self._layout.rows if index < len(row)]
+            if found is None or not (names_drive(name) or _is_known(found, name)):
+                continue
+            if not cells or not all(_is_warmth(cell) for cell in cells if cell.strip()):
+                continue
+            # each drive is one, so that it keeps its name
+            column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
+            bare.append(Column(index, name, replace(found, column=column)))
+        if bare:
+            names = ", ".join(f"'{column.header}'" for column in bare[:8])
+            each = "a temperature" if len(bare) == 1 else "temperatures"
+            self.doubts.setdefault(f"read as {each}: {names}")
+        taken = {column.index for column in bare}
+        columns[:] = [column for column in columns if column.index not in taken]
+        return bare
+
+
+def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning | None:
+    if header.startswith("(PDH-CSV"):
+        return Meaning("time", has_unit=False)
+    if not unit:
+        unit = _unit_in_cells(layout, index)
+    name = device_and_name(header)[1]
+    found = meaning(name, unit)
+    values = [row[index] for row in layout.rows if index < len(row)]
+    if found is not None and found.column == "device" and any(map(is_value, values)):
+        return None
+    is_direction = found is not None and found.column == "direction"
+    if is_direction and not (values and all(map(direction_of, values))):
+        return Meaning("step", general=3)
+    return found
+
+
+def _unit_in_cells(layout: Layout, index: int) -> str:
+    for row in layout.rows[:3]:
+        if index < len(row):
+            match = re.match(r"^\s*[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", row[index])
+            if match is not None and unit_of(match.group(1)) is not None:
+                return match.group(1)
+    return ""
+
+
+_CAPACITY = re.compile(r"\d ?[GT]B\b")
+
+
+def _is_known(found: Meaning, header: str) -> bool:
+    """Whether a temperature is the host's, or of what its name says is a drive."""
+    named = found.column.startswith(("temp_c.cpu", "temp_c.gpu", "temp_c.ambient", "temp_c.case"))
+    is_temperature = found.column.startswith("temp_c.")
+    return not is_temperature or named or names_drive(header) or bool(_CAPACITY.search(header))
+
+
+def _is_warmth(cell: str) -> bool:
+    try:
+        return 5 <= float(cell.replace(",", ".")) <= 125
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Tables as loggers write them: their layout, their cells, their headers, their rows."""

@@ -1,0 +1,190 @@
+"""What a cell of a table says: a number with its unit, a date or a time, yes or no."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.importer.frames import Array
+
+#: A number, perhaps with a unit behind it.
+NUMBER = re.compile(
+    r"^([+-]?(?:\d[\d.,'\u2019\u00a0\u202f ]*|[.,]\d+)(?:e[+-]?\d{1,4})?)\s*([^\d\s][^\d]{0,19})?$",
+    re.IGNORECASE,
+)
+#: A date, a time, or both.
+_MOMENT = re.compile(
+    r"^\D{0,12}(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,3}:\d{2})[\d\s:.,/TZ+-]*"
+    r"(?:[AaPp]\.?[Mm]\.?)?(?:\s?[A-Z]{1,5})?$|^[A-Z][a-z]{2}[a-z]* .*\d:\d\d"
+)
+
+_TRUE = ("yes", "true", "on", "ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "igen", "kyllä",
+         "evet", "да", "так", "是", "はい", "예", "ναι", "active", "throttled", "throttling",
+         "wahr", "an", "vrai")  # fmt: skip
+_FALSE = ("no", "false", "off", "nein", "non", "não", "nao", "nie", "ne", "nem", "ei", "hayır",
+          "hayir", "нет", "ні", "否", "いいえ", "아니요", "아니오", "όχι", "nee", "nej", "inactive",
+          "ok", "none", "normal", "falsch", "aus", "faux")  # fmt: skip
+#: What Windows wrote before it wrote UTF-8, read as cp1252.
+CODE_PAGES = ("gbk", "big5", "cp932", "cp949", "cp1251", "cp1253", "cp1254", "cp1250")
+
+
+def _states() -> dict[str, float]:
+    states = {}
+    for words, value in ((_FALSE, 0.0), (_TRUE, 1.0)):
+        for word in words:
+            for spelling in {word, word.capitalize()}:
+                states[spelling.lower()] = value
+                for page in () if word.isascii() else CODE_PAGES:
+                    try:
+                        states[spelling.encode(page).decode("cp1252", "replace").lower()] = value
+                    except UnicodeEncodeError:
+                        continue
+    return states
+
+
+_STATES = _states()
+
+
+def state_of(text: str) -> float | None:
+    """Return 1 for yes, 0 for no, in many languages; None for anything else."""
+    return _STATES.get(text.strip().lower())
+
+
+#: What says that nothing is the matter, besides no.
+_WELL = frozenset({
+    "-", "--", "\u2013", "\u2014", "n", "f", "nominal", "cool", "good", "idle", "unthrottled",
+    "clear", "healthy", "fine", "disabled", "full speed", "green", "0x0", "passive",
+})  # fmt: skip
+_UNKNOWN = frozenset({"", "n/a", "na", "nan", "null", "?", "unknown", "error", "n.a.", "nil"})
+_NO = re.compile(
+    r"^(?:no|not|non|nicht|kein|keine|never|0x0+)\b|^(?:level|lvl|l|state|stage|tmt|mode)[ _-]?0\b"
+)
+
+
+def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
+    """Return for each text of a column of throttling 0 or 1; NaN where it is not known.
+
+    Where the texts are numbers that only rise, they are a counter's readings: it is these that are
+    returned then, with True. None where the texts do not tell on from off.
+    """
+    known = {word: _throttled(word) for word in set(words)}
+    numbers = {word: _plain_number(word) for word in known}
+    counted = np.array([numbers[word] for word in words])
+    finite = counted[np.isfinite(counted)]
+    if len(finite) == len(words) - sum(w.strip().lower() in _UNKNOWN for w in words) > 0:
+        rises = bool(np.all(np.diff(finite) >= 0))
+        if rises and (finite[0] > 1 or len(np.unique(finite)) > _LEVELS):
+            return counted, True
+    values = set(known.values())
+    unsure = {word for word, value in known.items() if value == _SOME}
+    if 0.0 not in values and unsure:
+        missing = [word for word, value in known.items() if value is None]
+        if not missing:
+            return None  # always the same: it could be either
+        known |= dict.fromkeys(missing, 0.0)
+    told = {
+        word: float("nan") if value is None else min(value, 1.0) for word, value in known.items()
+    }
+    return np.array([told[word] for word in words]), False
+
+
+#: Something that is not known to be off.
+_SOME = 2.0
+#: Levels of throttling; numbers that take more values count something.
+_LEVELS = 5
+
+
+def _throttled(word: str) -> float | None:
+    """0 for off, 1 for on, 2 for words that are neither known for on nor for off; None for none."""
+    text = word.strip().strip("\"'").strip().lower()
+    if text in _UNKNOWN:
+        return None
+    state = state_of(text)
+    if state is not None:
+        return state
+    if text in _WELL or _NO.match(text):
+        return 0.0
+    if text in ("y", "t"):
+        return 1.0
+    number = _plain_number(text)
+    if number == number:
+        return float(number != 0)
+    return _SOME
+
+
+def _plain_number(word: str) -> float:
+    match = NUMBER.match(word.strip().strip("\"'")) if len(word) < 60 else None
+    try:
+        return float(match.group(1).strip().replace(",", ".")) if match else float("nan")
+    except ValueError:
+        return float("nan")
+
+
+def is_value(cell: str) -> bool:
+    """Whether a cell is a number, with or without a unit, a date or a time."""
+    cell = cell.strip()
+    if cell.isdecimal() and len(cell) < 60:
+        return True
+    return 0 < len(cell) < 60 and (
+        NUMBER.match(cell) is not None or _MOMENT.match(cell) is not None
+    )
+
+
+def is_timed(cell: str) -> bool:
+    """Whether a cell may be a time: a number, or what begins as a date does."""
+    if cell[:1].isdecimal():
+        return True
+    cell = cell.strip(" \"'[(")
+    begin = cell.removeprefix("T")[:2].lstrip("+-.,")
+    return begin[:1].isdecimal() or (len(cell) < 60 and _MOMENT.match(cell) is not None)
+
+
+GROUPED = re.compile(r"^[+-]?\d{1,3}(?:([.,'\u2019\u00a0\u202f ])\d{3})+$")
+_BLANKS = str.maketrans("", "", "'\u2019\u00a0\u202f ")
+
+
+@dataclass(frozen=True)
+class Decimals:
+    """Which mark stands before decimals, and whether that is certain."""
+
+    mark: str = "."
+    doubt: str = ""
+
+
+class Numbers:
+    """Makes numbers of cells: with units, marks of thousands, decimal commas, yes and no."""
+
+    def __init__(self, decimals: Decimals) -> None:
+        self._comma = decimals.mark == ","
+        self._known: dict[str, tuple[float, str]] = {}
+
+    def read(self, cell: str) -> tuple[float, str]:
+        """Return the number in a cell and the unit behind it; NaN for what is none."""
+        known = self._known.get(cell)
+        if known is None:
+            known = self._read(cell.strip().strip("\"'").strip())
+            if len(self._known) > 20_000:
+                self._known.clear()
+            self._known[cell] = known
+        return known
+
+    def _read(self, text: str) -> tuple[float, str]:
+        state = state_of(text)
+        if state is not None:
+            return state, ""
+        match = NUMBER.match(text) if len(text) < 400 else None
+        if match is None:
+            return float("nan"), ""
+        number, unit = match.group(1).strip(), match.group(2) or ""
+        number = number.translate(_BLANKS)
+        if self._comma:
+            grouped = GROUPED.match(number) is not None and number.count(".") > 1
+            if "," in number or grouped:
+                number = number.replace(".", "").replace(",", ".")
+        else:
+            number = number.replace(",", "")
+        try:
+            return float(number), unit
+        except ValueError:
+            return float("nan"), ""

@@ -1,0 +1,236 @@
+"""How a table is laid out: what parts its cells, where its header is, which mark its decimals have.
+
+A file's first lines tell.
+"""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
+from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.units import unit_of
+
+#: How many lines of a file tell its layout.
+_HEAD_LINES = 250
+#: As many rows of values one behind the other are the table.
+_ENOUGH = 25
+#: So many cells tell a header's code page.
+_SAMPLED = 60
+#: What can part cells; None is any white space.
+_DELIMITERS = (",", ";", "\t", "|", "  ", None)
+_GAP = re.compile(r"\s{2,}|\t")
+#: A line that is drawn.
+RULE = re.compile(r"^[\s|+:=-]*(?:--|==)[\s|+:=-]*$")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is laid out.
+
+    Attributes:
+        delimiter: what parts the cells; two blanks for any number of at least two, None for any.
+        header: the names of the columns; empty where there is no header.
+        units: what a row of units below the header says of each column; empty where there is none.
+        above: the row above the header, where it has as many cells.
+        line: the header's line; that of the first row where there is none.
+        rows: the first rows of data, for what only values tell.
+    """
+
+    delimiter: str | None
+    header: tuple[str, ...]
+    units: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    line: int = 1
+    first: int = 2
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return len(self.header) or max((len(row) for row in self.rows), default=0)
+
+
+def split(line: str, delimiter: str | None) -> list[str]:
+    """Return the cells of a line; a quoted cell may hold the delimiter."""
+    if delimiter is None:
+        return line.split()
+    if delimiter == "  ":
+        return [cell for cell in _GAP.split(line.strip()) if cell]
+    if delimiter == "|":
+        line = line.strip()
+        if line.startswith("|"):
+            line = line[1:].removesuffix("|")
+        return [cell.strip() for cell in line.split("|")]
+    if '"' not in line:
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return []
+
+
+def layout_of(source: Source) -> Layout | None:
+    """Return the layout of the table that a file holds; None for no table."""
+    if source not in _LAYOUTS:
+        _LAYOUTS[source] = find_layout(source.head_lines)
+    return _LAYOUTS[source]
+
+
+#: What several formats ask of one file is found once.
+_LAYOUTS: WeakKeyDictionary[Source, Layout | None] = WeakKeyDictionary()
+
+
+def find_layout(lines: Sequence[str]) -> Layout | None:
+    """Return the layout of the table that these first lines of a file hold; None for no table."""
+    filled = [
+        (number, line)
+        for number, line in enumerate(lines[:_HEAD_LINES], 1)
+        if len(line) < 1 << 18 and line.strip() and not RULE.match(line)
+    ]
+    if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0][:1000])):
+        found = _layout(filled, match.group(1))
+        if found is not None:
+            return found[1]
+    best: tuple[float, Layout] | None = None
+    for delimiter in _DELIMITERS:
+        if delimiter is None and best is not None:
+            break
+        found = _layout(filled, delimiter)
+        if found is not None and (best is None or found[0] > best[0]):
+            best = found
+    return best[1] if best is not None else None
+
+
+def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float, Layout] | None:
+    """Return the largest block of rows of values that has these cells, with how large it is."""
+    mark = " " if delimiter in (None, "  ") else delimiter
+    rows: list[tuple[int, list[str], bool]] = []
+    alike = 0
+    for number, line in lines:
+        if alike > _ENOUGH:
+            break
+        if mark not in line or mark not in line.strip():
+            continue
+        cells = split(line.lstrip("#").lstrip() if delimiter is None else line, delimiter)
+        if len(cells) < 2:
+            continue
+        filled = [cell for cell in cells if cell.strip()]
+        values = sum(map(is_value, filled))
+        rows.append((number, cells, values > 0 and 4 * values >= len(filled)))
+        alike = alike + 1 if len(rows) > 1 and _same_block(rows[-2], rows[-1]) else 0
+    best: tuple[float, int, int] | None = None
+    start = 0
+    for index in range(1, len(rows) + 1):
+        if index < len(rows) and _same_block(rows[index - 1], rows[index]):
+            continue
+        if rows[start][2]:
+            width = len(rows[start][1])
+            has_header = start > 0 and abs(len(rows[start - 1][1]) - width) <= 1
+            score = min(index - start, 20) * min(width, 50) * (2.0 if has_header else 1.0)
+            if best is None or score > best[0]:
+                best = (score, start, index)
+        start = index
+    if best is None:
+        return _only_header(rows, delimiter)
+    score, start, stop = best
+    return score, _with_header(rows, start, stop, delimiter)
+
+
+def _same_block(a: tuple[int, list[str], bool], b: tuple[int, list[str], bool]) -> bool:
+    return a[2] == b[2] and (not a[2] or len(a[1]) == len(b[1]))
+
+
+def _only_header(
+    rows: list[tuple[int, list[str], bool]], delimiter: str | None
+) -> tuple[float, Layout] | None:
+    for number, cells, _ in rows:
+        found = [m for cell in cells[:500] if (m := meaning(cell)) is not None]
+        if any(m.is_role for m in found) and any(m.is_rate for m in found) and delimiter:
+            header = tuple(cell.strip() for cell in cells)
+            return 0.5, Layout(delimiter, header, line=number, first=number + 1)
+    return None
+
+
+def _with_header(
+    rows: list[tuple[int, list[str], bool]], start: int, stop: int, delimiter: str | None
+) -> Layout:
+    width = len(rows[start][1])
+    data = tuple(tuple(cells) for _, cells, _ in rows[start : min(stop, start + 50)])
+    above = [
+        (number, tuple(cell.strip() for cell in cells))
+        for number, cells, is_data in rows[max(0, start - 3) : start]
+        if not is_data and 2 * len(cells) >= width
+    ]
+    units: tuple[str, ...] = ()
+    if len(above) > 1 and _are_units(above[-1][1]):
+        units = above.pop()[1]
+    first = rows[start][0]
+    if not above:
+        return Layout(delimiter, (), line=first, first=first, rows=data)
+    line, header = above.pop()
+    over = above[-1][1] if above and len(above[-1][1]) == len(header) else ()
+    return Layout(delimiter, header, units, over, line, first, data)
+
+
+def _are_units(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(unit_of(cell) is not None or len(cell) < 3 for cell in filled)
+
+
+def ungarbled(header: Sequence[str]) -> tuple[str, ...]:
+    """Return a header as it was before the code page it was written in was taken for another.
+
+    As it is, where no code page makes more sense of it.
+    """
+    return _ungarbled(tuple(header))
+
+
+@lru_cache(maxsize=4)
+def _ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
+    # a degree sign alone is no sign of it
+    odd = [cell for cell in header if sum(not c.isascii() for c in cell) > 1][:_SAMPLED]
+    if not odd:
+        return header
+    best, most = "", sum(meaning(cell) is not None for cell in odd)
+    for page in CODE_PAGES:
+        known = sum(meaning(_in_page(cell, page)) is not None for cell in odd)
+        if known > most:
+            best, most = page, known
+    return tuple(_in_page(cell, best) for cell in header) if best else header
+
+
+def _in_page(cell: str, page: str) -> str:
+    return cell if cell.isascii() else cell.encode("cp1252", "replace").decode(page, "replace")
+
+
+def decimals_of(layout: Layout) -> Decimals:
+    """Return the decimal mark that the first rows speak for."""
+    commas = points = unclear = 0
+    for row in layout.rows:
+        for cell in row:
+            has_mark = len(cell) < 60 and ("," in cell or "." in cell)
+            match = NUMBER.match(cell.strip()) if has_mark else None
+            if match is None:
+                continue
+            number = match.group(1).rstrip()
+            comma, point = number.rfind(","), number.rfind(".")
+            if comma > point >= 0 or number.count(".") > 1:
+                commas += 1
+            elif point > comma >= 0 or number.count(",") > 1 or comma < 0:
+                points += 1
+            elif GROUPED.match(number) and not number.lstrip("+-").startswith("0"):
+                unclear += 1
+            else:
+                commas += 1
+    if commas or points:
+        return Decimals("," if commas > points else ".")
+    if not unclear:
+        return Decimals()
+    mark = "." if layout.delimiter == "," else ","
+    what = "the decimal mark" if mark == "," else "a separator of thousands"
+    return Decimals(mark, f"the comma in its numbers is read as {what}")

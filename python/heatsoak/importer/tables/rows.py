@@ -1,0 +1,341 @@
+"""The rows of a table, section by section.
+
+Rows are streamed, and of each only the cells that mean something are kept, as numbers: a file of
+many GB with hundreds of columns takes the memory of the few columns that matter.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from heatsoak.importer.frames import Array
+from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import Numbers, is_timed, is_value
+from heatsoak.importer.tables.layout import RULE, Layout, decimals_of, split
+from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.texts import Words
+from heatsoak.importer.tables.units import Unit, unit_of
+
+#: So many bytes of rows are worth taking at once.
+_LEAST_BLOCK = 1 << 16
+#: No logger writes larger numbers.
+_LARGEST = 1e21
+#: Those that are a single character, always.
+_SINGLE = (",", ";", "\t")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns of a section are kept.
+
+    Attributes:
+        keys: those that a row must have, its time's.
+        numbers: those that are numbers, with the unit that a cell's own unit is set against.
+        words: those whose text is needed.
+    """
+
+    keys: tuple[int, ...]
+    numbers: dict[int, Unit | None]
+    words: tuple[int, ...] = ()
+
+
+@dataclass
+class Section:
+    """Rows below one header.
+
+    Attributes:
+        header: the names of its columns.
+        units: the row of units, or empty.
+        wanted: what was kept.
+        columns: numbers, by the column's place.
+        words: texts, by the column's place.
+        lines: each row's line.
+        marks: rows before which the header stood again.
+        footer: the line of texts below a repeated header, or empty.
+    """
+
+    header: tuple[str, ...]
+    units: tuple[str, ...]
+    wanted: Wanted
+    columns: dict[int, Array] = field(default_factory=dict)
+    words: dict[int, Words] = field(default_factory=dict)
+    lines: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    marks: list[int] = field(default_factory=list)
+    footer: str = ""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+def remark_unread(source: Source, section: Section, t_s: Array) -> None:
+    """Say which rows' times cannot be read."""
+    unread = np.flatnonzero(~np.isfinite(t_s))
+    if len(unread):
+        what = "row" if len(unread) == 1 else "rows"
+        source.remark(
+            f"the time of {len(unread)} {what} cannot be read, the first is in line "
+            f"{section.lines[unread[0]]}"
+        )
+
+
+Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
+
+
+class Reader:
+    """Streams a table into sections; counts what cannot be read."""
+
+    def __init__(self, source: Source, layout: Layout, choose: Choose) -> None:
+        self._source = source
+        self._layout = layout
+        self._choose = choose
+        self.decimals = decimals_of(layout)
+        self._numbers = Numbers(self.decimals)
+        self._odd: list[int] = []
+        self._odd_count = 0
+        self._cut: list[int] = []
+        self._cut_count = 0
+
+    def sections(self) -> list[Section]:
+        """Return the sections: a new one for each header that differs from the one before."""
+        layout = self._layout
+        sections: list[Section] = []
+        sink = self._begin(layout.header, layout.units)
+        names = _folded(layout.header)
+        is_below_header = False
+        pending: tuple[list[str], int] | None = None
+        odd_since = 0
+        delimiter, width = layout.delimiter, layout.width
+        for begin, block in self._source.blocks():
+            if pending is None and begin >= layout.first and sink.take(block, delimiter, begin):
+                is_below_header = False
+                odd_since = 0
+                continue
+            for number, line in self._source.lines_of(begin, block):
+                if number < layout.first or not line:
+                    continue
+                cells = split(line, delimiter)
+                if pending is not None:
+                    self._add_cut(sink, *pending)
+                    pending = None
+                if sink.add(cells, number):
+                    is_below_header = False
+                    odd_since = 0
+                    continue
+                if len(cells) < 2 and not line.strip():
+                    continue
+                if sink.is_data(cells):
+                    pending = (cells, number)
+                    odd_since = 0
+                    continue
+                if layout.header and cells[0].strip().strip("#").strip().lower() == names[0]:
+                    folded = _folded(cells)
+                    self._forget(odd_since)
+                    odd_since = 0
+                    if folded == names:
+                        sink.mark()
+                    elif _is_header(cells, width):
+                        sections.append(sink.section())
+                        header = tuple(cell.strip() for cell in cells)
+                        sink = self._begin(header, ())
+                        names, width = folded, len(cells)
+                    is_below_header = True
+                    continue
+                if is_below_header and _are_texts(cells, width):
+                    sink.note(line)
+                    is_below_header = False
+                    continue
+                if RULE.match(line):
+                    continue
+                self._count_odd(number)
+                odd_since += 1
+        if pending is not None:
+            self._source.remark(f"line {pending[1]}, the last, is cut: left out")
+        sections.append(sink.section())
+        self._remark()
+        return [section for section in sections if len(section)]
+
+    def _begin(self, header: tuple[str, ...], units: tuple[str, ...]) -> "_Sink":
+        return _Sink(header, units, self._choose(header, units), self._numbers)
+
+    def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
+        """A row with cells missing in the middle of a file: its last cell may be cut, too."""
+        kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
+        if not sink.add(kept, number):
+            self._count_odd(number)
+            return
+        self._cut_count += 1
+        if len(self._cut) < 1:
+            self._cut.append(number)
+
+    def _count_odd(self, number: int) -> None:
+        self._odd_count += 1
+        if len(self._odd) < 1:
+            self._odd.append(number)
+
+    def _forget(self, count: int) -> None:
+        """What stood right above a repeated header is that header's preamble."""
+        self._odd_count -= count
+        if self._odd_count <= 0:
+            self._odd_count = 0
+            self._odd = []
+
+    def _remark(self) -> None:
+        if self._odd_count:
+            what = "line" if self._odd_count == 1 else "lines"
+            self._source.remark(
+                f"{self._odd_count} {what} could not be read, the first is line {self._odd[0]}"
+            )
+        if self._cut_count:
+            what = "line is" if self._cut_count == 1 else "lines are"
+            self._source.remark(f"{self._cut_count} {what} cut, the first is line {self._cut[0]}")
+
+
+class _Sink:
+    """Takes rows into the arrays of a section."""
+
+    def __init__(
+        self, header: tuple[str, ...], units: tuple[str, ...], wanted: Wanted, numbers: Numbers
+    ) -> None:
+        self._header, self._units, self._wanted = header, units, wanted
+        self._read = numbers.read
+        self._columns = {index: array("d") for index in wanted.numbers}
+        self._fill = [(index, self._columns[index], index) for index in wanted.numbers]
+        self._words = {index: Words() for index in wanted.words}
+        self._lines = array("Q")
+        self._marks: list[int] = []
+        self._footer = ""
+        self._scales: dict[tuple[int, str], float] = {}
+        self._key = wanted.keys[0] if wanted.keys else None
+        self.needed = max([*wanted.numbers, *wanted.words, *wanted.keys], default=0) + 1
+
+    def is_data(self, cells: list[str]) -> bool:
+        """Whether a row has a time, or, without one, any value."""
+        if self._key is None:
+            return bool(self._columns) and any(map(is_value, cells))
+        return self._key < len(cells) and is_timed(cells[self._key])
+
+    def add(self, cells: list[str], number: int) -> bool:
+        """Take a row; False if it is not a whole row of data."""
+        if len(cells) < self.needed:
+            return False
+        if self._key is not None:
+            if not is_timed(cells[self._key]):
+                return False
+        elif not any(is_value(cells[index]) for index in self._columns):
+            return False
+        for index, column, _ in self._fill:
+            cell = cells[index]
+            try:
+                column.append(float(cell))
+            except ValueError:
+                column.append(self._slow(index, cell))
+        for index, words in self._words.items():
+            words.append(cells[index].strip().replace("\n", " "))
+        self._lines.append(number)
+        return True
+
+    def take(self, block: bytes, delimiter: str | None, number: int) -> bool:
+        """Take rows at once; False, and none of them, where any is not plainly a whole one."""
+        if len(block) < _LEAST_BLOCK or self._key is None or delimiter not in _SINGLE:
+            return False
+        if b'"' in block or b"\0" in block:
+            return False
+        places = sorted({*self._columns, *self._words, self._key, self.needed - 1})
+        try:
+            cells = pl.read_csv(
+                block,
+                has_header=False,
+                separator=delimiter,
+                quote_char=None,
+                columns=places,
+                infer_schema_length=0,
+            )
+        except (pl.exceptions.PolarsError, IndexError):
+            return False
+        rows = block.count(b"\n") + 1
+        by_place = dict(zip(places, cells.fill_null("").get_columns(), strict=True))
+        timed = by_place[self._key].str.contains(r"^[0-9]")
+        # where the last cell is there, so are those before it
+        if len(cells) != rows or not timed.all() or (by_place[self.needed - 1] == "").any():
+            return False
+        for index, column in self._columns.items():
+            column.frombytes(self._numbers(index, by_place[index]).tobytes())
+        for index, words in self._words.items():
+            words.extend([cell.strip() for cell in by_place[index].to_list()])
+        self._lines.frombytes(np.arange(number, number + rows, dtype=np.uint64).tobytes())
+        return True
+
+    def _numbers(self, index: int, cells: pl.Series) -> Array:
+        numbers = cells.cast(pl.Float64, strict=False)
+        if not numbers.null_count():
+            return numbers.to_numpy()
+        values = numbers.fill_null(np.nan).to_numpy(writable=True)
+        odd = np.flatnonzero(numbers.is_null().to_numpy())
+        values[odd] = [self._number(index, cell) for cell in cells.gather(odd).to_list()]
+        return values
+
+    def _number(self, index: int, cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return self._slow(index, cell)
+
+    def _slow(self, index: int, cell: str) -> float:
+        value, unit = self._read(cell)
+        if not unit or value != value:
+            return value
+        scale = self._scales.get((index, unit))
+        if scale is None:
+            base, own = self._wanted.numbers[index], unit_of(unit)
+            scale = 1.0
+            if base is not None and own is not None and own.kind == base.kind:
+                scale = own.scale / base.scale
+            if len(self._scales) < 10_000:
+                self._scales[index, unit] = scale
+        return value * scale
+
+    def mark(self) -> None:
+        """The header stood here again."""
+        self._marks.append(len(self._lines))
+
+    def note(self, line: str) -> None:
+        """A row of texts stood below the header."""
+        self._footer = self._footer or line
+
+    def section(self) -> Section:
+        """Return what was taken, and let go of it."""
+        self._fill = []
+        columns = {index: _sane(self._columns.pop(index)) for index in list(self._columns)}
+        return Section(
+            self._header,
+            self._units,
+            self._wanted,
+            columns,
+            self._words,
+            np.frombuffer(self._lines, np.uint64) if self._lines else np.empty(0, np.uint64),
+            self._marks,
+            self._footer,
+        )
+
+
+def _sane(column: "array[float]") -> Array:
+    """The numbers, without those that nothing measures and that would overflow."""
+    values = np.frombuffer(column, float) if column else np.empty(0)
+    values[~(np.abs(values) < _LARGEST)] = np.nan
+    return values
+
+
+def _folded(cells: Sequence[str]) -> list[str]:
+    return [cell.strip().strip("#").strip().lower() for cell in cells]
+
+
+def _are_texts(cells: Sequence[str], width: int) -> bool:
+    return 2 * len(cells) >= width and 2 * sum(map(is_value, cells)) < len(cells)
+
+
+def _is_header(cells: Sequence[str], width: int) -> bool:
+    return 2 * len(cells) >= width or any(meaning(cell) is not None for cell in cells[1:])

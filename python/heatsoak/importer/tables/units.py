@@ -1,0 +1,156 @@
+"""The units of headers and cells, in their many spellings."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from heatsoak.importer.tables.words import CAMEL, RATE_WORDS, has_any, mended, tokens_of
+
+Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit, and how values in it become ours (``value * scale + offset``).
+
+    Ours are MB/s (10^6 bytes), I/Os a second, seconds, degrees Celsius, watts and percent.
+
+    Attributes:
+        doubt: how it was read where that is not certain.
+        note: what was converted, where it is.
+    """
+
+    kind: Kind
+    scale: float = 1.0
+    offset: float = 0.0
+    doubt: str = ""
+    note: str = ""
+
+
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "flag": ("yes/no", "ja/nein", "oui/non", "si/no", "sí/no", "sim/não", "true/false", "on/off",
+             "0/1", "bool", "boolean", "tak/nie", "да/нет", "是/否"),
+    "other": ("v", "mv", "a", "ma", "rpm", "mhz", "ghz", "khz", "hz", "gt/s", "fps", "t", "x", "mb",
+              "gb", "kb", "tb", "b", "gib", "mib", "kib", "dbm", "db", "mah", "wh", "mwh", "kwh",
+              "g", "°", "min/max", "rh", "pa", "hpa"),
+    "pct": ("%", "pct", "percent", "prozent", "%rh"),
+}  # fmt: skip
+_KELVIN = Unit("temp", 1.0, -273.15, note="kelvin made degrees Celsius")
+_FAHRENHEIT = Unit("temp", 5 / 9, -160 / 9, note="degrees Fahrenheit made Celsius")
+_UNITS: dict[str, Unit] = {
+    word: Unit(kind) for kind, words in _KINDS.items() for word in words
+} | {
+    **dict.fromkeys(("°c", "c", "celsius", "degc", "deg c", "degreec", "degreesc", "grad",
+                     "gradc", "degreescelsius", "degcelsius", "ºc", "˚c"), Unit("temp")),
+    **dict.fromkeys(("°f", "f", "fahrenheit", "degf", "degreesf", "ºf"), _FAHRENHEIT),
+    **dict.fromkeys(("°k", "kelvin", "degk"), _KELVIN),
+    **dict.fromkeys(("m°c", "mc", "millidegrees", "millidegreesc", "mdegc", "millicelsius"),
+                    Unit("temp", 1e-3, note="thousandths of a degree made degrees")),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek", "sekunde", "sekunden",
+                     "seg", "segundos", "secondes", "secondi", "сек", "с", "秒", "초"),
+                    Unit("time")),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "мс",
+                     "毫秒", "ミリ秒"), Unit("time", 1e-3)),
+    **dict.fromkeys(("us", "usec", "usecs", "micros", "microsecond", "microseconds"),
+                    Unit("time", 1e-6)),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"),
+                    Unit("time", 1e-9)),
+    **dict.fromkeys(("hh:mm:ss", "h:mm:ss", "h:m:s", "mm:ss", "m:ss", "hh:mm", "hh:mm:ss.ms",
+                     "hh:mm:ss.fff", "hh:mm:ss.000", "hhmmss", "mm:ss.f"), Unit("time")),
+    **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), Unit("time", 60.0)),
+    **dict.fromkeys(("h", "hour", "hours", "hr", "hrs", "stunden"), Unit("time", 3600.0)),
+    **dict.fromkeys(("w", "watt", "watts"), Unit("power")),
+    **dict.fromkeys(("mw", "milliwatt", "milliwatts"), Unit("power", 1e-3)),
+    **dict.fromkeys(("iops", "io/s", "ios/s", "i/o/s", "ops/s", "op/s", "r/s", "w/s", "1/s",
+                     "req/s", "reqs/s", "requests/s", "reads/s", "writes/s", "transfers/s", "tps",
+                     "iop/s", "ops"), Unit("iops")),
+    **dict.fromkeys(("kiops", "kio/s", "kops/s"), Unit("iops", 1e3)),
+}  # fmt: skip
+
+_RATE = re.compile(
+    r"^([kmgt]?)(i?)(bytes|byte|octets|octet|bits|bit|b|o)(?:/s|ps|_s|s)$|^sec(?:tors)?/s$",
+    re.IGNORECASE,
+)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
+_TAIL_UNIT = re.compile(
+    r"(?:^|[\s_,:./-])("
+    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)"
+    r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
+    r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
+    r"|(?:[rR]eads|[wW]rites|[tT]ransfers)\s?/\s?s(?:ec)?"
+    r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|(?i:[num]?secs?|seconds|minutes|mins|hours)"
+    r"|(?<=elapsed[_ ])min|(?<=time[_ ])min|m?W|mw|%|pct|K)\s*$"
+    r"|[_ ]([cfkw])$"
+)
+#: A size behind words of a rate stands for a size each second: ``bw_mib``.
+_TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
+_GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
+
+
+def unit_of(text: str) -> Unit | None:
+    """Return the unit that `text` names, whatever its spelling; None where it names none."""
+    if len(text) > 40:
+        return None
+    compact = mended(text).strip(" []()<>_.").replace(" ", "")
+    compact = compact.replace("µ", "u").replace("μ", "u")
+    compact = re.sub(r"(?i)_?per_?", "/", compact)
+    compact = re.sub(r"(?i)/sec(?:ond)?s?\.?$", "/s", compact).replace("/с", "/s")
+    compact = compact.replace("Б/s", "B/s").replace("МB", "MB").replace("Мб/s", "MB/s")
+    if compact == "K":
+        return _KELVIN
+    known = _UNITS.get(compact.lower())
+    if known is not None:
+        return known
+    match = _RATE.match(compact)
+    return None if match is None else _rate_unit(compact, match)
+
+
+def _rate_unit(text: str, match: re.Match[str]) -> Unit:
+    prefix, binary, base = match.groups()
+    if base is None:
+        return Unit("rate", 512e-6, note="sectors of 512 bytes made bytes")
+    prefix = prefix.lower()
+    power = _POWERS[prefix]
+    in_bits = base.lower().startswith("bit") or (base == "b" and text != text.lower())
+    scale = (1024.0 if binary else 1000.0) ** power / 1e6 / (8 if in_bits else 1)
+    shown = f"{text[: len(prefix)]}{binary}{'bit' if in_bits else 'B'}/s"
+    if binary:
+        return Unit("rate", scale, note=f"{shown} made MB/s (10^6 bytes)")
+    if in_bits:
+        sure = base.lower().startswith("bit")
+        doubt = "" if sure else f"{text} is read as bits, not bytes, a second"
+        return Unit("rate", scale, doubt=doubt, note=f"{shown} made MB/s")
+    if power == 0:
+        return Unit("rate", scale, note=f"{shown} made MB/s")
+    shown = f"{prefix if prefix == 'k' and text[0] == 'k' else prefix.upper()}B/s"
+    doubt = f"{shown} is read as 10^{3 * power} bytes a second; some tools mean 2^{10 * power}"
+    return Unit("rate", scale, doubt=doubt)
+
+
+def split_unit(text: str) -> tuple[str, Unit | None]:
+    """Take the unit out of a header."""
+    for match in reversed(list(_BRACKETS.finditer(text))):
+        unit = unit_of(match.group(1))
+        if unit is not None:
+            kept = match.group(1) if unit.kind == "iops" else ""  # as r/s tells the direction
+            return f"{text[: match.start()]} {kept} {text[match.end() :]}", unit
+    for pattern in (_TAIL_UNIT, _GLUED_UNIT):
+        tail = pattern.search(text)
+        if tail is None:
+            continue
+        group = tail.lastindex or 0
+        written = tail.group(group)
+        unit = unit_of(written.upper() if len(written) == 1 and group == 2 else written)
+        if unit is not None:
+            return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
+    size = _TAIL_SIZE.search(text)
+    if size is not None and has_any(tokens_of(text[: size.start()]), RATE_WORDS):
+        return text[: size.start()], unit_of(f"{size.group(1)}/s")
+    # elapsedMs, TIME_S: only of what cannot be taken for another unit then
+    plain = CAMEL.sub("_", text).lower()
+    if plain != text:
+        name, unit = split_unit(plain)
+        if unit is not None and unit.kind in ("time", "temp"):
+            return name, unit
+    return text, None
