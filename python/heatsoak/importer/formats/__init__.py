@@ -1,4 +1,4 @@
-"""One module a format; :data:`FORMATS` has them in the order in which they are asked."""
+"""One module or package a format; :data:`FORMATS` has them in the order in which they are asked."""
 
 from heatsoak.importer.formats import (
     aida64,
