@@ -21,7 +21,7 @@ from fio_plot.fiolib import dataimport
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
 from heatsoak.importer import Source, read
-from heatsoak.importer.fio_run import join_fio
+from heatsoak.importer.formats.fio.run import join_fio
 
 Result = TypeVar("Result")
 JOBS = 4

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.importer import Log, Source, read
-from heatsoak.importer.fio_run import join_fio
+from heatsoak.importer.formats.fio.run import join_fio
 
 DATA = Path(__file__).parent / "data" / "fio"
 

@@ -1,9 +1,9 @@
 """Other tools' logs in, recordings out.
 
-A file is a :class:`Source`; its format is told by its content (`detect`); a reader (`formats`, one
-module each) makes a :class:`Log` of each run in it. Logs of the same time are joined (`join`,
-`align`), a logger's are divided into stretches of load (`stretches`), and each becomes a recording
-(`recordings`). :func:`import_files` does all of it.
+A file is a :class:`Source`; its format is told by its content (`detect`); a reader (`formats`, a
+module or a room each) makes a :class:`Log` of each run in it. Logs of the same time are joined
+(`join`, `align`), a logger's are divided into stretches of load (`stretches`), and each becomes a
+recording (`recordings`). :func:`import_files` does all of it.
 """
 
 from heatsoak.importer.detect import detect, read

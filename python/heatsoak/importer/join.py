@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer import align
-from heatsoak.importer.fio_run import join_fio
+from heatsoak.importer.formats.fio.run import join_fio
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.summaries import in_steps_of, outline
 from heatsoak.recording import schema_of

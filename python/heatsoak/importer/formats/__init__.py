@@ -1,4 +1,4 @@
-"""One module a format; :data:`FORMATS` has them in the order in which they are asked."""
+"""One module or package a format; :data:`FORMATS` has them in the order in which they are asked."""
 
 from heatsoak.importer.formats import (
     aida64,
@@ -7,8 +7,6 @@ from heatsoak.importer.formats import (
     diskspd,
     dstat,
     elbencho,
-    fio_json,
-    fio_log,
     hwinfo,
     iometer,
     iostat,
@@ -19,6 +17,8 @@ from heatsoak.importer.formats import (
     tkperf,
 )
 from heatsoak.importer.formats.base import Format
+from heatsoak.importer.formats.fio import json as fio_json
+from heatsoak.importer.formats.fio import log as fio_log
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (

@@ -5,7 +5,7 @@ from array import array
 
 import numpy as np
 
-from heatsoak.importer.fio_parts import Table
+from heatsoak.importer.formats.fio.parts import Table
 from heatsoak.importer.frames import Array
 from heatsoak.importer.source import Source
 

@@ -12,9 +12,9 @@ from pathlib import PurePath
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.fio_parts import Part, latency_parts, samples_of
-from heatsoak.importer.formats.fio_json import ONLY_MEANS, JobFacts
-from heatsoak.importer.formats.fio_log import observed_of, plain_prefix, remarks_on
+from heatsoak.importer.formats.fio.json_run import ONLY_MEANS, JobFacts
+from heatsoak.importer.formats.fio.log import observed_of, plain_prefix, remarks_on
+from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
 from heatsoak.recording import schema_of

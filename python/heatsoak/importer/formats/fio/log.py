@@ -14,9 +14,9 @@ import numpy as np
 
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
-from heatsoak.importer.fio_parts import Kind, Part, Quantity, Table, samples_of
 from heatsoak.importer.formats.base import Format
-from heatsoak.importer.formats.fio_hist import histogram, is_histogram
+from heatsoak.importer.formats.fio.hist import histogram, is_histogram
+from heatsoak.importer.formats.fio.parts import Kind, Part, Quantity, Table, samples_of
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
