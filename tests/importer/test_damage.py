@@ -4,12 +4,14 @@ import gzip
 import lzma
 import random
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
 import pytest
 from heatsoak.errors import HeatsoakError
-from heatsoak.importer import Log, Source, detect, read
+from heatsoak.importer import Log, Options, Source, detect, read
+from heatsoak.importer.formats.base import Format
 from heatsoak.recording import schema_of
 
 DATA = Path(__file__).parent / "data"
@@ -161,3 +163,14 @@ def test_a_format_is_told_by_its_content_and_not_by_its_name() -> None:
             continue  # what a fio log counts is in its name alone
         known = detect(Source.of_path(path)).name
         assert detect(Source.of_bytes("x.txt", path.read_bytes())).name == known
+
+
+def test_a_reader_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(source: Source, options: Options) -> list[Log]:
+        raise IndexError(f"in {source.name}\nof {options.device}")
+
+    reader = Format("odd", "odd logs", lambda _: True, fails)
+    monkeypatch.setattr(import_module("heatsoak.importer.detect"), "FORMATS", (reader,))
+    with pytest.raises(HeatsoakError, match=r"^x: heatsoak's reader of odd logs fails") as caught:
+        read(Source.of_bytes("x", b"text"))
+    assert "\n" not in str(caught.value)

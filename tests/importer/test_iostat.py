@@ -263,10 +263,34 @@ def test_a_device_that_minus_z_left_out_was_idle_in_each_of_several_calls() -> N
 
 
 def test_times_in_reports_without_devices_alone_place_nothing() -> None:
-    head = "Linux 6.12.0 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)\n\n"
-    cpu = "avg-cpu:  %user %nice %system %iowait %steal %idle\n  1 0 6 1 0 59\n\n"
-    devices = "Device tps kB/s rqm/s await areq-sz aqu-sz %util\nvda 357 44509 157 1 125 0 3\n\n"
-    timed = "11/21/26 10:21:53\n" + cpu
-    text = head + timed + head + timed + devices + head + cpu + "all 3 25 25 78 50 51 6\n\n" + cpu
-    with pytest.raises(UsageError, match="no report|nothing can be placed"):
+    text = (
+        "Linux 6.12.0 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)\n"
+        "\n"
+        "11/21/26 10:21:53\n"
+        "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n"
+        "             1098706195751       0       25246491513       1       0      59\n"
+        "\n"
+        "vda                357     44509      157       1      125       0      3\n"
+        "\n"
+        "Linux 6.12.0 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)\n"
+        "\n"
+        "11/21/26 10:21:53\n"
+        "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n"
+        "             39636539456       0       6       1       0      59\n"
+        "\n"
+        "Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util\n"
+        "loop0                3      1105        1       2      435       0      0\n"
+        "vda                357     44509      157       1      125       0      3\n"
+        "Linux 6.12.0 (vm) \t11/21/26 \t_x86_64_\t(2 CPU)\n"
+        "\n"
+        "11/21/26 10:21:53\n"
+        "avg-cpu:  %user   %nice   %idle\n"
+        "             1098706195752       0       6       1       0      59\n"
+        " all           3207.50     25362.00     25674.00        78.00      50724      51348  156\n"
+        "\n"
+        "\n"
+        "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n"
+        "          81.14    0.5\n"
+    )
+    with pytest.raises(UsageError, match="nothing can be placed"):
         read(Source.of_bytes("x", text.encode()))

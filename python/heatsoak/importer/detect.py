@@ -1,6 +1,6 @@
 """Which format a file has, by its content."""
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.formats import FORMATS
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
@@ -17,7 +17,18 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     A log without samples says in its remarks what a sibling of the same run may need of it.
     """
     options = options or Options()
-    logs = detect(source).read(source, options)
+    reader = detect(source)
+    try:
+        logs = reader.read(source, options)
+    except HeatsoakError:
+        raise
+    except Exception as error:
+        # whatever a file makes a reader do, whoever imports it gets one line that names it
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise source.error(
+            f"heatsoak's reader of {reader.title} fails at it ({what}): a fault in heatsoak, which "
+            "the file would help to mend"
+        ) from error
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
