@@ -240,6 +240,8 @@ class _Table:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
         totals: dict[str, Array] = {}
+        # the same header may come again above another row of units, by which other columns count
+        columns = [c for c in columns if c.index in section.columns or c.index in section.words]
         guessed = unit_by_magnitude(
             section.columns[c.index]
             for c in columns
