@@ -91,7 +91,8 @@ class _Table:
 
     def rows(self, section: Section) -> list[Rows]:
         """Return what a section holds: for each device that its headers name, if they do."""
-        columns = self._columns.by_header[section.header]
+        heading = section.header, section.units
+        columns = self._columns.by_heading[heading]
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
@@ -103,7 +104,7 @@ class _Table:
         parts = []
         labels = {
             slug(section.header[index]): _texts(section.words[index])
-            for index in self._columns.labels[section.header]
+            for index in self._columns.labels[heading]
         }
         for device in wanted or [""]:
             # what is of no device in particular first: a device's own column goes before it
@@ -240,8 +241,6 @@ class _Table:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
         totals: dict[str, Array] = {}
-        # the same header may come again above another row of units, by which other columns count
-        columns = [c for c in columns if c.index in section.columns or c.index in section.words]
         guessed = unit_by_magnitude(
             section.columns[c.index]
             for c in columns

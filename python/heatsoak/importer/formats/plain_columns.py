@@ -47,12 +47,17 @@ class Column:
     device: str = ""
 
 
+#: A section's header, and the row of units below it.
+Heading = tuple[tuple[str, ...], tuple[str, ...]]
+
+
 class Columns:
     """The columns of a table that are read, by its sections' headers.
 
     Attributes:
-        by_header: what is read of a section.
-        labels: the places of the texts that may tell how a run was made, by the header, too.
+        by_heading: what is read of a section, by its header and its row of units: the same header
+            may come again above another one.
+        labels: the places of the texts that may tell how a run was made, by the heading, too.
         interval_s: between rows, where a mapping states it.
         doubts: how was read what is not certain, each once.
         notes: what else is said of the table, each once.
@@ -68,8 +73,8 @@ class Columns:
         self.doubts: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
-        self.by_header: dict[tuple[str, ...], list[Column]] = {}
-        self.labels: dict[tuple[str, ...], list[int]] = {}
+        self.by_heading: dict[Heading, list[Column]] = {}
+        self.labels: dict[Heading, list[int]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
         """What is said of the columns, each once."""
@@ -82,13 +87,14 @@ class Columns:
         try:
             columns = self._chosen(header, units)
         except UsageError:
-            if not self.by_header:
+            if not self.by_heading:
                 raise
             return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
-        self.by_header[header] = columns
+        self.by_heading[header, units] = columns
         keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
-        self.labels[header] = labels = self._told_of_runs(header, {c.index for c in columns})
+        labels = self._told_of_runs(header, {c.index for c in columns})
+        self.labels[header, units] = labels
         words += labels
         numbers = {
             c.index: unit_of(_unit_in_cells(self._layout, c.index))
