@@ -4,6 +4,9 @@ Samples are wide and nullable: a row holds what was measured at its time and nul
 Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
 `bw_mb_s`, `iops` and `lat_us` are of reads and writes together; only logs taken elsewhere have
 them, in rows where they do not tell the two apart.
+`cpu_pct` is of all cores, `cpu_core_pct` of the busiest one, `cpu_steal_pct` what a hypervisor gave
+to others. `device_*` is all traffic of the device by the kernel's counters, whoever caused it;
+`link_mb_s` what its PCIe link carries at most as it is trained now.
 """
 
 from collections.abc import Iterable
@@ -37,7 +40,12 @@ FIXED: dict[str, type[pl.DataType]] = {
     "power_w": pl.Float64,
     "power_state": pl.Int64,
     "cpu_pct": pl.Float64,
+    "cpu_core_pct": pl.Float64,
+    "cpu_steal_pct": pl.Float64,
     "host_load": pl.Float64,
+    "device_read_mb_s": pl.Float64,
+    "device_write_mb_s": pl.Float64,
+    "link_mb_s": pl.Float64,
 }
 
 #: Families of columns, `prefix + name`: temperatures of a sensor, counters of thermal management,
