@@ -1,0 +1,100 @@
+"""A drop with everything that may speak to its cause."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.view import StepView
+
+#: A start this close to the level before counts as full speed.
+FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One observation: what was looked at, what was seen, and a sentence that says so.
+
+    `about` and `seen` name a row of the table of weights.
+    """
+
+    about: str
+    seen: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A drop, the step it is in, and what else is known of the drive.
+
+    Attributes:
+        others: the other judged steps of the same recording, in the order of time.
+        siblings: judged steps of other recordings of the same drive.
+        index: which of the step's drops it is.
+    """
+
+    drop: Drop
+    view: StepView
+    others: list[StepView] = field(default_factory=list)
+    siblings: list[StepView] = field(default_factory=list)
+    index: int = 0
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it falls from a level that was lowered already."""
+        drops = self.view.drops or []
+        if self.index == 0 or self.index >= len(drops):
+            return False
+        before = drops[self.index - 1]
+        return not before.recovered and abs(before.end_s - self.drop.onset_s) < 1e-6
+
+    @property
+    def level_since_s(self) -> float:
+        """When the level that it fell from was taken up."""
+        drops = self.view.drops or []
+        return drops[self.index - 1].onset_s if self.is_nested else self._last_end_s(drops)
+
+    def _last_end_s(self, drops: list[Drop]) -> float:
+        ends = [drop.end_s for drop in drops[: self.index] if drop.recovered]
+        return max(ends, default=0.0)
+
+    @property
+    def last_s(self) -> float:
+        """The length of the drop."""
+        return self.drop.end_s - self.drop.onset_s
+
+    @cached_property
+    def onset_c(self) -> float | None:
+        """The drive's temperature where the drop began."""
+        return self.view.temp.at(self.drop.onset_s)
+
+    @cached_property
+    def late_c(self) -> float | None:
+        """The drive's mean temperature in the later half of the drop; None for too short ones."""
+        half_s = self.drop.onset_s + 0.5 * self.last_s
+        late = self.view.temp.between(half_s, self.drop.end_s)
+        return float(np.mean(late)) if len(late) and self.last_s >= 10 else None
+
+    def before_and_during(self, column: str) -> tuple[float, float] | None:
+        """Return the medians of a column's readings before the onset and in the drop."""
+        track = self.view.track(column)
+        before = track.between(self.level_since_s, self.drop.onset_s)
+        during = track.between(self.drop.onset_s, self.drop.end_s)
+        if len(before) == 0 or len(during) == 0:
+            return None
+        return float(np.median(before)), float(np.median(during))
+
+    def later_alike(self) -> list[StepView]:
+        """Return later steps of the recording that ask for the same as this one."""
+        return [
+            other
+            for other in self.others
+            if other.begin_s > self.view.begin_s and alike(other.step, self.view.step)
+        ]
+
+
+def alike(one: object, other: object) -> bool:
+    """Return whether two steps ask the same of a drive, as far as is known of them."""
+    keys = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "reads", "writes")
+    return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)

@@ -1,0 +1,50 @@
+"""What speaks to the cause of a drop: a small function for each thing that one can look at.
+
+Each returns a :class:`~heatsoak.analysis.cause.case.Finding`, or None where it has nothing to say.
+What a finding is worth stands in the table beside this package, not here.
+"""
+
+from collections.abc import Callable
+
+from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.evidence import (
+    conditions,
+    counters,
+    direction,
+    form,
+    host,
+    restart,
+    temperature,
+    volume,
+)
+
+Look = Callable[[Case], Finding | None]
+
+#: Everything that is looked at, in the order in which it is printed.
+LOOKS: tuple[Look, ...] = (
+    counters.thermal_counters,
+    counters.power_state,
+    counters.stated_limit,
+    temperature.course,
+    temperature.bend,
+    temperature.hotter_at_full_speed,
+    temperature.same_at_each_onset,
+    direction.load,
+    direction.reads_beside,
+    direction.depth_beside_reads,
+    volume.against_capacity,
+    volume.repeats,
+    restart.after_a_rest,
+    restart.after_a_purge,
+    conditions.cooling,
+    form.shape,
+    form.end,
+    form.unrest,
+    form.power,
+    host.cpu,
+    host.steal,
+    host.others_traffic,
+    host.link,
+)
+
+__all__ = ["LOOKS", "Look"]

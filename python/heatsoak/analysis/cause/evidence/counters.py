@@ -1,0 +1,92 @@
+"""What the drive itself says: its counters of throttling, its power state, its stated limits."""
+
+import numpy as np
+
+from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.view import StepView
+
+#: A governor acts at its limit; sensors round to a kelvin and lag.
+AT_LIMIT_K = 3.0
+#: So far below every stated limit no governor has a reason.
+FAR_BELOW_K = 10.0
+#: Readings a second apart may miss a change by this much.
+SLACK_S = 2.0
+
+
+def thermal_counters(case: Case) -> Finding | None:
+    """The drive counts its own throttling (NVMe: transitions and time of TMT1 and TMT2)."""
+    moved = counted(case)
+    if moved:
+        return Finding(
+            "thermal-counters",
+            "rose",
+            f"the drive's own throttling counters rose: {', '.join(moved)}",
+        )
+    # zeros throughout are what drives without such counters report
+    for view in (case.view, *case.others):
+        if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
+            return Finding(
+                "thermal-counters",
+                "silent",
+                "the drive counts its thermal throttling, and counted none here",
+            )
+    return None
+
+
+def power_state(case: Case) -> Finding | None:
+    """A drive that throttles may go to a lower operational power state under load."""
+    states = case.before_and_during("power_state")
+    if states is None:
+        return None
+    before, during = states
+    if during > before:
+        return Finding(
+            "power-state",
+            "lowered",
+            f"the drive went from power state {before:.0f} to {during:.0f} under load",
+        )
+    return None
+
+
+def stated_limit(case: Case) -> Finding | None:
+    """The temperature at the onset against the limits that the drive states."""
+    temp_c = case.onset_c
+    limits = {
+        name.removesuffix("_c"): limit
+        for name, limit in case.view.limits_c.items()
+        if name.startswith(("tmt", "warning")) and limit > 0
+    }
+    if temp_c is None or not limits:
+        return None
+    name, limit = min(limits.items(), key=lambda item: abs(item[1] - temp_c))
+    if abs(temp_c - limit) <= AT_LIMIT_K:
+        return Finding(
+            "stated-limit",
+            "at",
+            f"at {temp_c:.0f} C it began at the drive's {name} ({limit:.0f} C)",
+        )
+    if temp_c < min(limits.values()) - FAR_BELOW_K:
+        return Finding(
+            "stated-limit",
+            "far-below",
+            f"at {temp_c:.0f} C the drive was far below its lowest limit, {limit:.0f} C",
+        )
+    return None
+
+
+def counter_columns(view: StepView) -> list[str]:
+    """Return the columns of a step that hold counters of throttling."""
+    return view.columns("throttle_count.") + view.columns("throttle_time_s.")
+
+
+def counted(case: Case) -> list[str]:
+    """Return by how much each of the drive's counters of throttling rose in the drop."""
+    moved = []
+    for name in counter_columns(case.view):
+        track = case.view.track(name)
+        before = track.at(case.drop.onset_s - SLACK_S)
+        after = track.at(case.drop.end_s + SLACK_S)
+        if before is not None and after is not None and after > before:
+            unit = " s" if name.startswith("throttle_time_s.") else ""
+            moved.append(f"{name.split('.', 1)[1]} by {after - before:g}{unit}")
+    return moved

@@ -1,0 +1,91 @@
+"""Which way the data went: an exhausted cache or spare area slows writes, heat slows both."""
+
+from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.view import StepView
+
+#: Heat takes from writes about what it takes from reads; this much more is something else.
+FAR_DEEPER = 0.25
+#: Depths within this are alike.
+ALIKE_DEPTH = 0.15
+#: A read step that was as hot as this, and held, was not throttled there.
+AS_HOT_K = 2.0
+
+
+def load(case: Case) -> Finding | None:
+    """The step's own load."""
+    step = case.view.step
+    rw = step.rw or ""
+    if not step.writes:
+        return Finding("load", "reads", "reads fell, which no exhausted cache or spare area does")
+    if step.reads:
+        # a log that does not tell directions may hold either
+        return Finding("load", "mixed", "reads and writes ran together") if rw else None
+    if rw.startswith("rand"):
+        return Finding(
+            "load", "random-writes", "random writes use up spare area, and caches as well"
+        )
+    if rw:
+        return Finding(
+            "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
+        )
+    return Finding("load", "writes", "writes, in an order that is not known")
+
+
+def reads_beside(case: Case) -> Finding | None:
+    """Whether reads of the same drive fell too."""
+    if not case.view.step.writes:
+        return None
+    steps = _read_steps(case)
+    if not steps:
+        return Finding(
+            "reads-beside",
+            "none",
+            "nothing was read without writes: an exhausted cache or spare area would look the "
+            "same, and a read step would tell",
+        )
+    for view in steps:
+        for drop in view.drops or []:
+            if _alike(drop.depth, case.drop.depth) and _alike_in_time(
+                drop.onset_s, case.drop.onset_s
+            ):
+                return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
+    held = [view for view in steps if not view.drops]
+    for view in held:
+        top_c = max(view.temp.values, default=None)
+        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
+            return Finding(
+                "reads-beside",
+                "held-as-hot",
+                f"reads held their speed at {top_c:.0f} C, in '{view.step.name}'",
+            )
+    return Finding("reads-beside", "held", f"reads held, in '{held[0].step.name}'") if held else None
+
+
+def depth_beside_reads(case: Case) -> Finding | None:
+    """A write that loses far more than heat takes from reads has another cause, or one more."""
+    if not case.view.step.writes:
+        return None
+    fell = [(max(drop.depth for drop in v.drops or []), v) for v in _read_steps(case) if v.drops]
+    if not fell:
+        return None
+    depth, view = max(fell, key=lambda pair: pair[0])
+    if case.drop.depth <= depth + FAR_DEEPER:
+        return None
+    return Finding(
+        "depth-beside-reads",
+        "far-deeper",
+        f"it lost {case.drop.depth:.0%}, and no read more than {depth:.0%} ('{view.step.name}'): "
+        "an exhausted cache or spare area hits writes alone",
+    )
+
+
+def _read_steps(case: Case) -> list[StepView]:
+    return [v for v in case.others if not v.step.writes and v.drops is not None]
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) <= ALIKE_DEPTH
+
+
+def _alike_in_time(one_s: float, other_s: float) -> bool:
+    return 0.5 <= (one_s + 1) / (other_s + 1) <= 2

@@ -1,0 +1,78 @@
+"""The form of the drop itself: how it falls, whether it ends, how restless it is."""
+
+import numpy as np
+
+from heatsoak.analysis.cause.case import Case, Finding
+
+#: A drop that lasts this long was given the time to end.
+LONG_S = 60.0
+#: So many times as restless as before.
+WILDER = 2.5
+#: The fewest samples whose scatter says something.
+LEAST_SAMPLES = 20
+#: Power that falls this much less than the rate is spent on something else.
+SPENT_INSIDE = 0.25
+
+
+def shape(case: Case) -> Finding | None:
+    """A step, a slide, or a cycle with its period."""
+    drop = case.drop
+    if drop.shape == "cycle":
+        period = "" if drop.period_s is None else f" every {drop.period_s:.0f} s"
+        return Finding("shape", "cycle", f"it swings between levels{period}, as governors do")
+    if drop.shape == "slide":
+        return Finding("shape", "slide", f"it slid down over {drop.fall_s:.0f} s")
+    kind = "sharp-step" if drop.fall_s <= 3 else "step"
+    return Finding("shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, 0.1):.2g} s")
+
+
+def end(case: Case) -> Finding | None:
+    """Whether it ended under the same load; what was used up seldom comes back by itself."""
+    if case.drop.oscillates:
+        return None
+    if case.drop.recovered:
+        return Finding(
+            "end", "by-itself", f"it ended by itself after {case.last_s:.0f} s, under the same load"
+        )
+    if case.last_s >= LONG_S:
+        return Finding("end", "lasted", f"it lasted to the end, {case.last_s:.0f} s")
+    return None
+
+
+def unrest(case: Case) -> Finding | None:
+    """How much the rate scatters from sample to sample, against before."""
+    series, drop = case.view.throughput, case.drop
+    before = _scatter(series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)])
+    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
+    during = _scatter(series.values[(series.t_s > settled_s) & (series.t_s <= drop.end_s)])
+    if before is None or during is None or drop.oscillates:
+        return None
+    if during > WILDER * max(before, 0.005):
+        return Finding(
+            "unrest",
+            "wilder",
+            f"it scatters more: {during:.1%} from sample to sample, before {before:.1%}",
+        )
+    return Finding(
+        "unrest", "alike", f"it scatters as before: {during:.1%}, before {before:.1%}"
+    )
+
+
+def _scatter(values: np.ndarray) -> float | None:
+    """The usual relative difference between neighbours."""
+    if len(values) < LEAST_SAMPLES:
+        return None
+    level = float(np.median(values))
+    return float(np.median(np.abs(np.diff(values)))) / level if level > 0 else None
+
+
+def power(case: Case) -> Finding | None:
+    """A drive that moves data for itself draws power for it; one held back draws less."""
+    powers = case.before_and_during("power_w")
+    if powers is None or powers[0] <= 0:
+        return None
+    kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
+    said = f"power went from {powers[0]:.1f} W to {powers[1]:.1f} W"
+    if kept - rate >= SPENT_INSIDE:
+        return Finding("power", "kept", f"{said}: it was busy with something of its own")
+    return Finding("power", "fell", f"{said}, with the rate")

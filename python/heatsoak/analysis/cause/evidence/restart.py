@@ -1,0 +1,79 @@
+"""What the same load does when it begins again: after a rest, at once, or after a purge."""
+
+from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.view import StepView
+
+#: How long the beginning of a step is looked at; a cool drive gets slow again soon.
+START_S = 5.0
+#: What came back of what was lost.
+BACK, STAYED = 0.75, 0.25
+#: So much cooler at the restart, no governor holds it any more.
+COOLER_K = 8.0
+#: So close to the temperature of the onset, a governor would hold it still.
+AS_HOT_K = 3.0
+
+
+def after_a_rest(case: Case) -> Finding | None:
+    """The next step that asks for the same: how fast it began, how long after, how warm."""
+    view = _next_alike(case)
+    if view is None or view.course.was_purged_between(case.view.end_s, view.begin_s):
+        return None
+    back = _share_back(case, view)
+    if back is None:
+        return None
+    rest_s = view.course.rest_before_s(view.begin_s)
+    start_c = view.temp.at(0.0)
+    how = f"after {rest_s:.0f} s without load" if rest_s >= 1 else "at once"
+    warm = "" if start_c is None else f" at {start_c:.0f} C"
+    is_cooler = None not in (start_c, case.onset_c) and start_c <= case.onset_c - COOLER_K
+    is_as_hot = None not in (start_c, case.onset_c) and start_c >= case.onset_c - AS_HOT_K
+    said = f"'{view.step.name}' began {how}{warm}"
+    if back >= BACK:
+        seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
+        return Finding("after-a-rest", seen, f"{said}, at full speed again")
+    if back <= STAYED:
+        seen = "slow-though-cooler" if is_cooler else "slow"
+        return Finding("after-a-rest", seen, f"{said}, and as slow as before")
+    return Finding("after-a-rest", "partly", f"{said}, {back:.0%} of what was lost were back")
+
+
+def after_a_purge(case: Case) -> Finding | None:
+    """A purge gives back cache and spare area at once; it does not cool."""
+    for view in case.later_alike():
+        if not view.course.was_purged_between(case.view.end_s, view.begin_s):
+            continue
+        back = _share_back(case, view)
+        if back is None:
+            continue
+        start_c = view.temp.at(0.0)
+        is_as_hot = None not in (start_c, case.onset_c) and start_c >= case.onset_c - AS_HOT_K
+        warm = ", as hot as before" if is_as_hot else ""
+        if back >= BACK:
+            return Finding(
+                "after-a-purge",
+                "back-as-hot" if is_as_hot else "back",
+                f"'{view.step.name}' was at full speed again after a purge{warm}",
+            )
+        if back <= STAYED:
+            return Finding(
+                "after-a-purge", "slow", f"'{view.step.name}' was as slow after a purge{warm}"
+            )
+    return None
+
+
+def _next_alike(case: Case) -> StepView | None:
+    """The next alike step, where this drop went on to its step's end."""
+    drops = case.view.drops or []
+    if case.drop.recovered or (drops and drops[-1].onset_s > case.drop.onset_s):
+        return None
+    return next(iter(case.later_alike()), None)
+
+
+def _share_back(case: Case, view: StepView) -> float | None:
+    """The share of what was lost that is there again when `view` begins."""
+    series = view.throughput
+    start = series.mean(0.0, max(START_S, 3 * series.sampling_s) if len(series.t_s) else 0.0)
+    lost = case.drop.before - case.drop.during
+    if not start == start or lost <= 0:
+        return None
+    return (start - case.drop.during) / lost

@@ -1,0 +1,134 @@
+"""What a recording did to its drive in the order of time: loads, rests, purges, bytes written."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from heatsoak.protocol import Conditions, Observed, WorkloadStep
+from heatsoak.recording import Recording
+
+
+@dataclass(frozen=True)
+class Load:
+    """One step that loaded the drive, preconditioning among them.
+
+    Attributes:
+        begin_s: when its load began, from the recording's begin.
+        end_s: its last sample.
+        written_gb: what it wrote; 0 where nothing was logged.
+    """
+
+    step: WorkloadStep | Observed
+    begin_s: float
+    end_s: float
+    written_gb: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """A recording's loads and purges, and the drive that took them.
+
+    Attributes:
+        drive: the target's identity, as the recording has it.
+        purges_s: when each purge ended.
+        begins_purged: whether the drive held nothing when the recording began.
+    """
+
+    drive: dict[str, Any]
+    conditions: Conditions
+    loads: tuple[Load, ...] = ()
+    purges_s: tuple[float, ...] = ()
+    begins_purged: bool = False
+    distrusted: frozenset[str] = field(default=frozenset())
+
+    @property
+    def drive_gb(self) -> float | None:
+        """The size of the whole drive; None where the target was a part of one, or unknown."""
+        size = self.drive.get("size_bytes")
+        is_whole = self.drive.get("kind") not in ("file", "nbd")
+        return float(size) / 1e9 if size and is_whole else None
+
+    @property
+    def link_ceiling_mb_s(self) -> tuple[float, float] | None:
+        """What the drive's link carries, and what it would at its full width and generation."""
+        link = (self.drive.get("details") or {}).get("link") or {}
+        now, most = link.get("ceiling_mb_s"), link.get("max_ceiling_mb_s")
+        return (float(now), float(most or now)) if now else None
+
+    def rest_before_s(self, begin_s: float) -> float:
+        """Return how long the drive had no load before `begin_s`; infinite before the first."""
+        ends = [load.end_s for load in self.loads if load.begin_s < begin_s - 1e-6]
+        return max(0.0, begin_s - max(ends)) if ends else float("inf")
+
+    def was_purged_between(self, first_s: float, last_s: float) -> bool:
+        """Return whether a purge ended in this time."""
+        return any(first_s < t_s <= last_s + 1e-6 for t_s in self.purges_s)
+
+    def last_purge_s(self, t_s: float) -> float | None:
+        """Return when the drive last held nothing, up to `t_s`; None where that is not known."""
+        purges = [purge_s for purge_s in self.purges_s if purge_s <= t_s + 1e-6]
+        if purges:
+            return max(purges)
+        return 0.0 if self.begins_purged else None
+
+    def written_before_gb(self, begin_s: float) -> float:
+        """Return what earlier loads wrote since the last purge, or since the begin."""
+        since_s = self.last_purge_s(begin_s) or 0.0
+        return sum(
+            load.written_gb for load in self.loads if since_s - 1e-6 <= load.begin_s < begin_s - 1e-6
+        )
+
+
+def course_of(
+    recording: Recording, samples: pl.DataFrame, distrusted: frozenset[str] = frozenset()
+) -> Course:
+    """Return the course of a recording whose `samples` hold step, time and rates of writing."""
+    meta = recording.meta
+    return Course(
+        drive=meta.drive,
+        conditions=dict(meta.conditions),
+        loads=tuple(_loads(recording, samples)),
+        purges_s=tuple(
+            event.t_s
+            for event in recording.events
+            if event.kind == "step-end" and event.step in _purges(recording)
+        ),
+        # a simulated drive is made anew for each recording
+        begins_purged=bool(meta.drive.get("simulated")),
+        distrusted=distrusted,
+    )
+
+
+def _purges(recording: Recording) -> set[str | None]:
+    return {
+        event.step
+        for event in recording.events
+        if event.kind == "step-begin" and event.data.get("step_kind") == "purge"
+    }
+
+
+def _loads(recording: Recording, samples: pl.DataFrame) -> list[Load]:
+    steps = {step.name: step for step in recording.meta.protocol.workload_steps}
+    written = (
+        pl.col("write_bw_mb_s").fill_nan(None) * pl.col("interval_s")
+        if {"write_bw_mb_s", "interval_s"} <= set(samples.columns)
+        else pl.lit(0.0)
+    )
+    rows = (
+        samples.lazy()
+        .filter(pl.col("step").is_not_null(), pl.col("interval_s").is_not_null())
+        .group_by("step", maintain_order=True)
+        .agg(
+            (pl.col("t_s") - pl.col("interval_s")).min().alias("begin_s"),
+            pl.col("t_s").max().alias("end_s"),
+            (written.sum() / 1e3).alias("written_gb"),
+        )
+        .collect()
+    )
+    return [
+        Load(steps[row["step"]], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
+        for row in rows.iter_rows(named=True)
+        if row["step"] in steps and np.isfinite(row["begin_s"])
+    ]
