@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.episodes import Drop
+from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.view import StepView
 
 #: Log-odds from which heat is named as the cause: about twelve to one.
