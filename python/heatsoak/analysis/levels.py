@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.episodes import DEPTH_WINDOW_S
+from heatsoak.analysis.segments import DEPTH_WINDOW_S
 from heatsoak.analysis.series import Array, Series
 
 #: Levels closer together than about twice this share of the usual rate are one level.

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.episodes import Drop, find_drops
+from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import Array, Series, iops, throughput
 from heatsoak.protocol import Observed, Precondition, WorkloadStep
 from heatsoak.recording import Recording

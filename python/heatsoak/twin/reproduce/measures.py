@@ -14,8 +14,8 @@ import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.episodes import MIN_DROP
 from heatsoak.analysis.levels import Level, end_level, find_levels
+from heatsoak.analysis.segments import MIN_DROP
 from heatsoak.analysis.series import Array, rates_by_second
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.reproduce.runner import NotMeasured, Run

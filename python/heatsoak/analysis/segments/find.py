@@ -11,18 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak._core import fpop
+from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, RECOVERED, Drop, Shape
 from heatsoak.analysis.series import Array, Series, hampel, long_run_sigma, without_slivers
 
-#: A fall smaller than this share of the level before is no episode.
-MIN_DROP = 0.05
-#: Throughput is back when it reaches this share of the level before.
-RECOVERED = 0.97
 #: Changes at most this far apart are one transition.
 TRANSITION_S = 4.0
 #: Levels shorter than this are dips or bursts, such as a collection of garbage.
 BLIP_S = 2.0
-#: Depth is taken over the end of an episode, as in the published figures.
-DEPTH_WINDOW_S = 60.0
 #: No series is taken to be quieter than this share of its level.
 LEAST_NOISE = 0.003
 #: Too little to tell a level from its noise.
@@ -33,24 +28,6 @@ PENALTY_FACTOR = 3.0
 _FIT_BEFORE_S = 30.0
 _FIT_AFTER_S = 10.0
 _FALL_TIME_CONSTANTS_S = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-
-
-@dataclass(frozen=True)
-class Drop:
-    """A stretch of lowered throughput, in the series' unit and seconds from the step's begin."""
-
-    onset_s: float
-    end_s: float
-    before: float
-    during: float
-    recovered: bool
-    oscillates: bool = False
-    period_s: float | None = None
-
-    @property
-    def depth(self) -> float:
-        """The share of the level before that is lost."""
-        return 1 - self.during / self.before
 
 
 @dataclass(frozen=True)
@@ -153,7 +130,12 @@ def _measure(
     during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
     if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - MIN_DROP) * before:
         return None
-    return Drop(onset_s, end_s, before, during, recovered=end < len(series.values))
+    within = (series.t_s > onset_s) & (series.t_s <= end_s)
+    fallen = np.flatnonzero(series.values[within] <= before - 0.9 * (before - during))
+    fall_s = float(series.t_s[within][fallen[0]]) - onset_s if len(fallen) else end_s - onset_s
+    shape: Shape = "slide" if fall_s > 0.5 * (end_s - onset_s) else "step"
+    recovered = end < len(series.values)
+    return Drop(onset_s, end_s, before, during, recovered, shape=shape, fall_s=fall_s)
 
 
 def _begin_s(series: Series, index: int) -> float:
@@ -218,4 +200,18 @@ def _merge_cycles(series: Series, drops: list[Drop]) -> list[Drop]:
     recovered = last.recovered and back_s > 1.5 * period_s
     end_s = last.end_s if recovered else series.duration_s
     during = series.mean(max(first.onset_s, end_s - DEPTH_WINDOW_S), end_s)
-    return [Drop(first.onset_s, end_s, first.before, during, recovered, True, period_s)]
+    duty = sum(drop.end_s - drop.onset_s for drop in drops[:-1]) / float(np.sum(periods))
+    return [
+        Drop(
+            onset_s=first.onset_s,
+            end_s=end_s,
+            before=first.before,
+            during=during,
+            recovered=recovered,
+            oscillates=True,
+            period_s=period_s,
+            duty=min(duty, 1.0),
+            shape="cycle",
+            fall_s=first.fall_s,
+        )
+    ]

@@ -1,0 +1,13 @@
+"""Where throughput leaves its level, how far it falls, and whether it comes back."""
+
+from heatsoak.analysis.segments.drop import (
+    DEPTH_WINDOW_S,
+    MIN_DROP,
+    RECOVERED,
+    Drop,
+    Shape,
+    joined,
+)
+from heatsoak.analysis.segments.find import find_drops
+
+__all__ = ["DEPTH_WINDOW_S", "MIN_DROP", "RECOVERED", "Drop", "Shape", "find_drops", "joined"]

@@ -1,0 +1,80 @@
+"""What a stretch of lowered throughput is."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: A fall smaller than this share of the level before is no episode.
+MIN_DROP = 0.05
+#: Throughput is back when it reaches this share of the level before.
+RECOVERED = 0.97
+#: Depth is taken over the end of an episode, as in the published figures.
+DEPTH_WINDOW_S = 60.0
+
+Shape = Literal["step", "slide", "cycle"]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A stretch of lowered throughput, in the series' unit and seconds from the step's begin.
+
+    A second, deeper fall inside a lowered stretch is a drop of its own: the first ends where it
+    begins, has not recovered, and its last level is what the second falls from.
+
+    Attributes:
+        onset_s: where throughput leaves its level.
+        end_s: where it is back, where a deeper drop begins, or the last sample.
+        before: the mean from the step's begin or the last recovery to the onset; the level that
+            it fell from for a drop inside another; the fitted level at the begin for a slide from
+            the begin.
+        during: the mean of the drop's last `DEPTH_WINDOW_S`, or of all of it where it is shorter.
+        recovered: whether throughput came back to `RECOVERED` of the level before.
+        oscillates: whether it falls and recovers regularly, which is one drop.
+        period_s: the length of such a cycle.
+        duty: the share of a cycle that is low, 0 to 1.
+        shape: ``cycle`` where it oscillates, ``slide`` where the loss takes long for the drop's
+            length, ``step`` otherwise.
+        fall_s: from the onset to where 90 % of the loss is reached.
+    """
+
+    onset_s: float
+    end_s: float
+    before: float
+    during: float
+    recovered: bool
+    oscillates: bool = False
+    period_s: float | None = None
+    duty: float | None = None
+    shape: Shape = "step"
+    fall_s: float = 0.0
+
+    @property
+    def depth(self) -> float:
+        """The share of the level before that is lost."""
+        return 1 - self.during / self.before
+
+
+def joined(first: Drop, second: Drop) -> Drop:
+    """Return `first` and the deeper fall `second` that follows it as one drop.
+
+    It is a slide only where both are, and a cycle where either is. 90 % of the loss of both is
+    reached within the second fall, unless the first took that much already.
+    """
+    lost = first.before - second.during
+    if first.before - first.during >= 0.9 * lost:
+        fall_s = first.fall_s
+    else:
+        fall_s = second.onset_s - first.onset_s + second.fall_s
+    cycle = second if second.oscillates else first
+    both_slide = first.shape == second.shape == "slide"
+    return Drop(
+        onset_s=first.onset_s,
+        end_s=second.end_s,
+        before=first.before,
+        during=second.during,
+        recovered=second.recovered,
+        oscillates=cycle.oscillates,
+        period_s=cycle.period_s,
+        duty=cycle.duty,
+        shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
+        fall_s=fall_s,
+    )
