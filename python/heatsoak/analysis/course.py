@@ -77,7 +77,9 @@ class Course:
         """Return what earlier loads wrote since the last purge, or since the begin."""
         since_s = self.last_purge_s(begin_s) or 0.0
         return sum(
-            load.written_gb for load in self.loads if since_s - 1e-6 <= load.begin_s < begin_s - 1e-6
+            load.written_gb
+            for load in self.loads
+            if since_s - 1e-6 <= load.begin_s < begin_s - 1e-6
         )
 
 

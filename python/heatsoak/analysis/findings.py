@@ -26,7 +26,12 @@ class Episode(BaseModel):
         during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.
         depth_pct: 1 - during / before, in percent.
         confidence: how likely the named cause is right, 0 to 1; 0 where none is named.
-        evidence: sentences for and against the cause.
+        evidence: sentences for and against the cause; of an unknown one, for the likeliest two, and
+            what would tell them apart.
+        likelihoods: the share of each cause, and of one that the judge does not know.
+        shape: ``step``, ``slide`` or ``cycle``.
+        fall_s: from the onset to where 90 % of the loss is reached.
+        duty: the share of a cycle that is low.
         oscillates: whether it is a cycle of falling and recovering; `period_s` is its length.
         recovered: whether throughput came back before the step's end.
     """
@@ -41,6 +46,10 @@ class Episode(BaseModel):
     cause: Verdict
     confidence: float
     evidence: list[str]
+    likelihoods: dict[str, float] = {}
+    shape: Literal["step", "slide", "cycle"] = "step"
+    fall_s: float = 0.0
+    duty: float | None = None
     oscillates: bool
     period_s: float | None
     recovered: bool
@@ -63,6 +72,7 @@ class StepFindings(BaseModel):
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
         start_temp_c: the drive's temperature when it began.
+        why: what a verdict without an episode rests on.
         why_unknown: why its throughput could not be judged; None where it was.
     """
 
@@ -74,6 +84,7 @@ class StepFindings(BaseModel):
     verdict: Verdict
     episodes: list[Episode]
     consistency: Consistency | None
+    why: list[str] = []
     why_unknown: str | None = None
 
 

@@ -1,10 +1,11 @@
 """Recordings in, findings out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from heatsoak.analysis.bounds import bound_by_host
+from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import consistency
-from heatsoak.analysis.evidence import Case, weigh
 from heatsoak.analysis.findings import (
     Episode,
     Findings,
@@ -12,6 +13,7 @@ from heatsoak.analysis.findings import (
     StepFindings,
     Verdict,
 )
+from heatsoak.analysis.segments import Drop, joined
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.analysis.warmth import warmth
@@ -20,37 +22,96 @@ from heatsoak.recording import Recording
 
 
 def analyze(recordings: Iterable[Recording]) -> Findings:
-    """Return what the recordings show, each judged by itself."""
-    return Findings(recordings=[judge(recording) for recording in recordings])
+    """Return what the recordings show; those of one drive speak for each other."""
+    looked = [_Looked(recording) for recording in recordings]
+    return Findings(
+        recordings=[
+            _judge(
+                one, [other for other in looked if other is not one and other.drive == one.drive]
+            )
+            for one in looked
+        ]
+    )
 
 
 def judge(recording: Recording) -> RecordingFindings:
-    """Return what one recording shows."""
-    views = list(judged_steps(recording))
+    """Return what one recording shows by itself."""
+    return _judge(_Looked(recording), [])
+
+
+class _Looked:
+    """A recording, read and looked at."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.sensors = judge_sensors(recording)
+        distrusted = frozenset(sensor.name for sensor in self.sensors if sensor.trust == "poor")
+        self.views = list(judged_steps(recording, distrusted))
+
+    @property
+    def drive(self) -> tuple[object, ...]:
+        """What two recordings of one drive have in common."""
+        drive = self.recording.meta.drive
+        if drive.get("serial"):
+            return ("serial", drive["serial"])
+        return tuple(drive.get(key) for key in ("kind", "model", "size_bytes", "simulated"))
+
+
+def _judge(looked: _Looked, siblings: list[_Looked]) -> RecordingFindings:
+    recording, views = looked.recording, looked.views
+    elsewhere = [view for sibling in siblings for view in sibling.views]
     return RecordingFindings(
         path=str(recording.path),
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
-        steps=[_step(view, [other for other in views if other is not view]) for view in views],
-        sensors=judge_sensors(recording),
+        steps=[
+            _step(view, [other for other in views if other is not view], elsewhere)
+            for view in views
+        ],
+        sensors=looked.sensors,
         notes=_notes(recording, views),
     )
 
 
-def _step(view: StepView, others: list[StepView]) -> StepFindings:
-    episodes = [_episode(Case(drop, view, others)) for drop in view.drops or []]
+def _step(view: StepView, others: list[StepView], siblings: list[StepView]) -> StepFindings:
+    episodes = [
+        _episode(case, judgement) for case, judgement in judged_drops(view, others, siblings)
+    ]
     mean = view.throughput.mean(-math.inf, math.inf)
+    bound = bound_by_host(view) if view.drops == [] else None
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
         duration_s=view.duration_s,
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
-        verdict=_verdict(view, episodes),
+        verdict="limited-by-host" if bound else _verdict(view, episodes),
+        why=[bound] if bound else [],
         why_unknown=_why_unknown(view),
         episodes=episodes,
         consistency=consistency(view.iops),
     )
+
+
+def judged_drops(
+    view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
+) -> list[tuple[Case, Judgement]]:
+    """Return a step's drops with their causes; neighbours of one cause are one drop.
+
+    A governor may take what it takes in two steps; two causes on top of each other stay apart.
+    """
+    judged: list[tuple[Case, Judgement]] = []
+    for index, drop in enumerate(view.drops or []):
+        case = Case(drop, view, list(others), list(siblings), index)
+        judgement = weigh(case)
+        if judged and case.is_nested:
+            last, of_last = judged[-1]
+            if of_last.cause == judgement.cause:
+                whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
+                judged[-1] = (whole, weigh(whole))
+                continue
+        judged.append((case, judgement))
+    return judged
 
 
 def _verdict(view: StepView, episodes: list[Episode]) -> Verdict:
@@ -73,27 +134,33 @@ def _why_unknown(view: StepView) -> str | None:
     return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"
 
 
-def _episode(case: Case) -> Episode:
+def _episode(case: Case, judgement: Judgement) -> Episode:
     drop, view = case.drop, case.view
-    is_thermal, confidence, evidence = weigh(case)
-    in_bytes = view.throughput.unit == "mb_s"
     return Episode(
         onset_s=drop.onset_s,
         end_s=drop.end_s,
-        before_mb_s=drop.before if in_bytes else None,
-        during_mb_s=drop.during if in_bytes else None,
-        before_iops=None if in_bytes else drop.before,
-        during_iops=None if in_bytes else drop.during,
+        **_levels(drop, view),
         depth_pct=100 * drop.depth,
-        cause="thermal" if is_thermal else "unknown",
-        confidence=confidence,
-        evidence=evidence,
+        cause=judgement.cause,
+        confidence=judgement.confidence,
+        evidence=judgement.evidence,
+        likelihoods={cause: round(share, 4) for cause, share in judgement.shares.items()},
+        shape=drop.shape,
+        fall_s=drop.fall_s,
         oscillates=drop.oscillates,
         period_s=drop.period_s,
+        duty=drop.duty,
         recovered=drop.recovered,
         written_gb_at_onset=view.written_gb(drop.onset_s),
-        temp_c_at_onset=view.temp.at(drop.onset_s),
+        temp_c_at_onset=case.onset_c,
     )
+
+
+def _levels(drop: Drop, view: StepView) -> dict[str, float]:
+    """The levels before and in a drop, in the unit that was logged."""
+    if view.throughput.unit == "mb_s":
+        return {"before_mb_s": drop.before, "during_mb_s": drop.during}
+    return {"before_iops": drop.before, "during_iops": drop.during}
 
 
 def _notes(recording: Recording, views: list[StepView]) -> list[str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from heatsoak.analysis.course import Course, course_of
 from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import Array, Series, iops, throughput
 from heatsoak.protocol import Observed, Precondition, WorkloadStep
@@ -44,17 +45,20 @@ class StepView:
         samples: pl.DataFrame,
         begin_s: float,
         limits_c: dict[str, float],
+        course: Course,
     ) -> None:
         self.step = step
         self.limits_c = limits_c
+        self.course = course
+        self.begin_s = begin_s
         self._samples = samples
-        self._begin_s = begin_s
+        self._tracks: dict[str, Track] = {}
         self.throughput = throughput(samples, begin_s)
 
     @cached_property
     def iops(self) -> Series:
         """I/Os a second, reads and writes together."""
-        return iops(self._samples, self._begin_s)
+        return iops(self._samples, self.begin_s)
 
     @cached_property
     def drops(self) -> list[Drop] | None:
@@ -63,10 +67,17 @@ class StepView:
 
     def track(self, column: str) -> Track:
         """Return the readings of a sensor's column."""
+        if column not in self._tracks:
+            self._tracks[column] = self._read(column)
+        return self._tracks[column]
+
+    def _read(self, column: str) -> Track:
         if column not in self._samples.columns:
             return Track(np.empty(0), np.empty(0))
-        rows = self._samples.select("t_s", column).filter(pl.col(column).is_finite())
-        return Track(rows["t_s"].to_numpy() - self._begin_s, rows[column].to_numpy())
+        rows = self._samples.select("t_s", pl.col(column).cast(pl.Float64)).filter(
+            pl.col(column).is_finite()
+        )
+        return Track(rows["t_s"].to_numpy() - self.begin_s, rows[column].to_numpy())
 
     def columns(self, prefix: str) -> list[str]:
         """Return the columns of a family that have readings in this step."""
@@ -82,11 +93,16 @@ class StepView:
         return len(self.throughput.t_s) > 0
 
     @property
+    def end_s(self) -> float:
+        """When it ended, from the recording's begin."""
+        return self.begin_s + self.duration_s
+
+    @property
     def duration_s(self) -> float:
         """How long its load was seen, or its sensors where no load was."""
         if self.has_rates:
             return self.throughput.duration_s
-        return float(self._samples["t_s"][-1]) - self._begin_s
+        return float(self._samples["t_s"][-1]) - self.begin_s
 
     @cached_property
     def temp(self) -> Track:
@@ -95,6 +111,7 @@ class StepView:
             name
             for name in self.columns("temp_c.")
             if not name.removeprefix("temp_c.").startswith(_HOST_SENSORS)
+            and name.removeprefix("temp_c.") not in self.course.distrusted
         ]
         if "temp_c.composite" in own:
             return self.track("temp_c.composite")
@@ -103,10 +120,10 @@ class StepView:
 
     def written_gb(self, t_s: float) -> float | None:
         """Return what was written from the step's begin to `t_s`."""
-        if not self.step.writes or self._samples["write_bw_mb_s"].count() == 0:
+        if not self.step.writes or not self.columns("write_bw_mb_s"):
             return None
         rows = self._samples.filter(
-            (pl.col("t_s") <= self._begin_s + t_s + 1e-9) & pl.col("write_bw_mb_s").is_finite()
+            (pl.col("t_s") <= self.begin_s + t_s + 1e-9) & pl.col("write_bw_mb_s").is_finite()
         )
         written_mb = (rows["write_bw_mb_s"] * rows["interval_s"]).sum()
         return float(written_mb) / 1e3
@@ -115,15 +132,24 @@ class StepView:
 #: What a judgement may read; the simulator's own truth is not among it.
 _COLUMNS = [
     "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
-    "bw_mb_s", "iops", "cpu_pct",
+    "bw_mb_s", "iops", "read_lat_us", "write_lat_us", "lat_us", "power_w", "power_state",
+    "cpu_pct", "cpu_core_pct", "cpu_steal_pct", "device_read_mb_s", "device_write_mb_s",
+    "link_mb_s",
 ]  # fmt: skip
 _FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.")
 
 
-def judged_steps(recording: Recording) -> Iterator[StepView]:
-    """Yield the steps that are judged and have samples, in order."""
-    columns = _COLUMNS + [name for name in recording.meta.columns if name.startswith(_FAMILIES)]
-    samples = recording.samples(columns)
+def judged_steps(
+    recording: Recording, distrusted: frozenset[str] = frozenset()
+) -> Iterator[StepView]:
+    """Yield the steps that are judged and have samples, in order.
+
+    `distrusted` are temperatures that no evidence is taken from, by their names.
+    """
+    known = recording.meta.columns
+    columns = [name for name in _COLUMNS if name in known or name in ("t_s", "step", "interval_s")]
+    samples = recording.samples(columns + [name for name in known if name.startswith(_FAMILIES)])
+    course = course_of(recording, samples, distrusted)
     limits_c = {
         name: limit
         for sensor in recording.meta.sensors
@@ -134,7 +160,7 @@ def judged_steps(recording: Recording) -> Iterator[StepView]:
         rows = samples.filter(pl.col("step") == step.name)
         if isinstance(step, Precondition) or rows.is_empty():
             continue
-        yield StepView(step, rows, _begin_s(rows), limits_c)
+        yield StepView(step, rows, _begin_s(rows), limits_c, course)
 
 
 def _begin_s(rows: pl.DataFrame) -> float:

@@ -30,6 +30,7 @@ LOOKS: tuple[Look, ...] = (
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,
     direction.load,
+    direction.both_ways,
     direction.reads_beside,
     direction.depth_beside_reads,
     volume.against_capacity,

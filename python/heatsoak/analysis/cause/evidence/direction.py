@@ -31,6 +31,16 @@ def load(case: Case) -> Finding | None:
     return Finding("load", "writes", "writes, in an order that is not known")
 
 
+def both_ways(case: Case) -> Finding | None:
+    """A read that fell as writes do, from full speed and after a like time."""
+    if case.view.step.writes:
+        return None
+    for view in case.others:
+        if view.step.writes and _fell_alike(view, case):
+            return Finding("both-ways", "fell", f"writes fell alike, in '{view.step.name}'")
+    return None
+
+
 def reads_beside(case: Case) -> Finding | None:
     """Whether reads of the same drive fell too."""
     if not case.view.step.writes:
@@ -44,11 +54,8 @@ def reads_beside(case: Case) -> Finding | None:
             "same, and a read step would tell",
         )
     for view in steps:
-        for drop in view.drops or []:
-            if _alike(drop.depth, case.drop.depth) and _alike_in_time(
-                drop.onset_s, case.drop.onset_s
-            ):
-                return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
+        if _fell_alike(view, case):
+            return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
     held = [view for view in steps if not view.drops]
     for view in held:
         top_c = max(view.temp.values, default=None)
@@ -58,7 +65,9 @@ def reads_beside(case: Case) -> Finding | None:
                 "held-as-hot",
                 f"reads held their speed at {top_c:.0f} C, in '{view.step.name}'",
             )
-    return Finding("reads-beside", "held", f"reads held, in '{held[0].step.name}'") if held else None
+    return (
+        Finding("reads-beside", "held", f"reads held, in '{held[0].step.name}'") if held else None
+    )
 
 
 def depth_beside_reads(case: Case) -> Finding | None:
@@ -83,9 +92,10 @@ def _read_steps(case: Case) -> list[StepView]:
     return [v for v in case.others if not v.step.writes and v.drops is not None]
 
 
-def _alike(one: float, other: float) -> bool:
-    return abs(one - other) <= ALIKE_DEPTH
-
-
-def _alike_in_time(one_s: float, other_s: float) -> bool:
-    return 0.5 <= (one_s + 1) / (other_s + 1) <= 2
+def _fell_alike(view: StepView, case: Case) -> bool:
+    """Whether a step fell as deep, and as late within a factor of two."""
+    return any(
+        abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
+        and 0.5 <= (drop.onset_s + 1) / (case.drop.onset_s + 1) <= 2
+        for drop in view.drops or []
+    )

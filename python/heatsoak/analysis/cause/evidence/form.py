@@ -23,7 +23,9 @@ def shape(case: Case) -> Finding | None:
     if drop.shape == "slide":
         return Finding("shape", "slide", f"it slid down over {drop.fall_s:.0f} s")
     kind = "sharp-step" if drop.fall_s <= 3 else "step"
-    return Finding("shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, 0.1):.2g} s")
+    return Finding(
+        "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, 0.1):.2g} s"
+    )
 
 
 def end(case: Case) -> Finding | None:
@@ -42,7 +44,9 @@ def end(case: Case) -> Finding | None:
 def unrest(case: Case) -> Finding | None:
     """How much the rate scatters from sample to sample, against before."""
     series, drop = case.view.throughput, case.drop
-    before = _scatter(series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)])
+    before = _scatter(
+        series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)]
+    )
     settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
     during = _scatter(series.values[(series.t_s > settled_s) & (series.t_s <= drop.end_s)])
     if before is None or during is None or drop.oscillates:
@@ -53,9 +57,7 @@ def unrest(case: Case) -> Finding | None:
             "wilder",
             f"it scatters more: {during:.1%} from sample to sample, before {before:.1%}",
         )
-    return Finding(
-        "unrest", "alike", f"it scatters as before: {during:.1%}, before {before:.1%}"
-    )
+    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, before {before:.1%}")
 
 
 def _scatter(values: np.ndarray) -> float | None:

@@ -1,5 +1,7 @@
 """What the same load does when it begins again: after a rest, at once, or after a purge."""
 
+import math
+
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.view import StepView
 
@@ -25,8 +27,9 @@ def after_a_rest(case: Case) -> Finding | None:
     start_c = view.temp.at(0.0)
     how = f"after {rest_s:.0f} s without load" if rest_s >= 1 else "at once"
     warm = "" if start_c is None else f" at {start_c:.0f} C"
-    is_cooler = None not in (start_c, case.onset_c) and start_c <= case.onset_c - COOLER_K
-    is_as_hot = None not in (start_c, case.onset_c) and start_c >= case.onset_c - AS_HOT_K
+    warmer_k = _warmer_k(case, view)
+    is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
+    is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
     said = f"'{view.step.name}' began {how}{warm}"
     if back >= BACK:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
@@ -45,8 +48,8 @@ def after_a_purge(case: Case) -> Finding | None:
         back = _share_back(case, view)
         if back is None:
             continue
-        start_c = view.temp.at(0.0)
-        is_as_hot = None not in (start_c, case.onset_c) and start_c >= case.onset_c - AS_HOT_K
+        warmer_k = _warmer_k(case, view)
+        is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
         warm = ", as hot as before" if is_as_hot else ""
         if back >= BACK:
             return Finding(
@@ -69,11 +72,17 @@ def _next_alike(case: Case) -> StepView | None:
     return next(iter(case.later_alike()), None)
 
 
+def _warmer_k(case: Case, view: StepView) -> float | None:
+    """How much warmer a step began than it was at the onset."""
+    start_c = view.temp.at(0.0)
+    return None if start_c is None or case.onset_c is None else start_c - case.onset_c
+
+
 def _share_back(case: Case, view: StepView) -> float | None:
     """The share of what was lost that is there again when `view` begins."""
     series = view.throughput
     start = series.mean(0.0, max(START_S, 3 * series.sampling_s) if len(series.t_s) else 0.0)
     lost = case.drop.before - case.drop.during
-    if not start == start or lost <= 0:
+    if not math.isfinite(start) or lost <= 0:
         return None
     return (start - case.drop.during) / lost

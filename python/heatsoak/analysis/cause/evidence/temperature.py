@@ -64,7 +64,9 @@ def bend(case: Case) -> Finding | None:
         )
     if change_k <= -1.5:
         return Finding(
-            "temperature-bend", "falling", f"the temperature was falling, by {-change_k:.0f} K {span}"
+            "temperature-bend",
+            "falling",
+            f"the temperature was falling, by {-change_k:.0f} K {span}",
         )
     if end_s - begin_s >= 2 * LEAST_BEND_S:
         return Finding("temperature-bend", "level", f"the temperature was level {span}")
@@ -106,7 +108,8 @@ def _hottest_at_full_speed(view: StepView) -> float | None:
 
 def same_at_each_onset(case: Case) -> Finding | None:
     """Heat acts at one temperature, whatever the load and however long it took to get there."""
-    if case.onset_c is None:
+    here_c = case.onset_c
+    if here_c is None:
         return None
     onsets = [
         (temp_c, view.step.name)
@@ -117,9 +120,9 @@ def same_at_each_onset(case: Case) -> Finding | None:
     ]
     if not onsets:
         return None
-    other_c, name = max(onsets, key=lambda onset: abs(onset[0] - case.onset_c))
-    apart_k = abs(other_c - case.onset_c)
-    said = f"'{name}' fell at {other_c:.0f} C, here it was {case.onset_c:.0f} C"
+    other_c, name = max(onsets, key=lambda onset: abs(onset[0] - here_c))
+    apart_k = abs(other_c - here_c)
+    said = f"'{name}' fell at {other_c:.0f} C, here it was {here_c:.0f} C"
     if apart_k <= HELD_WITHIN_K:
         return Finding("onset-temperatures", "same", f"the same temperature at each onset: {said}")
     if apart_k >= 2 * HELD_WITHIN_K:

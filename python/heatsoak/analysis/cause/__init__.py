@@ -1,0 +1,7 @@
+"""Why throughput fell: what is seen, and what that is worth for each cause."""
+
+from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.observe import observe
+from heatsoak.analysis.cause.weigh import Judgement, weigh
+
+__all__ = ["Case", "Finding", "Judgement", "observe", "weigh"]

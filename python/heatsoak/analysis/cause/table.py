@@ -1,0 +1,85 @@
+"""The table of weights: what each finding is worth for each cause."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from heatsoak.analysis.cause.case import Finding
+from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.series import Array
+
+#: The causes that can be named, in the table's order.
+CAUSES: tuple[Verdict, ...] = (
+    "thermal",
+    "spare-area",
+    "write-cache",
+    "limited-by-host",
+    "interference",
+    "sliding",
+)
+#: A cause that is not in the table: its weight is always 0.
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Weights in nats.
+
+    Attributes:
+        prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
+        weights: what a finding adds, by what it is about and what was seen.
+        needs: for each cause, findings of which at least one must be there to name it.
+        probes: for each two causes, what would tell them apart.
+    """
+
+    prior: Array
+    weights: Mapping[tuple[str, str], Array]
+    needs: Mapping[str, frozenset[tuple[str, str]]]
+    probes: Mapping[frozenset[str], str]
+
+    def logits(self, findings: Iterable[Finding]) -> Array:
+        """Return the log-odds of each cause against one that is not in the table."""
+        nothing = np.zeros(len(CAUSES))
+        return self.prior + sum(
+            (self.weights.get((f.about, f.seen), nothing) for f in findings), start=nothing
+        )
+
+    def shares(self, findings: Iterable[Finding]) -> dict[str, float]:
+        """Return the probability of each cause, and of another one; they add up to 1."""
+        logits = np.append(self.logits(findings), 0.0)
+        odds = np.exp(logits - logits.max())
+        return dict(zip((*CAUSES, OTHER), (odds / odds.sum()).tolist(), strict=True))
+
+
+@cache
+def table() -> Table:
+    """Return the table that stands beside this module."""
+    package = resources.files("heatsoak.analysis.cause")
+    weights = tomllib.loads((package / "weights.toml").read_text())
+    rules = tomllib.loads((package / "rules.toml").read_text())
+    return Table(
+        prior=_row(weights.pop("prior")),
+        weights={
+            (about, seen): _row(row)
+            for about, rows in weights.items()
+            for seen, row in rows.items()
+        },
+        needs={
+            cause: frozenset(_pair(text) for text in texts)
+            for cause, texts in rules["needs"].items()
+        },
+        probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
+    )
+
+
+def _row(weights: Mapping[str, float]) -> Array:
+    return np.array([float(weights.get(cause, 0.0)) for cause in CAUSES])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    about, _, seen = text.partition(": ")
+    return about, seen
