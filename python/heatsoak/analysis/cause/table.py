@@ -56,10 +56,10 @@ class Table:
 
 
 @cache
-def table() -> Table:
-    """Return the table that stands beside this module."""
+def table(name: str = "weights") -> Table:
+    """Return a table that stands beside this module: the fitted ``weights``, or ``judgement``."""
     package = resources.files("heatsoak.analysis.cause")
-    weights = tomllib.loads((package / "weights.toml").read_text())
+    weights = tomllib.loads((package / f"{name}.toml").read_text())
     rules = tomllib.loads((package / "rules.toml").read_text())
     return Table(
         prior=_row(weights.pop("prior")),
@@ -74,6 +74,22 @@ def table() -> Table:
         },
         probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
     )
+
+
+def written(rules: Table) -> dict[str, dict[str, dict[str, float] | float]]:
+    """Return a table's prior and weights as :func:`table` reads them from TOML."""
+    rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
+    for (about, seen), row in rules.weights.items():
+        rows.setdefault(about, {})[seen] = _named(row)
+    return rows
+
+
+def _named(row: Array) -> dict[str, float]:
+    return {
+        cause: round(float(weight), 2)
+        for cause, weight in zip(CAUSES, row, strict=True)
+        if abs(weight) >= 0.005
+    }
 
 
 def _row(weights: Mapping[str, float]) -> Array:

@@ -1,0 +1,72 @@
+"""Fits the table of weights to labelled drops, starting from judgement.
+
+Multinomial logistic regression on findings: the most likely weights where each keeps near to what
+judgement says of it (a normal prior about it). A finding that the labelled drops do not show keeps
+its judged weights. Findings that go together share what they are worth, which weights set one by
+one would count twice.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from heatsoak.analysis.cause.table import CAUSES, Table
+from heatsoak.analysis.series import Array
+
+#: A drop of a logged drive may have a cause that is not in the table: this share of them.
+UNFORESEEN = 0.02
+#: How far a weight may wander from judgement, in nats: one standard deviation.
+WANDER = 1.5
+
+Seen = tuple[str, str]
+Labelled = tuple[Collection[Seen], str]
+
+
+def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
+    """Return `judgement` with weights and prior fitted to `drops`: their findings and causes."""
+    from scipy.optimize import minimize  # not every command fits
+
+    names = sorted({pair for seen, _ in drops for pair in seen})
+    start = np.vstack([judgement.prior, *(_judged(judgement.weights, name) for name in names)])
+    column = {name: 1 + index for index, name in enumerate(names)}
+    features = np.zeros((len(drops), 1 + len(names)))
+    features[:, 0] = 1.0
+    target = np.zeros((len(drops), len(CAUSES) + 1))
+    for row, (seen, cause) in enumerate(drops):
+        features[row, [column[name] for name in seen]] = 1.0
+        target[row, CAUSES.index(cause)] = 1 - UNFORESEEN  # type: ignore[arg-type]
+        target[row, -1] = UNFORESEEN
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        weights = flat.reshape(start.shape)
+        logits = np.hstack([features @ weights, np.zeros((len(drops), 1))])
+        logits -= logits.max(axis=1, keepdims=True)
+        shares = np.exp(logits)
+        shares /= shares.sum(axis=1, keepdims=True)
+        away = (weights - start) / WANDER
+        error = -np.sum(target * np.log(np.maximum(shares, 1e-300))) + 0.5 * np.sum(away**2)
+        gradient = features.T @ (shares - target)[:, :-1] + away / WANDER
+        return float(error), gradient.ravel()
+
+    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    weights = np.round(found.x.reshape(start.shape), 2)
+    return replace(
+        judgement,
+        prior=weights[0],
+        weights={**judgement.weights, **dict(zip(names, weights[1:], strict=True))},
+    )
+
+
+def counts(drops: Sequence[Labelled]) -> dict[Seen, Counter[str]]:
+    """Return how often each finding was there with each cause."""
+    counted: dict[Seen, Counter[str]] = {}
+    for seen, cause in drops:
+        for pair in seen:
+            counted.setdefault(pair, Counter())[cause] += 1
+    return counted
+
+
+def _judged(weights: Mapping[Seen, Array], name: Seen) -> Array:
+    return weights.get(name, np.zeros(len(CAUSES)))
