@@ -1,5 +1,6 @@
 """What a recording did to its drive in the order of time: loads, rests, purges, bytes written."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +61,7 @@ class Course:
     def rest_before_s(self, begin_s: float) -> float:
         """Return how long the drive had no load before `begin_s`; infinite before the first."""
         ends = [load.end_s for load in self.loads if load.begin_s < begin_s - 1e-6]
-        return max(0.0, begin_s - max(ends)) if ends else float("inf")
+        return max(0.0, begin_s - max(ends)) if ends else math.inf
 
     def was_purged_between(self, first_s: float, last_s: float) -> bool:
         """Return whether a purge ended in this time."""
@@ -75,7 +76,8 @@ class Course:
 
     def written_before_gb(self, begin_s: float) -> float:
         """Return what earlier loads wrote since the last purge, or since the begin."""
-        since_s = self.last_purge_s(begin_s) or 0.0
+        purge_s = self.last_purge_s(begin_s)
+        since_s = -math.inf if purge_s is None else purge_s
         return sum(
             load.written_gb
             for load in self.loads

@@ -36,7 +36,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
     target = np.zeros((len(drops), len(CAUSES) + 1))
     for row, (seen, cause) in enumerate(drops):
         features[row, [column[name] for name in seen]] = 1.0
-        target[row, CAUSES.index(cause)] = 1 - UNFORESEEN  # type: ignore[arg-type]
+        target[row, CAUSES.index(cause)] = 1 - UNFORESEEN
         target[row, -1] = UNFORESEEN
 
     def loss(flat: Array) -> tuple[float, Array]:
