@@ -5,10 +5,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
 from heatsoak.units import format_duration
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
+_OTHER_CAUSE = "magenta"
+_VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
 def print_findings(findings: Findings, console: Console, *, evidence: bool = True) -> None:
@@ -22,11 +24,13 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Tru
 def sentence(step: StepFindings) -> str:
     """Return what a step shows in a sentence, as the bench's users say it."""
     if not step.episodes:
-        return step.why_unknown or ""
+        return step.why_unknown or "; ".join(step.why)
     parts = []
     for episode in step.episodes:
-        fell = "fell" if episode.cause != "thermal" else "throttled"
+        fell = _VERBS.get(episode.cause, "fell")
         text = f"{fell} by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s"
+        if episode.cause != step.verdict:
+            text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:
             text += f", swinging every {episode.period_s:.0f} s"
         if episode.recovered:
@@ -54,14 +58,14 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
             format_duration(step.duration_s) if step.duration_s > 0 else "",
             "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
             "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
-            Text(step.verdict, style=_STYLES.get(step.verdict, "")),
+            Text(step.verdict, style=_STYLES.get(step.verdict, _OTHER_CAUSE)),
             Text(sentence(step)),
         )
     console.print(table)
     if evidence:
         for step in recording.steps:
             for episode in step.episodes:
-                _print_evidence(step, episode.onset_s, episode.evidence, console)
+                _print_evidence(step, episode, console)
     for sensor in recording.sensors:
         if sensor.trust == "poor":
             console.print(Text(f"{sensor.name}: not to be trusted: {sensor.why}", style="yellow"))
@@ -69,11 +73,10 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
         console.print(Text(f"note: {note}", style="yellow"))
 
 
-def _print_evidence(
-    step: StepFindings, onset_s: float, evidence: list[str], console: Console
-) -> None:
-    if not evidence:
+def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:
+    if not episode.evidence:
         return
-    console.print(Text(f"{step.step}, the drop at {onset_s:.0f} s:"))
-    for line in evidence:
+    named = f"{episode.cause}, {episode.confidence:.0%} likely" if episode.confidence else "unknown"
+    console.print(Text(f"{step.step}, the drop at {episode.onset_s:.0f} s: {named}"))
+    for line in episode.evidence:
         console.print(Padding(Text(line), (0, 0, 0, 2)))
