@@ -23,7 +23,7 @@ from heatsoak.recording import Recording
 
 def analyze(recordings: Iterable[Recording]) -> Findings:
     """Return what the recordings show; those of one drive speak for each other."""
-    looked = [_Looked(recording) for recording in recordings]
+    looked = [Looked(recording) for recording in recordings]
     return Findings(
         recordings=[
             _judge(
@@ -36,10 +36,10 @@ def analyze(recordings: Iterable[Recording]) -> Findings:
 
 def judge(recording: Recording) -> RecordingFindings:
     """Return what one recording shows by itself."""
-    return _judge(_Looked(recording), [])
+    return _judge(Looked(recording), [])
 
 
-class _Looked:
+class Looked:
     """A recording, read and looked at."""
 
     def __init__(self, recording: Recording) -> None:
@@ -57,16 +57,24 @@ class _Looked:
         return tuple(drive.get(key) for key in ("kind", "model", "size_bytes", "simulated"))
 
 
-def _judge(looked: _Looked, siblings: list[_Looked]) -> RecordingFindings:
+def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
+    """Return the steps of the other recordings of the same drive."""
+    return [
+        view
+        for other in looked
+        if other is not one and other.drive == one.drive
+        for view in other.views
+    ]
+
+
+def _judge(looked: Looked, siblings: list[StepView]) -> RecordingFindings:
     recording, views = looked.recording, looked.views
-    elsewhere = [view for sibling in siblings for view in sibling.views]
     return RecordingFindings(
         path=str(recording.path),
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[
-            _step(view, [other for other in views if other is not view], elsewhere)
-            for view in views
+            _step(view, [other for other in views if other is not view], siblings) for view in views
         ],
         sensors=looked.sensors,
         notes=_notes(recording, views),

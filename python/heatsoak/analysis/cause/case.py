@@ -23,6 +23,11 @@ class Finding:
     seen: str
     text: str
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Its row."""
+        return self.about, self.seen
+
 
 @dataclass(frozen=True)
 class Case:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.analysis.cause.table import CAUSES, Table
+from heatsoak.analysis.cause.table import CAUSES, Seen, Table
 from heatsoak.analysis.series import Array
 
 #: A drop of a logged drive may have a cause that is not in the table: this share of them.
@@ -20,7 +20,6 @@ UNFORESEEN = 0.02
 #: How far a weight may wander from judgement, in nats: one standard deviation.
 WANDER = 1.5
 
-Seen = tuple[str, str]
 Labelled = tuple[Collection[Seen], str]
 
 

@@ -8,7 +8,6 @@ from importlib import resources
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Finding
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.series import Array
 
@@ -21,6 +20,8 @@ CAUSES: tuple[Verdict, ...] = (
     "interference",
     "sliding",
 )
+#: What a finding is about, and what was seen.
+Seen = tuple[str, str]
 #: A cause that is not in the table: its weight is always 0.
 OTHER = "other"
 
@@ -37,20 +38,16 @@ class Table:
     """
 
     prior: Array
-    weights: Mapping[tuple[str, str], Array]
-    needs: Mapping[str, frozenset[tuple[str, str]]]
+    weights: Mapping[Seen, Array]
+    needs: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], str]
 
-    def logits(self, findings: Iterable[Finding]) -> Array:
-        """Return the log-odds of each cause against one that is not in the table."""
-        nothing = np.zeros(len(CAUSES))
-        return self.prior + sum(
-            (self.weights.get((f.about, f.seen), nothing) for f in findings), start=nothing
-        )
-
-    def shares(self, findings: Iterable[Finding]) -> dict[str, float]:
+    def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
         """Return the probability of each cause, and of another one; they add up to 1."""
-        logits = np.append(self.logits(findings), 0.0)
+        nothing = np.zeros(len(CAUSES))
+        logits = np.append(
+            self.prior + sum((self.weights.get(pair, nothing) for pair in seen), start=nothing), 0.0
+        )
         odds = np.exp(logits - logits.max())
         return dict(zip((*CAUSES, OTHER), (odds / odds.sum()).tolist(), strict=True))
 
@@ -96,6 +93,6 @@ def _row(weights: Mapping[str, float]) -> Array:
     return np.array([float(weights.get(cause, 0.0)) for cause in CAUSES])
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str) -> Seen:
     about, _, seen = text.partition(": ")
     return about, seen

@@ -45,9 +45,9 @@ def weigh(case: Case) -> Judgement:
     """Return the cause of a drop with its evidence, by the rule of this module."""
     findings = observe(case)
     rules = table()
-    shares = rules.shares(findings)
+    seen = {finding.pair for finding in findings}
+    shares = rules.shares(seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    seen = {(finding.about, finding.seen) for finding in findings}
     is_shown = bool(seen & rules.needs[first])
     if shares[first] >= NAMED and is_shown:
         evidence = [_said(finding, first, None, shares, rules) for finding in findings]
@@ -61,7 +61,7 @@ def _said(
     finding: Finding, first: str, second: str | None, shares: dict[str, float], rules: Table
 ) -> str:
     """A finding's sentence with what it speaks for, among the likeliest causes."""
-    row = rules.weights.get((finding.about, finding.seen))
+    row = rules.weights.get(finding.pair)
     if row is None:
         return f"open: {finding.text}"
     weights = dict(zip((*CAUSES, OTHER), (*row.tolist(), 0.0), strict=True))

@@ -1,0 +1,102 @@
+"""Fits what findings are worth to the labelled corpus's development seeds: ``make weights``.
+
+Writes `python/heatsoak/analysis/cause/weights.toml`; takes some minutes.
+"""
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import heatsoak.analysis.cause as cause_package
+import tomlkit
+from heatsoak.analysis.cause.fit import Labelled as Row
+from heatsoak.analysis.cause.fit import fit
+from heatsoak.analysis.cause.table import Table, table, written
+from heatsoak.analysis.judge import Looked, judged_drops, siblings_of
+from heatsoak.corpus import DEVELOPMENT_SEEDS, make
+
+FILE = Path(cause_package.__file__).parent / "weights.toml"
+#: A drop that was found this far from a true one is that one.
+NEAR_S, NEAR_SHARE = 5.0, 0.1
+
+
+def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
+    """Return what was seen of each drop of a case whose cause is known, and that cause."""
+    labelled = make(seed)
+    looked = [Looked(recording) for recording in labelled.recordings]
+    rows = []
+    for index, one in enumerate(looked):
+        for view in one.views:
+            true = [
+                episode
+                for episode in labelled.truth
+                if episode.recording == index and episode.step == view.step.name
+            ]
+            others = [other for other in one.views if other is not view]
+            for case, judgement in judged_drops(view, others, siblings_of(one, looked)):
+                near = [
+                    episode
+                    for episode in true
+                    if abs(episode.onset_s - case.drop.onset_s)
+                    <= max(NEAR_S, NEAR_SHARE * episode.onset_s)
+                ]
+                if near:
+                    found = [finding.pair for finding in judgement.findings]
+                    rows.append((found, near[0].cause))
+    return rows
+
+
+def write(rules: Table, drops: int, cases: int) -> None:
+    """Write the fitted table down."""
+    document = tomlkit.document()
+    for line in (
+        "What each finding is worth for each cause, in nats (log-odds against a cause that is not",
+        f"here). Fitted by `make weights` to {drops} drops of {cases} labelled recordings, from",
+        "judgement.toml; a finding that none of them shows keeps its judged weight.",
+    ):
+        document.add(tomlkit.comment(line))
+    for about, seen in written(rules).items():
+        section = tomlkit.table()
+        for name, row in seen.items():
+            if isinstance(row, dict):
+                inline = tomlkit.inline_table()
+                inline.update(row)
+                section[name] = inline
+            else:
+                section[name] = row
+        document[about] = section
+    FILE.write_text(tomlkit.dumps(document))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=900, help="how many cases")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--dry-run", action="store_true", help="fit, and write nothing")
+    words = parser.parse_args()
+    seeds = list(DEVELOPMENT_SEEDS)[: words.count]
+    begin_s = time.monotonic()
+    rows: list[Row] = []
+    with ProcessPoolExecutor(words.jobs) as pool:
+        for number, found in enumerate(pool.map(rows_of, seeds, chunksize=4), 1):
+            rows += found
+            if number % 20 == 0:
+                left_s = (time.monotonic() - begin_s) / number * (len(seeds) - number)
+                print(
+                    f"\r{number} of {len(seeds)} cases, {left_s:.0f} s left  ", end="", flush=True
+                )
+    print(f"\r{len(rows)} drops of {len(seeds)} cases                ")
+    rules = fit(rows, table("judgement"))
+    likeliest = [
+        max(shares, key=shares.__getitem__) for shares in (rules.shares(seen) for seen, _ in rows)
+    ]
+    right = sum(one == cause for one, (_, cause) in zip(likeliest, rows, strict=True))
+    print(f"{right} have their cause as the likeliest")
+    if not words.dry_run:
+        write(rules, len(rows), len(seeds))
+        print(f"written to {FILE}")
+
+
+if __name__ == "__main__":
+    main()

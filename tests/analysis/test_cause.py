@@ -1,0 +1,95 @@
+"""The table of weights, the rule that names a cause, and the fit."""
+
+import re
+from pathlib import Path
+
+import heatsoak.analysis.cause.evidence as evidence
+import numpy as np
+import pytest
+from heatsoak.analysis.cause.fit import UNFORESEEN, fit
+from heatsoak.analysis.cause.table import CAUSES, OTHER, table, written
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROWS = sorted(table("judgement").weights)
+
+
+def said_by_the_evidence() -> set[tuple[str, str]]:
+    """What the sources of the evidence can return, as far as it stands there as literals."""
+    pairs: set[tuple[str, str]] = set()
+    for file in Path(evidence.__file__).parent.glob("*.py"):
+        text = re.sub(r"\s+", " ", file.read_text())
+        pairs |= set(re.findall(r'Finding\( ?"([a-z-]+)", "([a-z-]+)"', text))
+    return pairs
+
+
+def test_every_finding_has_been_judged() -> None:
+    said = said_by_the_evidence()
+    assert len(said) > 40
+    assert said <= set(ROWS)
+
+
+@pytest.mark.parametrize("name", ["judgement", "weights"])
+def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
+    rules = table(name)
+    assert set(rules.needs) == set(CAUSES)
+    for pairs in rules.needs.values():
+        assert pairs <= set(rules.weights)
+
+
+def test_the_fitted_table_has_every_row_of_the_judged_one() -> None:
+    assert set(table("weights").weights) >= set(ROWS)
+
+
+@given(st.sets(st.sampled_from(ROWS)))
+def test_shares_are_a_distribution_over_all_causes_and_one_more(
+    pairs: set[tuple[str, str]],
+) -> None:
+    shares = table().shares(pairs)
+    assert set(shares) == {*CAUSES, OTHER}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert all(0 <= share <= 1 for share in shares.values())
+
+
+@given(st.sets(st.sampled_from(ROWS)))
+def test_a_drive_that_counted_its_throttling_is_likelier_to_throttle(
+    pairs: set[tuple[str, str]],
+) -> None:
+    without = table().shares(pairs - {("thermal-counters", "rose")})
+    rose = table().shares(pairs | {("thermal-counters", "rose")})
+    assert rose["thermal"] >= without["thermal"]
+
+
+@given(st.sets(st.sampled_from(ROWS)))
+def test_reads_are_never_slowed_by_a_cache_or_spare_area(pairs: set[tuple[str, str]]) -> None:
+    others = {pair for pair in pairs if pair[0] in ("temperature-course", "shape", "end")}
+    shares = table().shares({("load", "reads"), *others})
+    assert shares["write-cache"] + shares["spare-area"] < 0.1
+
+
+def test_a_table_survives_being_written_down() -> None:
+    rules = table()
+    rows = written(rules)
+    assert set(rows) == {"prior", *(about for about, _ in rules.weights)}
+
+
+def test_the_fit_finds_what_findings_are_worth() -> None:
+    chance = np.random.default_rng(5)
+    pairs = [("temperature-course", "rose-and-held"), ("temperature-course", "cooled")]
+    drops = []
+    for _ in range(600):
+        heat = chance.random() < 0.5
+        held = chance.random() < (0.9 if heat else 0.1)
+        drops.append(({pairs[0] if held else pairs[1]}, "thermal" if heat else "spare-area"))
+    rules = fit(drops, table("judgement"))
+    shares = rules.shares([pairs[0]])
+    assert shares["thermal"] == pytest.approx(0.9, abs=0.05)
+    assert rules.shares([pairs[1]])["spare-area"] == pytest.approx(0.9, abs=0.05)
+    assert shares[OTHER] == pytest.approx(UNFORESEEN, abs=0.03)
+
+
+def test_the_fit_keeps_what_no_drop_shows() -> None:
+    judged = table("judgement")
+    rules = fit([({("shape", "slide")}, "sliding")], judged)
+    unseen = ("power-state", "lowered")
+    assert rules.weights[unseen] is judged.weights[unseen]
