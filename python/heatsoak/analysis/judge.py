@@ -24,14 +24,7 @@ from heatsoak.recording import Recording
 def analyze(recordings: Iterable[Recording]) -> Findings:
     """Return what the recordings show; those of one drive speak for each other."""
     looked = [Looked(recording) for recording in recordings]
-    return Findings(
-        recordings=[
-            _judge(
-                one, [other for other in looked if other is not one and other.drive == one.drive]
-            )
-            for one in looked
-        ]
-    )
+    return Findings(recordings=[_judge(one, siblings_of(one, looked)) for one in looked])
 
 
 def judge(recording: Recording) -> RecordingFindings:
@@ -54,6 +47,9 @@ class Looked:
         drive = self.recording.meta.drive
         if drive.get("serial"):
             return ("serial", drive["serial"])
+        if not drive.get("model"):
+            # logs taken elsewhere seldom say what drive it was
+            return ("recording", str(self.recording.path))
         return tuple(drive.get(key) for key in ("kind", "model", "size_bytes", "simulated"))
 
 
