@@ -14,7 +14,7 @@ from heatsoak.analysis.cause.fit import Labelled as Row
 from heatsoak.analysis.cause.fit import fit
 from heatsoak.analysis.cause.table import Table, table, written
 from heatsoak.analysis.judge import Looked, judged_drops, siblings_of
-from heatsoak.corpus import DEVELOPMENT_SEEDS, make
+from heatsoak.corpus import DEVELOPMENT, make
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"
 #: A drop that was found this far from a true one is that one.
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--dry-run", action="store_true", help="fit, and write nothing")
     words = parser.parse_args()
-    seeds = list(DEVELOPMENT_SEEDS)[: words.count]
+    seeds = list(DEVELOPMENT)[: words.count]
     begin_s = time.monotonic()
     rows: list[Row] = []
     with ProcessPoolExecutor(words.jobs) as pool:
