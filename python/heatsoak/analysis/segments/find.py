@@ -12,7 +12,7 @@ import numpy as np
 
 from heatsoak._core import fpop
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, RECOVERED, Drop, Shape
-from heatsoak.analysis.series import Array, Series, hampel, long_run_sigma, without_slivers
+from heatsoak.analysis.series import Array, Series, hampel, long_run_sigma, tidied
 
 #: Changes at most this far apart are one transition.
 TRANSITION_S = 4.0
@@ -39,7 +39,7 @@ class _Level:
 
 def find_drops(series: Series) -> list[Drop] | None:
     """Return the episodes of a series, or None where it is too short to tell."""
-    series = without_slivers(series)
+    series = tidied(series)
     if len(series.values) < MIN_SAMPLES or series.duration_s < 2 * BLIP_S:
         return None
     levels = _levels(series)
