@@ -140,8 +140,9 @@ def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
     measured = np.isfinite(values)
     total = np.add.reduceat(np.where(measured, values, 0.0), first)
     count = np.add.reduceat(measured.astype(float), first)
-    mean = np.full(len(first), np.nan)
-    return np.divide(total, count, out=mean, where=count > 0)
+    mean: Array = np.full(len(first), np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
 
 
 def _intervals(t_s: Array, logged: Array) -> Array:
@@ -173,6 +174,31 @@ def tidied(series: Series) -> Series:
         if slivers.any():
             t_s, interval_s, values = t_s[~slivers], interval_s[~slivers], values[~slivers]
     return Series(t_s, interval_s, values, series.unit)
+
+
+def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Array:
+    """Return the time-weighted means of even steps from `begin_s` to `end_s`.
+
+    NaN where less than half of a step was measured.
+    """
+    first, last = np.searchsorted(series.t_s, (begin_s, end_s + step_s))
+    t_s, interval_s = series.t_s[first : last + 1], series.interval_s[first : last + 1]
+    values = series.values[first : last + 1]
+    # each interval from its begin to its end; where intervals overlap, the later one is cut
+    edges_s = np.maximum.accumulate(np.stack([t_s - interval_s, t_s], axis=1).ravel())
+    length_s = edges_s[1::2] - edges_s[::2]
+    zero = np.zeros(len(t_s))
+    moved = np.cumsum(np.stack([zero, values * length_s], axis=1).ravel())
+    measured = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
+    count = max(0, round((end_s - begin_s) / step_s))
+    if len(t_s) == 0 or count == 0:
+        return np.full(count, np.nan)
+    grid_s = begin_s + step_s * np.arange(count + 1)
+    in_step_s = np.diff(np.interp(grid_s, edges_s, measured))
+    mean: Array = np.full(count, np.nan)
+    by_step = np.diff(np.interp(grid_s, edges_s, moved))
+    np.divide(by_step, in_step_s, out=mean, where=in_step_s >= 0.5 * step_s)
+    return mean
 
 
 def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
