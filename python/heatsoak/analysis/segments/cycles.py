@@ -55,8 +55,9 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     if alike[0] <= 0:
         return None
     longest = len(rest) // LEAST_CYCLES
+    reach = 2 * longest + longest // 8 + 2
     # as many products as there are, so that a regular swing stays as alike at long lags
-    alike = alike[: longest + 2] / alike[0] * len(rest) / np.arange(len(rest), 0, -1)[: longest + 2]
+    alike = alike[:reach] / alike[0] * len(rest) / np.arange(len(rest), 0, -1)[:reach]
     below = np.flatnonzero(alike < 0)
     if len(below) == 0 or below[0] >= longest:
         return None
@@ -67,7 +68,7 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
         if alike[k] >= 0.8 * alike[lag] and alike[k - 1] <= alike[k] >= alike[min(k + 1, longest)]
     ]
     lag = peaks[0] if peaks else lag
-    if alike[lag] < _LEAST_ALIKE or lag < 2:
+    if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
         return None
     period = lag + _summit(alike, lag)
     high, low = _extent(rest, period)
@@ -87,6 +88,11 @@ def _even(series: Series, begin_s: float, end_s: float) -> tuple[Array, float]:
         return np.empty(0), step_s
     last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
     return values[last][int(np.argmax(known)) :], step_s
+
+
+def _at_double(alike: Array, lag: int) -> float:
+    around = alike[2 * lag - lag // 8 - 1 : 2 * lag + lag // 8 + 2]
+    return float(np.max(around)) if len(around) else 0.0
 
 
 def _summit(values: Array, index: int) -> float:

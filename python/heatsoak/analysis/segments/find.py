@@ -19,6 +19,7 @@ MIN_SAMPLES = 12
 #: An onset lies at most so far before the first change that was found, or after it.
 _LATE_S = 8.0
 _EARLY_S = 3.0
+_SLOW_S = 16.0
 #: A level inside a drop has settled once it is held so long; a second fall takes this share of it.
 SETTLED_S = 8.0
 SECOND_FALL = 0.15
@@ -62,6 +63,9 @@ def _judged(series: Series, bins: Bins, group: list[Span]) -> list[Drop]:
     falls_s = [float(bins.begin_s[span.normal[-1].end]) for span in group]
     backs_s = [float(bins.begin_s[span.end]) for span in group if span.back is not None]
     found = regular(falls_s, backs_s)
+    if found is None and len(group) > 1:
+        end_s = float(bins.end_s[group[-1].end - 1])
+        found = swing(series, falls_s[0], end_s, group[0].normal[-1].value)
     if found is not None:
         return _cycle(series, bins, group, found)
     drops: list[Drop] = []
@@ -93,14 +97,6 @@ def _drops_of(series: Series, bins: Bins, span: Span) -> list[Drop]:
     begin_s = float(bins.begin_s[span.begin])
     end_s = float(bins.end_s[span.end - 1])
     recovered = span.back is not None
-    lowest = min(span.lowered, key=lambda level: level.value)
-    slide = find_slide(bins, span.begin, lowest.end)
-    if slide is not None:
-        before = slide.start if slide.from_begin else None
-        drop = _measured(
-            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=before
-        )
-        return [] if drop is None else [drop]
     onset_s = _onset(series, bins, span)
     before = series.mean(begin_s, onset_s)
     found = swing(series, onset_s, end_s, before)
@@ -108,6 +104,14 @@ def _drops_of(series: Series, bins: Bins, span: Span) -> list[Drop]:
         if span.begin == 0 and onset_s - begin_s < 1.3 * found.period_s:
             return []
         drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
+        return [] if drop is None else [drop]
+    lowest = min(span.lowered, key=lambda level: level.value)
+    slide = find_slide(bins, span.begin, span.lowered[0].start, lowest.end)
+    if slide is not None:
+        start = slide.start if slide.from_begin else None
+        drop = _measured(
+            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=start
+        )
         return [] if drop is None else [drop]
     seconds = _second_falls(series, bins, span)
     edges = [onset_s, *seconds, end_s]
@@ -136,7 +140,13 @@ def _fitted(series: Series, bins: Bins, begin: int, before: Level, after: Level,
     high_s = min(high_s, float(bins.end_s[min(after.end, end) - 1]))
     if high_s <= low_s:
         return left_s
-    return fit_onset(series, begin_s, low_s, high_s, float(bins.end_s[end - 1]))
+    end_s = float(bins.end_s[end - 1])
+    while True:
+        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s)
+        if onset_s > low_s + 1 or low_s <= begin_s + 2 * bins.width_s:
+            return onset_s
+        # a slow fall is found late
+        high_s, low_s = onset_s + _LATE_S, max(begin_s + 2 * bins.width_s, low_s - _SLOW_S)
 
 
 def _second_falls(series: Series, bins: Bins, span: Span) -> list[float]:

@@ -32,11 +32,15 @@ _PROPOSAL_FACTOR = 1.5
 
 @dataclass(frozen=True)
 class Level:
-    """Bins `start` to `end` (exclusive) about a mean rate, in the series' unit."""
+    """Bins `start` to `end` (exclusive) about a mean rate, in the series' unit.
+
+    `error` is the standard error of the mean, as a share of it.
+    """
 
     start: int
     end: int
     value: float
+    error: float
 
 
 def find_levels(bins: Bins, noise: Noise) -> list[Level]:
@@ -61,7 +65,11 @@ def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     values = np.concatenate([[0.0], np.cumsum(bins.values * bins.measured_s * weight)])
     measured = np.concatenate([[0.0], np.cumsum(bins.measured_s * weight)])
     means = (values[ends] - values[starts]) / (measured[ends] - measured[starts])
-    return [Level(int(s), int(e), float(m)) for s, e, m in zip(starts, ends, means, strict=True)]
+    errors = np.sqrt(sums.variances(starts, ends))
+    return [
+        Level(int(start), int(end), float(mean), float(error))
+        for start, end, mean, error in zip(starts, ends, means, errors, strict=True)
+    ]
 
 
 class _Sums:
@@ -78,13 +86,18 @@ class _Sums:
         length_s = self._measured_s[ends] - self._measured_s[starts]
         return np.asarray((self._logs[ends] - self._logs[starts]) / length_s)
 
+    def variances(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Array:
+        """The variances of the means."""
+        length_s = self._measured_s[ends] - self._measured_s[starts]
+        share = (self._share[ends] - self._share[starts]) / length_s
+        return np.asarray(self._variance * share / length_s)
+
     def merged(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: float
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Join neighbours, the least different first, until all differ by more than `unit`."""
         while len(starts) > 1:
-            length_s = self._measured_s[ends] - self._measured_s[starts]
-            variance = self._variance * (self._share[ends] - self._share[starts]) / length_s**2
+            variance = self.variances(starts, ends)
             steps = np.diff(self.means(starts, ends))
             gain = steps**2 / (variance[1:] + variance[:-1])
             around = np.pad(gain, 1, constant_values=np.inf)

@@ -33,8 +33,10 @@ class Slide:
     from_begin: bool
 
 
-def find_slide(bins: Bins, begin: int, end: int) -> Slide | None:
+def find_slide(bins: Bins, begin: int, fall: int, end: int) -> Slide | None:
     """Return how throughput slides in the bins `begin` to `end`; None where it falls otherwise.
+
+    `fall` is where the first change was found.
 
     A level, then a bent line down from the onset, is fitted with an exponential approach of several
     time constants beside it, for each of many onsets. It is a slide where the best of them loses
@@ -46,7 +48,8 @@ def find_slide(bins: Bins, begin: int, end: int) -> Slide | None:
         return None
     span_s = float(t_s[-1] - t_s[0])
     onsets = t_s[: max(1, int(0.8 * len(t_s))) : max(1, len(t_s) // _MOST_ONSETS)]
-    onsets = np.concatenate([[bins.begin_s[begin]], onsets[1:]])
+    fall_s = bins.begin_s[fall] + bins.width_s * np.arange(-2, 5)
+    onsets = np.concatenate([[bins.begin_s[begin]], onsets[1:], fall_s])
     x = np.maximum(t_s - onsets[:, None], 0) / span_s
     least = np.inf
     at_first = 1.0

@@ -9,6 +9,9 @@ from heatsoak.analysis.segments.levels import Level
 #: A first step down that is at least this share of the next one belongs to the same fall.
 _SAME_FALL = 0.25
 
+#: A level may be this many standard errors lower than it is.
+_DOUBT = 2.0
+
 
 @dataclass(frozen=True)
 class Span:
@@ -43,7 +46,7 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
     for level in levels[1:]:
         reference = _mean(normal)
         if lowered:
-            if level.value < RECOVERED * reference:
+            if level.value < RECOVERED * reference * (1 - _slack(level)):
                 lowered.append(level)
                 continue
             yield Span(normal, lowered, level)
@@ -68,6 +71,11 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
 def _is_one_fall(last: list[Level], next_: Level) -> bool:
     before, middle = last
     return before.value - middle.value >= _SAME_FALL * (middle.value - next_.value)
+
+
+def _slack(level: Level) -> float:
+    """How much too low a short level may come out by its noise."""
+    return min(_DOUBT * level.error, MIN_DROP)
 
 
 def _length(level: Level) -> int:
