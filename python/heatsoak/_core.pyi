@@ -5,7 +5,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "fpop"]
+__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel"]
 
 @final
 class Drive:
@@ -129,4 +129,15 @@ def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     ValueError for a value that is not finite or a penalty that is not positive.
 
     Maidstone, Hocking, Rigaill and Fearnhead, Statistics and Computing 27 (2017).
+    """
+
+def hampel(values: NDArray[np.float64], half_width: int, limit: float = 3.0) -> NDArray[np.float64]:
+    """Return `values` with each outlier replaced by the median around it.
+
+    An outlier is farther than `limit` standard deviations (1.4826 times the median absolute
+    deviation) from the median of the 2 x `half_width` + 1 values about it; beyond the ends the
+    series is reflected, as NumPy's pad does. A series shorter than that window comes back as it
+    is. ValueError for a value that is not finite, or a `half_width` or `limit` below 0.
+
+    Hampel, Journal of the American Statistical Association 69 (1974).
     """

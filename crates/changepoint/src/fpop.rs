@@ -5,21 +5,7 @@
 //! is kept as a function of the last segment's mean. It is the lower envelope of one parabola
 //! for each candidate of the last change; a candidate that is nowhere lowest can never win again.
 
-/// Why a series cannot be segmented.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SegmentError {
-    /// A value is NaN or infinite.
-    #[error("value {index} is {value}: every value must be finite")]
-    NotFinite {
-        /// Where it stands.
-        index: usize,
-        /// What it is.
-        value: f64,
-    },
-    /// The penalty is not a positive number.
-    #[error("penalty is {0}: it must be a positive number")]
-    Penalty(f64),
-}
+use crate::error::{SeriesError, check_finite, check_penalty};
 
 /// A stretch of means on which one candidate is the lowest.
 ///
@@ -56,14 +42,9 @@ impl Piece {
 ///
 /// # Errors
 /// A value that is not finite, or a penalty that is not a positive number.
-pub fn fpop(values: &[f64], penalty: f64) -> Result<Vec<usize>, SegmentError> {
-    if !(penalty.is_finite() && penalty > 0.0) {
-        return Err(SegmentError::Penalty(penalty));
-    }
-    if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-        let value = values[index];
-        return Err(SegmentError::NotFinite { index, value });
-    }
+pub fn fpop(values: &[f64], penalty: f64) -> Result<Vec<usize>, SeriesError> {
+    check_penalty(penalty)?;
+    check_finite(values)?;
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
 
@@ -200,6 +181,6 @@ mod tests {
     fn what_is_not_a_number_is_named() {
         let error = fpop(&[1.0, f64::NAN], 1.0).unwrap_err();
         assert!(error.to_string().starts_with("value 1 is NaN"));
-        assert!(matches!(fpop(&[1.0], 0.0), Err(SegmentError::Penalty(_))));
+        assert!(matches!(fpop(&[1.0], 0.0), Err(SeriesError::Penalty(_))));
     }
 }

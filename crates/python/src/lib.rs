@@ -12,5 +12,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Lumped>()?;
     module.add_class::<fiolog::FioLog>()?;
     module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
+    module.add_function(wrap_pyfunction!(changepoint::hampel, module)?)?;
     Ok(())
 }

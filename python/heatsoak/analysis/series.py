@@ -13,6 +13,12 @@ Array = NDArray[np.float64]
 MAD_TO_SIGMA = 1.4826
 
 
+#: An interval that was not logged is at most so many usual ones: more is a gap before it.
+_LONGEST_INTERVAL = 3.0
+
+Unit = Literal["mb_s", "iops", "lat_us"]
+
+
 @dataclass(frozen=True)
 class Series:
     """Rates of one step.
@@ -21,13 +27,15 @@ class Series:
         t_s: end of each interval, from the step's begin; rising.
         interval_s: length of each interval.
         values: the rates, in `unit`.
-        unit: ``mb_s``, or ``iops`` where no bytes were logged.
+        unit: ``mb_s``, or ``iops`` where no bytes were logged. ``lat_us`` where only latencies
+            were: the values are then 1e6 / latency, the I/Os a second of one in flight, so that
+            slower is lower here too.
     """
 
     t_s: Array
     interval_s: Array
     values: Array
-    unit: Literal["mb_s", "iops"]
+    unit: Unit
 
     @property
     def sampling_s(self) -> float:
@@ -41,67 +49,156 @@ class Series:
 
     def mean(self, begin_s: float, end_s: float) -> float:
         """Return the time-weighted mean of what lies in `begin_s` to `end_s`; NaN for nothing."""
-        inside = (self.t_s > begin_s) & (self.t_s <= end_s)
-        if not inside.any():
+        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
+        if first >= last:
             return float("nan")
-        return float(np.average(self.values[inside], weights=self.interval_s[inside]))
+        return float(np.average(self.values[first:last], weights=self.interval_s[first:last]))
 
 
 def throughput(samples: pl.DataFrame, begin_s: float) -> Series:
-    """Return reads and writes together of one step's samples, times counted from `begin_s`."""
-    if _has_values(samples, "bw_mb_s"):
-        return _total(samples, begin_s, "bw_mb_s", "mb_s")
-    return iops(samples, begin_s)
+    """Return reads and writes together of one step's samples, times counted from `begin_s`.
+
+    In bytes; in I/Os where no bytes were logged; by latency where neither was. Rows may come in
+    any order. Rows of the same time are one, with their mean; a value that is not finite or
+    negative was not measured.
+    """
+    return _rates(samples, begin_s, ("", "read_", "write_"))
 
 
 def iops(samples: pl.DataFrame, begin_s: float) -> Series:
     """Return I/Os a second, reads and writes together, as :func:`throughput` does for bytes."""
-    return _total(samples, begin_s, "iops", "iops")
+    return _total(samples, begin_s, _columns(samples, "iops", ("", "read_", "write_")), "iops")
 
 
-def _has_values(samples: pl.DataFrame, quantity: str) -> bool:
-    return any(
-        name in samples.columns and samples[name].count() > 0 for name in _columns_of(quantity)
+def directions(samples: pl.DataFrame, begin_s: float) -> dict[str, Series]:
+    """Return ``read`` and ``write`` apart, as :func:`throughput` does both; those that were logged.
+
+    Rows in which a direction did nothing while the other worked, and that say so with a zero,
+    count; a direction that never moved anything is left out.
+    """
+    apart = {name: _rates(samples, begin_s, (f"{name}_",)) for name in ("read", "write")}
+    return {name: series for name, series in apart.items() if np.any(series.values > 0)}
+
+
+def _rates(samples: pl.DataFrame, begin_s: float, prefixes: tuple[str, ...]) -> Series:
+    quantities: tuple[tuple[str, Unit], ...] = (
+        ("bw_mb_s", "mb_s"),
+        ("iops", "iops"),
+        ("lat_us", "lat_us"),
     )
+    for quantity, unit in quantities:
+        if columns := _columns(samples, quantity, prefixes):
+            return _total(samples, begin_s, columns, unit)
+    return _total(samples, begin_s, [], "mb_s")
 
 
-def _columns_of(quantity: str) -> tuple[str, str, str]:
-    """Reads, writes, and what a log did not tell apart; a row has the last or the others."""
-    return f"read_{quantity}", f"write_{quantity}", quantity
+def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) -> list[Array]:
+    """What was logged of a quantity; not measured is NaN.
+
+    Reads, writes, and what a log did not tell apart: a row has the last or the others.
+    """
+    found = []
+    for prefix in prefixes:
+        if prefix + quantity in samples.columns:
+            values = samples[prefix + quantity].cast(pl.Float64).to_numpy()
+            measured = np.isfinite(values) & (values >= 0)
+            if measured.any():
+                found.append(np.where(measured, values, np.nan))
+    return found
 
 
-def _total(
-    samples: pl.DataFrame, begin_s: float, quantity: str, unit: Literal["mb_s", "iops"]
-) -> Series:
-    names = [name for name in _columns_of(quantity) if name in samples.columns]
-    if not names:
+def _total(samples: pl.DataFrame, begin_s: float, columns: list[Array], unit: Unit) -> Series:
+    if not columns:
         empty = np.empty(0)
         return Series(empty, empty, empty, unit)
-    rows = (
-        samples.filter(pl.any_horizontal(pl.col(name).is_finite() for name in names))
-        .select(
-            (pl.col("t_s") - begin_s).alias("t_s"),
-            pl.col("interval_s")
-            if "interval_s" in samples.columns
-            else pl.lit(None).alias("interval_s"),
-            pl.sum_horizontal(pl.col(name).fill_nan(None) for name in names).alias("total"),
-        )
-        .unique("t_s", keep="first", maintain_order=True)
-        .sort("t_s")
-    )
-    t_s = rows["t_s"].to_numpy().astype(float)
+    t_s = samples["t_s"].cast(pl.Float64).to_numpy() - begin_s
+    if "interval_s" in samples.columns:
+        logged = samples["interval_s"].cast(pl.Float64).to_numpy()
+    else:
+        logged = np.full(len(t_s), np.nan)
+    measured = np.isfinite(t_s) & np.any([np.isfinite(column) for column in columns], axis=0)
+    rows = np.flatnonzero(measured)
+    if len(rows) > 1 and not np.all(np.diff(t_s[rows]) > 0):
+        rows = rows[np.argsort(t_s[rows], kind="stable")]
+    t_s, logged = t_s[rows], logged[rows]
+    first = np.flatnonzero(np.diff(t_s, prepend=-np.inf) > 0)
+    columns = [_mean_of_each(column[rows], first) for column in columns]
+    t_s, logged = t_s[first], logged[first]
+    together = np.nansum(columns, axis=0)
+    if unit == "lat_us":
+        mean_us = together / np.sum(np.isfinite(columns), axis=0)
+        # what took no time was not measured
+        known = mean_us > 0
+        t_s, logged, together = t_s[known], logged[known], 1e6 / mean_us[known]
+    return Series(t_s, _intervals(t_s, logged), together, unit)
+
+
+def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
+    """The mean of each run of rows that starts at `first`, of those that were measured."""
+    if len(first) == len(values):
+        return values
+    measured = np.isfinite(values)
+    total = np.add.reduceat(np.where(measured, values, 0.0), first)
+    count = np.add.reduceat(measured.astype(float), first)
+    mean: Array = np.full(len(first), np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def _intervals(t_s: Array, logged: Array) -> Array:
+    """Lengths of the intervals: as logged, otherwise since the row before unless there is a gap."""
+    known = np.isfinite(logged) & (logged > 0)
+    if known.all():
+        return logged
     between = np.diff(t_s, prepend=min(0.0, t_s[0]) if len(t_s) else 0.0)
-    logged = rows["interval_s"].cast(pl.Float64).to_numpy()
-    interval_s = np.where(np.isfinite(logged) & (logged > 0), logged, np.maximum(between, 1e-6))
-    return Series(t_s, interval_s, rows["total"].to_numpy().astype(float), unit)
+    usual = float(np.median(between[1:])) if len(between) > 1 else np.inf
+    between = np.clip(between, 1e-6, _LONGEST_INTERVAL * usual)
+    return np.where(known, logged, between)
 
 
-def without_slivers(series: Series) -> Series:
-    """Return the series without intervals too short to give a rate (a run's last one, often)."""
-    if len(series.t_s) == 0:
-        return series
-    keep = series.interval_s >= 0.5 * series.sampling_s
-    return Series(series.t_s[keep], series.interval_s[keep], series.values[keep], series.unit)
+def tidied(series: Series) -> Series:
+    """Return the series as :class:`Series` promises it: what is finite, in the order of time.
+
+    Intervals too short to give a rate (a run's last one, often) are left out.
+    """
+    t_s, interval_s, values = series.t_s, series.interval_s, series.values
+    good = np.isfinite(t_s) & np.isfinite(values) & (values >= 0) & (interval_s > 0)
+    good &= np.isfinite(interval_s)
+    if not good.all():
+        t_s, interval_s, values = t_s[good], interval_s[good], values[good]
+    if len(t_s) > 1 and not np.all(np.diff(t_s) > 0):
+        t_s, first = np.unique(t_s, return_index=True)
+        interval_s, values = interval_s[first], values[first]
+    if len(t_s):
+        slivers = interval_s < 0.5 * np.quantile(interval_s, 0.1)
+        if slivers.any():
+            t_s, interval_s, values = t_s[~slivers], interval_s[~slivers], values[~slivers]
+    return Series(t_s, interval_s, values, series.unit)
+
+
+def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Array:
+    """Return the time-weighted means of even steps from `begin_s` to `end_s`.
+
+    NaN where less than half of a step was measured.
+    """
+    first, last = np.searchsorted(series.t_s, (begin_s, end_s + step_s))
+    t_s, interval_s = series.t_s[first : last + 1], series.interval_s[first : last + 1]
+    values = series.values[first : last + 1]
+    # each interval from its begin to its end; where intervals overlap, the later one is cut
+    edges_s = np.maximum.accumulate(np.stack([t_s - interval_s, t_s], axis=1).ravel())
+    length_s = edges_s[1::2] - edges_s[::2]
+    zero = np.zeros(len(t_s))
+    moved = np.cumsum(np.stack([zero, values * length_s], axis=1).ravel())
+    measured = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
+    count = max(0, round((end_s - begin_s) / step_s))
+    if len(t_s) == 0 or count == 0:
+        return np.full(count, np.nan)
+    grid_s = begin_s + step_s * np.arange(count + 1)
+    in_step_s = np.diff(np.interp(grid_s, edges_s, measured))
+    mean: Array = np.full(count, np.nan)
+    by_step = np.diff(np.interp(grid_s, edges_s, moved))
+    np.divide(by_step, in_step_s, out=mean, where=in_step_s >= 0.5 * step_s)
+    return mean
 
 
 def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:

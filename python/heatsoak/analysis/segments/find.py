@@ -1,217 +1,226 @@
-"""Where throughput leaves its level, how far it falls, and whether it comes back.
+"""From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
-Exact changepoints of the filtered series give levels; short levels between two others are
-transitions; a fall of at least `MIN_DROP` from the level before begins an episode. Where the fall
-begins is then fitted on the unsegmented series, since a slide leaves its level long before a
-staircase of constant levels can follow it.
-"""
-
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from heatsoak._core import fpop
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, RECOVERED, Drop, Shape
-from heatsoak.analysis.series import Array, Series, hampel, long_run_sigma, without_slivers
+from heatsoak.analysis.segments.bins import Bins, binned
+from heatsoak.analysis.segments.cycles import Swing, regular, swing
+from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
+from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S, Level, find_levels
+from heatsoak.analysis.segments.noise import noise_of
+from heatsoak.analysis.segments.onset import fit_onset
+from heatsoak.analysis.segments.slides import find_slide
+from heatsoak.analysis.segments.spans import Span, lowered_spans
+from heatsoak.analysis.series import Series, tidied
 
-#: Changes at most this far apart are one transition.
-TRANSITION_S = 4.0
-#: Levels shorter than this are dips or bursts, such as a collection of garbage.
-BLIP_S = 2.0
-#: No series is taken to be quieter than this share of its level.
-LEAST_NOISE = 0.003
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
-
-HAMPEL_S = 1.0
-PENALTY_FACTOR = 3.0
-_FIT_BEFORE_S = 30.0
-_FIT_AFTER_S = 10.0
-_FALL_TIME_CONSTANTS_S = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-
-
-@dataclass(frozen=True)
-class _Level:
-    start: int
-    end: int
-    value: float
+#: An onset lies at most so far before the first change that was found, or after it.
+_LATE_S = 8.0
+_EARLY_S = 3.0
+_SLOW_S = 16.0
+#: A level inside a drop has settled once it is held so long; a second fall takes this share of it.
+SETTLED_S = 8.0
+SECOND_FALL = 0.15
 
 
 def find_drops(series: Series) -> list[Drop] | None:
     """Return the episodes of a series, or None where it is too short to tell."""
-    series = without_slivers(series)
-    if len(series.values) < MIN_SAMPLES or series.duration_s < 2 * BLIP_S:
+    series = tidied(series)
+    if len(series.values) < MIN_SAMPLES:
         return None
-    levels = _levels(series)
-    return _merge_cycles(series, _drops(series, levels))
-
-
-def _levels(series: Series) -> list[_Level]:
-    values = hampel(series.values, max(1, round(HAMPEL_S / 2 / series.sampling_s)))
-    scale = float(np.median(np.abs(series.values)))
-    if scale == 0:
-        scale = float(np.max(np.abs(series.values)))
-    sigma = max(long_run_sigma(series), LEAST_NOISE * scale)
-    if sigma == 0:
-        return [_Level(0, len(values), 0.0)]
-    penalty = PENALTY_FACTOR * np.log(len(values)) * sigma**2
-    ends = [int(end) for end in fpop(np.ascontiguousarray(values), float(penalty))]
-    levels = [
-        _Level(start, end, float(np.mean(values[start:end])))
-        for start, end in zip([0, *ends[:-1]], ends, strict=True)
-    ]
-    return _without_transitions(series, levels)
-
-
-def _without_transitions(series: Series, levels: list[_Level]) -> list[_Level]:
-    """Leave out what is too short to be a level: steps of a ramp, dips and bursts."""
-
-    def length_s(level: _Level) -> float:
-        return float(np.sum(series.interval_s[level.start : level.end]))
-
-    kept: list[_Level] = []
-    for index, level in enumerate(levels):
-        left = levels[index - 1].value if index > 0 else None
-        right = levels[index + 1].value if index + 1 < len(levels) else None
-        is_ramp = left is not None and right is not None and left > level.value > right
-        is_ramp |= left is not None and right is not None and left < level.value < right
-        # a drive may start slowly; a start that is fast and soon over is worth keeping
-        is_start = left is None and right is not None and level.value < right
-        shortest_s = TRANSITION_S if is_ramp or is_start else BLIP_S
-        if left is None and not is_start:
-            shortest_s = 0.0
-        if length_s(level) >= shortest_s:
-            kept.append(level)
-    return kept or levels
-
-
-def _drops(series: Series, levels: list[_Level]) -> list[Drop]:
+    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:
+        return None
+    bins = binned(series)
+    spans = list(lowered_spans(find_levels(bins, noise_of(bins))))
     drops: list[Drop] = []
-    normal_from = levels[0].start
-    reference = levels[0].value
-    last_normal = levels[0]
-    fall: int | None = None
-    for level in levels[1:]:
-        if fall is None:
-            if level.value < (1 - MIN_DROP) * reference:
-                fall = level.start
-            else:
-                if level.value > reference / RECOVERED and not drops:
-                    # what came before was a slow start, not the level to compare with
-                    normal_from = level.start
-                reference = max(reference, level.value)
-                last_normal = level
-        elif level.value >= RECOVERED * reference:
-            drop = _measure(series, normal_from, last_normal, fall, level.start, reference)
-            if drop is not None:
-                drops.append(drop)
-            fall, normal_from, last_normal = None, level.start, level
-            reference = max(reference, level.value)
-    if fall is not None:
-        drop = _measure(series, normal_from, last_normal, fall, len(series.values), reference)
-        if drop is not None:
-            drops.append(drop)
+    for group in _grouped(bins, spans):
+        drops += _judged(series, bins, group)
     return drops
 
 
-def _measure(
-    series: Series, normal_from: int, last_normal: _Level, fall: int, end: int, reference: float
-) -> Drop | None:
-    """Return the drop whose first changepoint is at index `fall`, with its onset fitted."""
-    # a slide's first steps are too small for an episode: look for the onset from where
-    # throughput was last at the reference
-    at_reference = np.flatnonzero(series.values[normal_from:fall] >= (1 - MIN_DROP / 5) * reference)
-    earliest = normal_from + (int(at_reference[-1]) if len(at_reference) else 0)
-    earliest = min(earliest, last_normal.end, fall)
-    onset_s = _fit_onset(series, normal_from, earliest, fall, end)
-    begin_s = _begin_s(series, normal_from)
-    end_s = float(series.t_s[end - 1])
+def _grouped(bins: Bins, spans: list[Span]) -> list[list[Span]]:
+    """Spans that may be one cycle together: each ends about as long before the next as it is."""
+    groups: list[list[Span]] = []
+    for span in spans:
+        if groups and _apart_s(bins, groups[-1][-1], span) <= 3 * _length_s(bins, groups[-1][-1]):
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    return groups
+
+
+def _length_s(bins: Bins, span: Span) -> float:
+    return float(bins.end_s[span.end - 1] - bins.begin_s[span.lowered[0].start])
+
+
+def _apart_s(bins: Bins, one: Span, other: Span) -> float:
+    return float(bins.begin_s[other.lowered[0].start] - bins.begin_s[one.end])
+
+
+def _judged(series: Series, bins: Bins, group: list[Span]) -> list[Drop]:
+    falls_s = [float(bins.begin_s[span.normal[-1].end]) for span in group]
+    backs_s = [float(bins.begin_s[span.end]) for span in group if span.back is not None]
+    found = regular(falls_s, backs_s)
+    if found is None and len(group) > 1:
+        end_s = float(bins.end_s[group[-1].end - 1])
+        found = swing(series, falls_s[0], end_s, group[0].normal[-1].value)
+    if found is not None:
+        return _cycle(series, bins, group, found)
+    drops: list[Drop] = []
+    for span in group:
+        drops += _drops_of(series, bins, span)
+    return drops
+
+
+def _cycle(series: Series, bins: Bins, group: list[Span], found: Swing) -> list[Drop]:
+    """One drop of falls and recoveries; none where throughput swings like that from the begin."""
+    first, last = group[0], group[-1]
+    begin_s = float(bins.begin_s[first.begin])
+    high_s = (1 - found.duty) * found.period_s
+    fall_s = float(bins.begin_s[first.normal[-1].end])
+    if first.begin == 0 and fall_s - begin_s < 1.3 * high_s + bins.width_s:
+        return []
+    onset_s = _onset(series, bins, first)
+    end_s = float(bins.end_s[last.end - 1])
+    back_s = series.duration_s - end_s
+    recovered = last.back is not None and back_s > 1.5 * found.period_s
+    if not recovered:
+        end_s = series.duration_s
+    drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
+    return [] if drop is None else [drop]
+
+
+def _drops_of(series: Series, bins: Bins, span: Span) -> list[Drop]:
+    """The drop of a span, and a deeper one inside it."""
+    begin_s = float(bins.begin_s[span.begin])
+    end_s = float(bins.end_s[span.end - 1])
+    recovered = span.back is not None
+    onset_s = _onset(series, bins, span)
     before = series.mean(begin_s, onset_s)
+    found = swing(series, onset_s, end_s, before)
+    if found is not None:
+        if span.begin == 0 and onset_s - begin_s < 1.3 * found.period_s:
+            return []
+        drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
+        return [] if drop is None else [drop]
+    lowest = min(span.lowered, key=lambda level: level.value)
+    slide = find_slide(bins, span.begin, span.lowered[0].start, lowest.end)
+    if slide is not None:
+        start = slide.start if slide.from_begin else None
+        drop = _measured(
+            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=start
+        )
+        return [] if drop is None else [drop]
+    seconds = _second_falls(series, bins, span)
+    edges = [onset_s, *seconds, end_s]
+    drops = []
+    level_s = begin_s
+    for index, (from_s, to_s) in enumerate(pairwise(edges)):
+        is_last = index == len(edges) - 2
+        drop = _measured(series, level_s, from_s, to_s, recovered and is_last)
+        if drop is not None:
+            drops.append(drop)
+        level_s = max(from_s, to_s - DEPTH_WINDOW_S)
+    return drops
+
+
+def _onset(series: Series, bins: Bins, span: Span) -> float:
+    return _fitted(series, bins, span.begin, span.normal[-1], span.lowered[0], span.end)
+
+
+def _fitted(series: Series, bins: Bins, begin: int, before: Level, after: Level, end: int) -> float:
+    """The onset of the fall between two levels."""
+    begin_s = float(bins.begin_s[begin])
+    left_s = float(bins.end_s[before.end - 1])
+    right_s = float(bins.begin_s[after.start])
+    low_s = max(begin_s + 2 * bins.width_s, left_s - _LATE_S)
+    high_s = max(left_s, min(right_s, left_s + TRANSITION_S)) + _EARLY_S
+    high_s = min(high_s, float(bins.end_s[min(after.end, end) - 1]))
+    if high_s <= low_s:
+        return left_s
+    end_s = float(bins.end_s[end - 1])
+    while True:
+        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s)
+        if onset_s > low_s + 1 or low_s <= begin_s + 2 * bins.width_s:
+            return onset_s
+        # a slow fall is found late
+        high_s, low_s = onset_s + _LATE_S, max(begin_s + 2 * bins.width_s, low_s - _SLOW_S)
+
+
+def _second_falls(series: Series, bins: Bins, span: Span) -> list[float]:
+    """Onsets of deeper falls from levels that had settled."""
+    onsets: list[float] = []
+    begin = span.lowered[0].start
+    lowest = span.lowered[0]
+    for before, after in zip(span.lowered[:-1], span.lowered[1:], strict=True):
+        length_s = bins.end_s[before.end - 1] - bins.begin_s[before.start]
+        if (
+            length_s >= SETTLED_S
+            and after.value < (1 - SECOND_FALL) * before.value
+            and after.value < (1 - MIN_DROP) * lowest.value
+            and _is_sudden(bins, before, after)
+        ):
+            onsets.append(_fitted(series, bins, max(begin, before.start), before, after, after.end))
+            begin = after.start
+        lowest = min(lowest, after, key=lambda level: level.value)
+    return onsets
+
+
+def _is_sudden(bins: Bins, before: Level, after: Level) -> bool:
+    """Whether throughput falls much faster between two levels than within the first."""
+    width = bins.width_s
+    size = round(60 / width)
+    left = bins.logs[max(before.start, before.end - size) : before.end]
+    right = bins.logs[after.start : min(after.end, after.start + size)]
+    x = np.arange(len(left)) * width
+    slope, level = np.polyfit(x, left, 1)
+    there = level + slope * (x[-1] + width)
+    y = np.arange(len(right)) * width
+    fitted = np.polyfit(y, right, 1)[1] if len(right) > 2 else float(np.mean(right))
+    fall = float(np.mean(left) - np.mean(right))
+    return bool(there - fitted > 0.5 * fall)
+
+
+def _measured(
+    series: Series,
+    begin_s: float,
+    onset_s: float,
+    end_s: float,
+    recovered: bool,
+    found: Swing | None = None,
+    shape: Shape = "step",
+    before: float | None = None,
+) -> Drop | None:
+    """The drop with its means; None where it is too shallow for one."""
+    if before is None:
+        before = series.mean(begin_s, onset_s)
     during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
     if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - MIN_DROP) * before:
         return None
-    within = (series.t_s > onset_s) & (series.t_s <= end_s)
-    fallen = np.flatnonzero(series.values[within] <= before - 0.9 * (before - during))
-    fall_s = float(series.t_s[within][fallen[0]]) - onset_s if len(fallen) else end_s - onset_s
-    shape: Shape = "slide" if fall_s > 0.5 * (end_s - onset_s) else "step"
-    recovered = end < len(series.values)
-    return Drop(onset_s, end_s, before, during, recovered, shape=shape, fall_s=fall_s)
+    return Drop(
+        onset_s=onset_s,
+        end_s=end_s,
+        before=before,
+        during=during,
+        recovered=recovered,
+        oscillates=found is not None,
+        period_s=None if found is None else found.period_s,
+        duty=None if found is None else found.duty,
+        shape="cycle" if found is not None else shape,
+        fall_s=_fall_s(series, onset_s, end_s, before - 0.9 * (before - during)),
+    )
 
 
-def _begin_s(series: Series, index: int) -> float:
-    return float(series.t_s[index] - series.interval_s[index])
-
-
-def _fit_onset(series: Series, normal_from: int, earliest: int, fall: int, end: int) -> float:
-    """Return where a constant level ends, by least squares.
-
-    What follows is taken for a step, an exponential approach and a slope: under a governor
-    throughput falls fast while the controller settles and then slowly while the board warms.
-    """
-    per_s = 1 / series.sampling_s
-    # `fall` may lie far behind the bend: levels on the way down are too short to be levels
-    bend = min(earliest, fall)
-    first = max(normal_from, bend - round(_FIT_BEFORE_S * per_s))
-    last = min(end, bend + max(4, round(_FIT_AFTER_S * per_s)))
-    t_s = series.t_s[first:last]
-    # the middle of each interval, so that a step between two samples falls between them
-    middle_s = t_s - series.interval_s[first:last] / 2
+def _fall_s(series: Series, onset_s: float, end_s: float, level: float) -> float:
+    """How long it takes until a running mean is down at `level`."""
+    first, last = np.searchsorted(series.t_s, (onset_s, end_s), side="right")
     values = series.values[first:last]
-    reach = max(2, round(TRANSITION_S * per_s))
-    low = max(1, bend - first - reach)
-    high = min(len(values) - 3, bend - first + reach)
-    if high <= low:
-        return _begin_s(series, fall)
-    best: tuple[float, float] | None = None
-    for split in range(low, high + 1):
-        level = values[:split].mean()
-        error = float(np.sum((values[:split] - level) ** 2))
-        edge_s = float(t_s[split - 1])
-        squared = error + _fall_error(middle_s[split:] - edge_s, level - values[split:])
-        if best is None or squared < best[0]:
-            best = (squared, edge_s)
-    assert best is not None
-    return best[1]
-
-
-def _fall_error(x: Array, lost: Array) -> float:
-    """The least squared error of ``s + a (1 - exp(-x / tau)) + b x`` over a few tau."""
-    approach = -np.expm1(-x / _FALL_TIME_CONSTANTS_S[:, None])
-    ones = np.ones_like(approach)
-    basis = np.stack([ones, approach, np.broadcast_to(x / x[-1], ones.shape)], axis=2)
-    gram = basis.transpose(0, 2, 1) @ basis
-    # columns are nearly alike for long time constants: a trace of ridge keeps this solvable
-    gram += 1e-9 * len(x) * np.eye(3)
-    fitted = basis @ np.linalg.solve(gram, basis.transpose(0, 2, 1) @ lost[:, None])
-    return float(np.sum((lost[:, None] - fitted) ** 2, axis=1).min())
-
-
-def _merge_cycles(series: Series, drops: list[Drop]) -> list[Drop]:
-    """Make one oscillating episode of falls and recoveries that follow each other regularly."""
-    if len(drops) < 3:
-        return drops
-    onsets = np.array([drop.onset_s for drop in drops])
-    periods = np.diff(onsets)
-    period_s = float(np.median(periods))
-    if np.max(np.abs(periods - period_s)) > 0.5 * period_s:
-        return drops
-    first, last = drops[0], drops[-1]
-    back_s = series.duration_s - last.end_s
-    recovered = last.recovered and back_s > 1.5 * period_s
-    end_s = last.end_s if recovered else series.duration_s
-    during = series.mean(max(first.onset_s, end_s - DEPTH_WINDOW_S), end_s)
-    duty = sum(drop.end_s - drop.onset_s for drop in drops[:-1]) / float(np.sum(periods))
-    return [
-        Drop(
-            onset_s=first.onset_s,
-            end_s=end_s,
-            before=first.before,
-            during=during,
-            recovered=recovered,
-            oscillates=True,
-            period_s=period_s,
-            duty=min(duty, 1.0),
-            shape="cycle",
-            fall_s=first.fall_s,
-        )
-    ]
+    size = max(1, min(round(1.0 / series.sampling_s), len(values)))
+    means = np.convolve(values, np.full(size, 1 / size), mode="valid")
+    reached = np.flatnonzero(means <= level)
+    if len(reached) == 0:
+        return end_s - onset_s
+    middle = int(reached[0]) + size // 2
+    return float(series.t_s[first + middle]) - onset_s

@@ -1,0 +1,40 @@
+//! What a series or a setting can be refused for.
+
+/// Why a series cannot be segmented or filtered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SeriesError {
+    /// A value is NaN or infinite.
+    #[error("value {index} is {value}: every value must be finite")]
+    NotFinite {
+        /// Where it stands.
+        index: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// The penalty is not a positive number.
+    #[error("penalty is {0}: it must be a positive number")]
+    Penalty(f64),
+    /// The limit beyond which a value is an outlier is not a number of 0 or more.
+    #[error("limit is {0}: it must be a number, 0 or more")]
+    Limit(f64),
+}
+
+/// Refuses a series with a value that is not finite.
+pub(crate) fn check_finite(values: &[f64]) -> Result<(), SeriesError> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(SeriesError::NotFinite {
+            index,
+            value: values[index],
+        }),
+    }
+}
+
+/// Refuses a penalty that is not a positive number.
+pub(crate) fn check_penalty(penalty: f64) -> Result<(), SeriesError> {
+    if penalty.is_finite() && penalty > 0.0 {
+        Ok(())
+    } else {
+        Err(SeriesError::Penalty(penalty))
+    }
+}

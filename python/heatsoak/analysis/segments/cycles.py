@@ -1,0 +1,114 @@
+"""Whether throughput swings regularly, as under a governor that lets go and takes hold again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.segments.drop import MIN_DROP
+from heatsoak.analysis.series import Array, Series, resampled
+
+#: Fewer falls than this may be chance.
+LEAST_CYCLES = 3
+#: Periods within this share of their median are regular.
+_REGULAR = 0.5
+#: So alike is a swing to itself one period later, at least.
+_LEAST_ALIKE = 0.4
+_MOST_POINTS = 4096
+
+
+@dataclass(frozen=True)
+class Swing:
+    """A regular swing: its period, and the share of it that is low."""
+
+    period_s: float
+    duty: float
+
+
+def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
+    """Return the swing that falls at `falls_s`, each back at `backs_s`, make; None if irregular.
+
+    The last fall may have no time at which it was back.
+    """
+    if len(falls_s) < LEAST_CYCLES:
+        return None
+    periods = np.diff(falls_s)
+    period_s = float(np.median(periods))
+    if np.max(np.abs(periods - period_s)) > _REGULAR * period_s:
+        return None
+    low_s = [back - fall for fall, back in zip(falls_s[:-1], backs_s, strict=False)]
+    return Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods), 0, 1)))
+
+
+def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing | None:
+    """Return the regular swing of a stretch, found by its likeness to itself a period later.
+
+    The swing is `MIN_DROP` of `level` at least and comes `LEAST_CYCLES` times. None where there is
+    none.
+    """
+    values, step_s = _even(series, begin_s, end_s)
+    if len(values) < 4 * LEAST_CYCLES:
+        return None
+    x = np.arange(len(values))
+    rest = values - np.polyval(np.polyfit(x, values, 1), x)
+    padded = np.fft.rfft(rest, 2 * len(rest))
+    alike = np.fft.irfft(np.abs(padded) ** 2)[: len(rest)]
+    if alike[0] <= 0:
+        return None
+    longest = len(rest) // LEAST_CYCLES
+    reach = 2 * longest + longest // 8 + 2
+    # as many products as there are, so that a regular swing stays as alike at long lags
+    alike = alike[:reach] / alike[0] * len(rest) / np.arange(len(rest), 0, -1)[:reach]
+    below = np.flatnonzero(alike < 0)
+    if len(below) == 0 or below[0] >= longest:
+        return None
+    lag = int(below[0]) + int(np.argmax(alike[below[0] : longest + 1]))
+    peaks = [
+        k
+        for k in range(int(below[0]) + 1, lag + 1)
+        if alike[k] >= 0.8 * alike[lag] and alike[k - 1] <= alike[k] >= alike[min(k + 1, longest)]
+    ]
+    lag = peaks[0] if peaks else lag
+    if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
+        return None
+    period = lag + _summit(alike, lag)
+    high, low = _extent(rest, period)
+    if high - low < MIN_DROP * level:
+        return None
+    whole = values[: int(len(values) // period * period)]
+    middle = 0.5 * (np.quantile(whole, 0.05) + np.quantile(whole, 0.95))
+    return Swing(period * step_s, float(np.mean(whole < middle)))
+
+
+def _even(series: Series, begin_s: float, end_s: float) -> tuple[Array, float]:
+    """Values at even times; where nothing was measured, what was last."""
+    step_s = max(series.sampling_s, (end_s - begin_s) / _MOST_POINTS)
+    values = resampled(series, begin_s, end_s, step_s)
+    known = np.isfinite(values)
+    if not known.any():
+        return np.empty(0), step_s
+    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
+    return values[last][int(np.argmax(known)) :], step_s
+
+
+def _at_double(alike: Array, lag: int) -> float:
+    around = alike[2 * lag - lag // 8 - 1 : 2 * lag + lag // 8 + 2]
+    return float(np.max(around)) if len(around) else 0.0
+
+
+def _summit(values: Array, index: int) -> float:
+    """Where between neighbours the top of a parabola lies."""
+    if not 0 < index < len(values) - 1:
+        return 0.0
+    left, top, right = values[index - 1 : index + 2]
+    bend = left - 2 * top + right
+    return float(0.5 * (left - right) / bend) if bend < 0 else 0.0
+
+
+def _extent(values: Array, period: float) -> tuple[float, float]:
+    """The highest and the lowest of the mean cycle."""
+    parts = max(2, min(16, int(period)))
+    phase = np.floor(np.mod(np.arange(len(values)), period) / period * parts).astype(int)
+    phase = np.minimum(phase, parts - 1)
+    count = np.bincount(phase, minlength=parts)
+    mean = np.bincount(phase, weights=values, minlength=parts)[count > 0] / count[count > 0]
+    return float(mean.max()), float(mean.min())

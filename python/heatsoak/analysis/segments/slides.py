@@ -1,0 +1,96 @@
+"""Whether a level is lost in a slide, and since when.
+
+A slide loses its level over a long time for its length: hard disks from the outer to the inner
+tracks, fragmentation, slow warming. Least squares draw it as a staircase, whose first step comes
+when several percent are lost.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.segments.bins import Bins
+from heatsoak.analysis.series import Array
+
+#: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
+#: in its first half.
+MOST_AT_FIRST = 0.4
+#: How fast the sudden part may be, in shares of the stretch.
+_SUDDEN = (0.0, 0.02, 0.05, 0.1, 0.2)
+_MOST_POINTS = 300
+_MOST_ONSETS = 60
+_LEAST_LENGTH_S = 20.0
+#: The error must be smaller by this share for a later begin than the stretch's own.
+_CLEARLY = 0.02
+
+
+@dataclass(frozen=True)
+class Slide:
+    """Since when a level slides, the level then, and whether it did from the stretch's begin."""
+
+    onset_s: float
+    start: float
+    from_begin: bool
+
+
+def find_slide(bins: Bins, begin: int, fall: int, end: int) -> Slide | None:
+    """Return how throughput slides in the bins `begin` to `end`; None where it falls otherwise.
+
+    `fall` is where the first change was found.
+
+    A level, then a bent line down from the onset, is fitted with an exponential approach of several
+    time constants beside it, for each of many onsets. It is a slide where the best of them loses
+    less than `MOST_AT_FIRST` in the first quarter after its onset: what falls fast and then creeps,
+    as under a governor, is a step.
+    """
+    t_s, values = _coarse(bins, begin, end)
+    if len(t_s) < 12 or bins.end_s[end - 1] - bins.begin_s[begin] < _LEAST_LENGTH_S:
+        return None
+    span_s = float(t_s[-1] - t_s[0])
+    onsets = t_s[: max(1, int(0.8 * len(t_s))) : max(1, len(t_s) // _MOST_ONSETS)]
+    fall_s = bins.begin_s[fall] + bins.width_s * np.arange(-2, 5)
+    onsets = np.concatenate([[bins.begin_s[begin]], onsets[1:], fall_s])
+    x = np.maximum(t_s - onsets[:, None], 0) / span_s
+    least = np.inf
+    at_first = 1.0
+    for share in _SUDDEN:
+        sudden = -np.expm1(-x / share) if share else (x > 0).astype(float)
+        error, fitted, level = _fits(values, np.stack([sudden, x, x**2], axis=2))
+        index = int(np.argmin(error))
+        if error[index] >= least:
+            continue
+        least = float(error[index])
+        lost = level[index] - fitted[index]
+        quarter = int(np.searchsorted(x[index], 0.25 * x[index, -1]))
+        at_first = float(lost[quarter] / lost[-1]) if lost[-1] > 0 else 1.0
+    if at_first > MOST_AT_FIRST:
+        return None
+    error, _, level = _fits(values, np.stack([x, x**2], axis=2))
+    index = int(np.argmin(error))
+    if error[0] <= (1 + _CLEARLY) * error[index]:
+        index = 0
+    return Slide(float(onsets[index]), float(level[index]), index == 0)
+
+
+def _coarse(bins: Bins, begin: int, end: int) -> tuple[Array, Array]:
+    size = max(1, -(-(end - begin) // _MOST_POINTS))
+    first = np.arange(begin, end, size)
+    stop = np.append(first[1:], end)
+    sums = np.concatenate([[0.0], np.cumsum(bins.values[begin:end])])
+    means = (sums[stop - begin] - sums[first - begin]) / (stop - first)
+    return 0.5 * (bins.begin_s[first] + bins.end_s[stop - 1]), means
+
+
+def _fits(values: Array, columns: Array) -> tuple[Array, Array, Array]:
+    """Least squares of a level and `columns` (onset, time, column), for each onset.
+
+    Returns the squared errors, the fitted values, and the level.
+    """
+    ones = np.ones((*columns.shape[:2], 1))
+    basis = np.concatenate([ones, columns], axis=2)
+    gram = basis.transpose(0, 2, 1) @ basis
+    gram += 1e-9 * len(values) * np.eye(gram.shape[1])
+    product = basis.transpose(0, 2, 1) @ values
+    found = np.linalg.solve(gram, product[..., None])
+    fitted = (basis @ found)[..., 0]
+    return np.sum((values - fitted) ** 2, axis=1), fitted, found[:, 0, 0]

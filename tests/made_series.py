@@ -1,0 +1,189 @@
+"""Series of lowered throughput whose truth is known, with the noise that drives have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from heatsoak.analysis.series import Series
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+Array = NDArray[np.float64]
+FULL = 2500.0
+#: Everything is made at this interval and then averaged, as a slower logger does.
+FINE_S = 0.1
+
+
+@dataclass(frozen=True)
+class Fall:
+    """One true drop."""
+
+    onset_s: float
+    end_s: float
+    shape: str = "step"
+
+
+@dataclass
+class Made:
+    """A series, its true drops, and its rates without noise at `FINE_S`."""
+
+    series: Series
+    falls: list[Fall]
+    clean: Array = field(repr=False)
+
+    def depth(self, fall: Fall, begin_s: float = 0.0) -> float:
+        """The depth of a fall as it is defined, of the rates without noise."""
+        t_s = np.arange(1, len(self.clean) + 1) * FINE_S
+        before = self.clean[(t_s > begin_s) & (t_s <= fall.onset_s + 1e-9)]
+        late = (t_s > max(fall.onset_s, fall.end_s - 60)) & (t_s <= fall.end_s + 1e-9)
+        return 1 - float(self.clean[late].mean() / (before.mean() if len(before) else FULL))
+
+
+def wander(count: int, correlation: float, sigma: float, chance: np.random.Generator) -> Array:
+    """Autocorrelated noise around 1."""
+    draws = chance.normal(0, sigma * np.sqrt(1 - correlation**2), count)
+    draws[:1] = chance.normal(0, sigma, min(count, 1))
+    return 1 + np.asarray(lfilter([1.0], [1.0, -correlation], draws), dtype=np.float64)
+
+
+def observed(
+    clean: Array,
+    chance: np.random.Generator,
+    sampling_s: float = FINE_S,
+    *,
+    correlation: float | None = None,
+    sigma: float | None = None,
+    gaps: int = 0,
+    dips: float = 0.01,
+) -> Series:
+    """What a logger sees of `clean`: noise, dips while garbage is collected, and gaps."""
+    correlation = chance.uniform(0.6, 0.95) if correlation is None else correlation
+    sigma = chance.uniform(0.01, 0.08) if sigma is None else sigma
+    values = clean * np.maximum(wander(len(clean), correlation, sigma, chance), 0.01)
+    is_dip = chance.random(len(values)) < dips
+    values[is_dip] *= chance.uniform(0.2, 0.8, int(is_dip.sum()))
+    size = max(1, round(sampling_s / FINE_S))
+    count = len(values) // size
+    values = values[: count * size].reshape(count, size).mean(axis=1)
+    t_s = np.arange(1, count + 1) * (size * FINE_S)
+    keep = np.ones(count, dtype=bool)
+    for _ in range(gaps):
+        begin_s = chance.uniform(0, t_s[-1])
+        keep &= (t_s < begin_s) | (t_s > begin_s + chance.uniform(2, 15))
+    interval_s = np.full(count, size * FINE_S)
+    return Series(t_s[keep], interval_s[keep], values[keep], "mb_s")
+
+
+def _ramp(t_s: Array, onset_s: float, length_s: float = 2.0) -> Array:
+    return np.clip((t_s - onset_s) / length_s, 0, 1)
+
+
+def _times(duration_s: float) -> Array:
+    # the middles of the intervals
+    return (np.arange(round(duration_s / FINE_S)) + 0.5) * FINE_S
+
+
+def _depth(chance: np.random.Generator, sigma: float) -> float:
+    """A depth that can be seen: at least three times the noise."""
+    return float(chance.uniform(max(0.12, 3 * sigma), 0.8))
+
+
+Shape = tuple[Array, list[Fall]]
+
+
+def cliff(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    t_s = _times(duration_s)
+    onset_s = chance.uniform(0.1, 0.7) * duration_s
+    length_s = chance.choice([0.2, 2.0])
+    return 1 - _depth(chance, sigma) * _ramp(t_s, onset_s, length_s), [Fall(onset_s, duration_s)]
+
+
+def governor(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """Fast while the controller settles, then slower as the board warms."""
+    t_s = _times(duration_s)
+    onset_s = chance.uniform(0.05, 0.5) * duration_s
+    x = np.maximum(t_s - onset_s, 0)
+    depth = _depth(chance, sigma)
+    fast = chance.uniform(0.6, 1.0)
+    settled = fast * -np.expm1(-x / chance.uniform(1, 5))
+    creep = (1 - fast) * -np.expm1(-x / (0.1 * duration_s))
+    return 1 - depth * (settled + creep), [Fall(onset_s, duration_s)]
+
+
+def passing(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """Somebody else's load for a while."""
+    t_s = _times(duration_s)
+    onset_s = chance.uniform(0.1, 0.5) * duration_s
+    end_s = onset_s + chance.uniform(0.15, 0.35) * duration_s
+    low = _ramp(t_s, onset_s) - _ramp(t_s, end_s)
+    return 1 - _depth(chance, sigma) * low, [Fall(onset_s, end_s)]
+
+
+def twice(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """Two episodes, both over."""
+    t_s = _times(duration_s)
+    edges = np.sort(chance.uniform(0.1, 0.9, 4)) * duration_s
+    while np.min(np.diff(edges)) < 0.1 * duration_s:
+        edges = np.sort(chance.uniform(0.1, 0.9, 4)) * duration_s
+    low = sum(_ramp(t_s, a) - _ramp(t_s, b) for a, b in (edges[:2], edges[2:]))
+    clean = 1 - _depth(chance, sigma) * np.asarray(low)
+    return clean, [Fall(edges[0], edges[1]), Fall(edges[2], edges[3])]
+
+
+def nested(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """Another cause on top of the first."""
+    t_s = _times(duration_s)
+    first_s = chance.uniform(0.1, 0.4) * duration_s
+    second_s = first_s + chance.uniform(0.15, 0.4) * duration_s
+    one, two = (chance.uniform(max(0.2, 4 * sigma), 0.6) for _ in range(2))
+    clean = (1 - one * _ramp(t_s, first_s)) * (1 - two * _ramp(t_s, second_s))
+    return clean, [Fall(first_s, second_s), Fall(second_s, duration_s)]
+
+
+def cycle(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """A governor that lets go and takes hold again."""
+    t_s = _times(duration_s)
+    onset_s = chance.uniform(0.2, 0.5) * duration_s
+    period_s = chance.uniform(8, (duration_s - onset_s) / 5)
+    duty = chance.uniform(0.3, 0.7)
+    phase = np.mod(t_s - onset_s, period_s)
+    ramp_s = min(2.0, 0.2 * period_s)
+    low = _ramp(phase, 0, ramp_s) - _ramp(phase, duty * period_s, ramp_s)
+    low = np.where(t_s < onset_s, 0, low)
+    return 1 - _depth(chance, sigma) * low, [Fall(onset_s, duration_s, "cycle")]
+
+
+def slide(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+    """From the outer to the inner tracks."""
+    t_s = _times(duration_s)
+    onset_s = float(chance.choice([0.0, chance.uniform(0.1, 0.4) * duration_s]))
+    x = np.maximum(t_s - onset_s, 0) / (duration_s - onset_s)
+    bend = chance.uniform(0.0, 0.5)
+    depth = chance.uniform(0.3, 0.6)
+    return 1 - depth * ((1 - bend) * x + bend * x**2), [Fall(onset_s, duration_s, "slide")]
+
+
+def steady(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:  # noqa: ARG001
+    return np.ones(round(duration_s / FINE_S)), []
+
+
+KINDS: dict[str, Callable[[np.random.Generator, float, float], Shape]] = {
+    "cliff": cliff,
+    "governor": governor,
+    "passing": passing,
+    "twice": twice,
+    "nested": nested,
+    "cycle": cycle,
+    "slide": slide,
+    "steady": steady,
+}
+
+
+def make(kind: str, seed: int, sampling_s: float = FINE_S, duration_s: float = 600.0) -> Made:
+    """Return a series of a kind with noise, dips and, in half of them, gaps."""
+    chance = np.random.default_rng([seed, list(KINDS).index(kind)])
+    sigma = chance.uniform(0.01, 0.08)
+    clean, falls = KINDS[kind](chance, duration_s, sigma)
+    clean = FULL * clean
+    gaps = int(chance.choice([0, 2]))
+    return Made(observed(clean, chance, sampling_s, sigma=sigma, gaps=gaps), falls, clean)
