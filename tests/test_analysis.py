@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.analysis.episodes import find_drops
-from heatsoak.analysis.levels import end_level, find_levels
+from heatsoak.analysis.consistency import end_level, find_levels
 from heatsoak.analysis.series import Series, hampel
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta

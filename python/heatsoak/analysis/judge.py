@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from heatsoak.analysis.consistency import consistency
+from heatsoak.analysis.consistency import WINDOW_S, step_consistency
 from heatsoak.analysis.evidence import Case, weigh
 from heatsoak.analysis.findings import (
     Episode,
@@ -19,25 +19,27 @@ from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
 
 
-def analyze(recordings: Iterable[Recording]) -> Findings:
-    """Return what the recordings show, each judged by itself."""
-    return Findings(recordings=[judge(recording) for recording in recordings])
+def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
+    """Return what the recordings show, each judged by itself; consistency over `window_s`."""
+    return Findings(recordings=[judge(recording, window_s) for recording in recordings])
 
 
-def judge(recording: Recording) -> RecordingFindings:
-    """Return what one recording shows."""
+def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
+    """Return what one recording shows; consistency is that of each step's last `window_s`."""
     views = list(judged_steps(recording))
     return RecordingFindings(
         path=str(recording.path),
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
-        steps=[_step(view, [other for other in views if other is not view]) for view in views],
+        steps=[
+            _step(view, [other for other in views if other is not view], window_s) for view in views
+        ],
         sensors=judge_sensors(recording),
         notes=_notes(recording, views),
     )
 
 
-def _step(view: StepView, others: list[StepView]) -> StepFindings:
+def _step(view: StepView, others: list[StepView], window_s: float) -> StepFindings:
     episodes = [_episode(Case(drop, view, others)) for drop in view.drops or []]
     mean = view.throughput.mean(-math.inf, math.inf)
     return StepFindings(
@@ -49,7 +51,7 @@ def _step(view: StepView, others: list[StepView]) -> StepFindings:
         verdict=_verdict(view, episodes),
         why_unknown=_why_unknown(view),
         episodes=episodes,
-        consistency=consistency(view.iops),
+        consistency=step_consistency(view, window_s),
     )
 
 

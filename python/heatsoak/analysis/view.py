@@ -117,7 +117,7 @@ _COLUMNS = [
     "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
     "bw_mb_s", "iops", "cpu_pct",
 ]  # fmt: skip
-_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.")
+_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.", "read_lat_", "write_lat_")
 
 
 def judged_steps(recording: Recording) -> Iterator[StepView]:
