@@ -1,5 +1,6 @@
-"""Whether the temperatures of a recording can be trusted."""
+"""Whether the temperatures of recordings can be trusted, and whether they explain throttling."""
 
-from heatsoak.analysis.sensors.judge import judge_sensors
+from heatsoak.analysis.sensors.judge import judge_sensors, judge_sensors_together
+from heatsoak.analysis.sensors.onsets import Onset, is_thermal
 
-__all__ = ["judge_sensors"]
+__all__ = ["Onset", "is_thermal", "judge_sensors", "judge_sensors_together"]
