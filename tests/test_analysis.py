@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.analysis.levels import end_level, find_levels
+from heatsoak.analysis.consistency import end_level, find_levels
 from heatsoak.analysis.segments import find_drops
 from heatsoak.analysis.series import Series, hampel
 from heatsoak.protocol import Protocol

@@ -85,6 +85,17 @@ class Course:
         )
 
 
+def drive_of(recording: Recording) -> object:
+    """Return what two recordings of one drive have in common."""
+    drive = recording.meta.drive
+    if drive.get("serial"):
+        return str(drive["serial"])
+    if not drive.get("model"):
+        # logs taken elsewhere seldom say what drive it was
+        return str(recording.path)
+    return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
+
+
 def course_of(
     recording: Recording, samples: pl.DataFrame, distrusted: frozenset[str] = frozenset()
 ) -> Course:

@@ -57,13 +57,92 @@ class Episode(BaseModel):
     temp_c_at_onset: float | None
 
 
+class IopsPercentiles(BaseModel):
+    """Percentiles of the rates of single seconds."""
+
+    min: float
+    p1: float
+    p5: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+class RateLevel(BaseModel):
+    """A rate that is kept to: the part of the time spent there, and how long each stay usually is.
+
+    Attributes:
+        iops: the median of the seconds at this level.
+        share: 0 to 1.
+        dwell_s: the median length of a stay.
+    """
+
+    iops: float
+    share: float
+    dwell_s: float
+
+
+class LatencySummary(BaseModel):
+    """Latencies of a window, of which only `max_us` is the window's own.
+
+    The percentiles were taken interval by interval: of those the median, and the largest.
+    """
+
+    p50_median_us: float | None
+    p99_median_us: float | None
+    p99_largest_us: float | None
+    p999_median_us: float | None
+    p999_largest_us: float | None
+    max_us: float | None
+
+
+class SteadyState(BaseModel):
+    """Whether five rounds in a row are steady, as SNIA's performance test specification asks.
+
+    Attributes:
+        reached: whether any five were.
+        since_s: when the first such window begins.
+        at_end: whether the last five were.
+        round_s: the length of a round, whose mean is tracked.
+        mean_iops: the average of the window told: the first that passes, or the last of all.
+        range_pct: by how much its rounds differ, of that average; at most 20.
+        slope_pct: by how much the line through them rises or falls, likewise; at most 10.
+    """
+
+    reached: bool
+    since_s: float | None
+    at_end: bool
+    round_s: float
+    mean_iops: float
+    range_pct: float
+    slope_pct: float
+
+
 class Consistency(BaseModel):
-    """IOPS of each second over the last `window_s`; the ratio is mean over standard deviation."""
+    """IOPS of each second over the last `window_s`; the ratio is mean over standard deviation.
+
+    Attributes:
+        each_s: 1, or the interval of a log that has nothing shorter.
+        derived_from_bytes: whether IOPS are bytes over the block size, since only those were
+            logged.
+        levels: the rates it keeps to, rising; one where it only scatters.
+        changes: how often it went from one level to another.
+        steady_state: over the whole step; None where it is shorter than five rounds.
+    """
 
     window_s: float
     mean_iops: float
     stdev_iops: float
     ratio: float | None
+    each_s: float = 1.0
+    derived_from_bytes: bool = False
+    percentiles: IopsPercentiles | None = None
+    levels: list[RateLevel] = []
+    changes: int = 0
+    steady_state: SteadyState | None = None
+    read_latency: LatencySummary | None = None
+    write_latency: LatencySummary | None = None
 
 
 class StepFindings(BaseModel):
@@ -89,11 +168,26 @@ class StepFindings(BaseModel):
 
 
 class SensorTrust(BaseModel):
-    """Whether a temperature can be trusted to explain throttling, and why."""
+    """Whether a temperature can be trusted to explain throttling, and why.
+
+    Attributes:
+        lag_s: how much later than the load it moves, where that can be seen.
+        step_c: the step that it is rounded to; None where it is not.
+        renewed_s: the shortest time in which it usually changes.
+        onsets: how many onsets of throttling it was held against.
+        spread_at_onset_k: how far its readings at those lie apart between conditions.
+        same_as: another sensor from which it never differs.
+    """
 
     name: str
     trust: Literal["good", "poor", "unknown"]
     why: str
+    lag_s: float | None = None
+    step_c: float | None = None
+    renewed_s: float | None = None
+    onsets: int = 0
+    spread_at_onset_k: float | None = None
+    same_as: str | None = None
 
 
 class RecordingFindings(BaseModel):

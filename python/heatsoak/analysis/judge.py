@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from heatsoak.analysis.bounds import bound_by_host
 from heatsoak.analysis.cause import Case, Judgement, weigh
-from heatsoak.analysis.consistency import consistency
+from heatsoak.analysis.consistency import WINDOW_S, step_consistency
+from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import (
     Episode,
     Findings,
@@ -14,43 +15,52 @@ from heatsoak.analysis.findings import (
     Verdict,
 )
 from heatsoak.analysis.segments import Drop, joined
-from heatsoak.analysis.sensors import judge_sensors
+from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
 
 
-def analyze(recordings: Iterable[Recording]) -> Findings:
-    """Return what the recordings show; those of one drive speak for each other."""
+def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
+    """Return what the recordings show; consistency over the last `window_s` of each step.
+
+    Recordings of one drive speak for each other.
+    """
     looked = [Looked(recording) for recording in recordings]
-    return Findings(recordings=[_judge(one, siblings_of(one, looked)) for one in looked])
+    found = [_judge(one, siblings_of(one, looked), window_s) for one in looked]
+    trust = judge_sensors_together(
+        [one.recording for one in looked],
+        [
+            onset
+            for one, findings in zip(looked, found, strict=True)
+            for onset in _onsets(one, findings)
+        ],
+    )
+    for one, findings in zip(looked, found, strict=True):
+        findings.sensors = trust[str(one.recording.path)]
+    return Findings(recordings=found)
 
 
-def judge(recording: Recording) -> RecordingFindings:
+def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
     """Return what one recording shows by itself."""
-    return _judge(Looked(recording), [])
+    return analyze([recording], window_s).recordings[0]
 
 
 class Looked:
-    """A recording, read and looked at."""
+    """A recording, read and looked at; temperatures with a flaw give no evidence."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.sensors = judge_sensors(recording)
-        distrusted = frozenset(sensor.name for sensor in self.sensors if sensor.trust == "poor")
+        distrusted = frozenset(
+            sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
+        )
         self.views = list(judged_steps(recording, distrusted))
 
     @property
-    def drive(self) -> tuple[object, ...]:
+    def drive(self) -> object:
         """What two recordings of one drive have in common."""
-        drive = self.recording.meta.drive
-        if drive.get("serial"):
-            return ("serial", drive["serial"])
-        if not drive.get("model"):
-            # logs taken elsewhere seldom say what drive it was
-            return ("recording", str(self.recording.path))
-        return tuple(drive.get(key) for key in ("kind", "model", "size_bytes", "simulated"))
+        return drive_of(self.recording)
 
 
 def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
@@ -63,21 +73,32 @@ def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
     ]
 
 
-def _judge(looked: Looked, siblings: list[StepView]) -> RecordingFindings:
+def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:
     recording, views = looked.recording, looked.views
     return RecordingFindings(
         path=str(recording.path),
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[
-            _step(view, [other for other in views if other is not view], siblings) for view in views
+            _step(view, [other for other in views if other is not view], siblings, window_s)
+            for view in views
         ],
-        sensors=looked.sensors,
+        sensors=[],
         notes=_notes(recording, views),
     )
 
 
-def _step(view: StepView, others: list[StepView], siblings: list[StepView]) -> StepFindings:
+def _onsets(looked: Looked, findings: RecordingFindings) -> list[Onset]:
+    return [
+        Onset(str(looked.recording.path), step.step, episode.onset_s, episode.cause)
+        for step in findings.steps
+        for episode in step.episodes
+    ]
+
+
+def _step(
+    view: StepView, others: list[StepView], siblings: list[StepView], window_s: float
+) -> StepFindings:
     episodes = [
         _episode(case, judgement) for case, judgement in judged_drops(view, others, siblings)
     ]
@@ -93,7 +114,7 @@ def _step(view: StepView, others: list[StepView], siblings: list[StepView]) -> S
         why=[bound] if bound else [],
         why_unknown=_why_unknown(view),
         episodes=episodes,
-        consistency=consistency(view.iops),
+        consistency=step_consistency(view, window_s),
     )
 
 

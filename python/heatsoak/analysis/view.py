@@ -136,7 +136,7 @@ _COLUMNS = [
     "cpu_pct", "cpu_core_pct", "cpu_steal_pct", "device_read_mb_s", "device_write_mb_s",
     "link_mb_s",
 ]  # fmt: skip
-_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.")
+_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.", "read_lat_", "write_lat_")
 
 
 def judged_steps(

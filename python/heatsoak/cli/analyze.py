@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from heatsoak.analysis import analyze
+from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli.common import (
     DeviceOption,
     FailBelowOption,
@@ -35,6 +36,15 @@ def analyze_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    window_s: Annotated[
+        float,
+        typer.Option(
+            "--window",
+            metavar="SECONDS",
+            min=2,
+            help="Consistency is that of each step's last so many seconds.",
+        ),
+    ] = WINDOW_S,
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
@@ -51,7 +61,7 @@ def analyze_command(
             joins=not separate,
             progress=progress,
         )
-    findings = analyze(recordings)
+    findings = analyze(recordings, window_s)
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))
     else:

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.report.steadiness import consistency_text, sensor_text
 from heatsoak.units import format_duration
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
@@ -66,9 +67,12 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
         for step in recording.steps:
             for episode in step.episodes:
                 _print_evidence(step, episode, console)
+        for step in recording.steps:
+            if step.consistency is not None:
+                console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
     for sensor in recording.sensors:
-        if sensor.trust == "poor":
-            console.print(Text(f"{sensor.name}: not to be trusted: {sensor.why}", style="yellow"))
+        if (text := sensor_text(sensor)) is not None:
+            console.print(Text(text, style="yellow" if sensor.trust == "poor" else ""))
     for note in recording.notes:
         console.print(Text(f"note: {note}", style="yellow"))
 

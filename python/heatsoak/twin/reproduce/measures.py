@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
-from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.levels import Level, end_level, find_levels
+from heatsoak.analysis.consistency import WINDOW_S, Level, by_second, end_level, find_levels
 from heatsoak.analysis.segments import MIN_DROP
-from heatsoak.analysis.series import Array, rates_by_second
+from heatsoak.analysis.series import Array
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.reproduce.runner import NotMeasured, Run
 
@@ -440,7 +439,7 @@ def _steady(run: Run, steps: tuple[str, ...]) -> Consistency:
 
 
 def _seconds(run: Run, steps: tuple[str, ...]) -> Array:
-    rates, _ = rates_by_second(run.view(_only_step(steps)).iops, WINDOW_S)
+    rates = by_second(run.view(_only_step(steps)).iops, WINDOW_S).values
     if len(rates) == 0:
         raise NotMeasured("the step is too short")
     return rates

@@ -1,0 +1,18 @@
+"""How steady a step's I/O is: its seconds, their levels, and whether it ever settled."""
+
+from heatsoak.analysis.consistency.levels import Level, end_level, find_levels
+from heatsoak.analysis.consistency.measure import WINDOW_S, consistency, step_consistency
+from heatsoak.analysis.consistency.seconds import Seconds, by_second
+from heatsoak.analysis.consistency.steady import steady_state
+
+__all__ = [
+    "WINDOW_S",
+    "Level",
+    "Seconds",
+    "by_second",
+    "consistency",
+    "end_level",
+    "find_levels",
+    "steady_state",
+    "step_consistency",
+]

@@ -1,0 +1,201 @@
+"""What is wrong with a temperature by itself: values that no sensor can have measured.
+
+Each function looks for one thing and returns it, or None.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.sensors.readings import Log, Readings
+
+#: Readings that it takes to call a temperature stuck.
+_STUCK_READINGS = 30
+#: No part of a drive under load is outside these.
+_COLDEST_C, _HOTTEST_C = -40.0, 150.0
+#: A controller's die warms by some 8 K/s when its load begins.
+_FASTEST_K_PER_S = 20.0
+#: A reading that stands out so far from both its neighbours is none.
+_SPIKE_K = 15.0
+#: A drive's temperature moves by so much between load and idling.
+_LEAST_SWING_K = 5.0
+
+#: What stands for "not measured", and what it comes from.
+_CODES = {
+    -273.15: "0 K, a sensor that is not there",
+    -273.0: "0 K, a sensor that is not there",
+    -274.0: "0 K, a sensor that is not there",
+    65261.85: "65535 K, a sensor that is not there",
+    65262.0: "65535 K, a sensor that is not there",
+    65535.0: "an unset word",
+    255.0: "an unset byte",
+    -1.0: "an error code",
+    -128.0: "an unset byte",
+    127.0: "the largest signed byte",
+    128.0: "an unset byte",
+}
+#: What drives and boards report whatever their temperature is.
+_PLACEHOLDERS = {
+    39.85: "313 K is a placeholder that some drives report",
+    40.0: "313 K is a placeholder that some drives report",
+    0.0: "0 C is what is reported where nothing was measured",
+    273.15: "273.15 is 0 C in kelvins, which is reported where nothing was measured",
+    **{code: f"that is {what}" for code, what in _CODES.items()},
+}
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Something that is wrong with a temperature; `is_fatal` if it cannot be trusted for it."""
+
+    text: str
+    is_fatal: bool = True
+
+
+def stuck(readings: Readings, log: Log) -> Flaw | None:
+    """It reads the same all the time."""
+    values = readings.values
+    first = float(values[0])
+    if len(values) < _STUCK_READINGS or np.any(values != first) or readings.is_of_surroundings:
+        return None
+    placeholder = _match(first, _PLACEHOLDERS)
+    text = f"it reads {first:.0f} C all the time" + (", under load too" if len(log.load) else "")
+    return Flaw(f"{text}: {placeholder}" if placeholder else text)
+
+
+def frozen(readings: Readings, log: Log) -> Flaw | None:
+    """It stopped moving while the load came or went, or another sensor of the drive moved."""
+    t_s, values = readings.t_s, readings.values
+    if np.ptp(values) < _LEAST_SWING_K:
+        return None
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1, [len(values)]])
+    longest = int(np.argmax(np.diff(t_s[np.minimum(edges, len(t_s) - 1)])))
+    first, last = int(edges[longest]), int(edges[longest + 1]) - 1
+    begin_s, end_s = float(t_s[first]) + 30, float(t_s[last])
+    if last - first < _STUCK_READINGS // 2 or end_s - begin_s < 120:
+        return None
+    what = f"it stood at {values[first]:.0f} C from {t_s[first]:.0f} s to {end_s:.0f} s"
+    loaded = log.is_loaded[int(max(begin_s, 0)) : int(end_s)]
+    if min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60:
+        return Flaw(f"{what}, while the load came or went")
+    for other in log.readings:
+        if other.name != readings.name and not other.is_of_host:
+            meanwhile = other.between(begin_s, end_s).values
+            if len(meanwhile) and np.ptp(meanwhile) >= 2 * _LEAST_SWING_K:
+                return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
+    return None
+
+
+def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
+    """It is in kelvins, in Fahrenheit, or in tenths or thousandths of a degree."""
+    low, high = float(np.min(readings.values)), float(np.max(readings.values))
+    span = f"it reads {low:.0f} to {high:.0f}"
+    if low >= 250 and high <= 400 and low != high:
+        return Flaw(f"{span}: these look like kelvins, {low - 273.15:.0f} to {high - 273.15:.0f} C")
+    for unit, scale in (("tenths", 10), ("thousandths", 1000)):
+        if 15 * scale <= low and high <= 110 * scale and high > 150:
+            return Flaw(
+                f"{span}: these look like {unit} of a degree, "
+                f"{low / scale:.0f} to {high / scale:.0f} C"
+            )
+    top = float(np.quantile(readings.values, 0.95))
+    low_c, high_c = (low - 32) / 1.8, (high - 32) / 1.8
+    if top > 115 and high_c <= 100 and low_c >= 10:
+        return Flaw(
+            f"{span}, more than a drive survives: as Fahrenheit it is {low_c:.0f} to {high_c:.0f} C"
+        )
+    return None
+
+
+def codes(readings: Readings, _: Log) -> Flaw | None:
+    """Some of its readings stand for "not measured"."""
+    wrong = is_code(readings)
+    count = int(np.count_nonzero(wrong))
+    if count == 0:
+        return None
+    values, counts = np.unique(readings.values[wrong], return_counts=True)
+    value = float(values[np.argmax(counts)])
+    rare = count <= 0.01 * len(wrong)
+    text = f"{count} of {len(wrong)} readings are {value:g} or the like: {_match(value, _CODES)}"
+    return Flaw(text, is_fatal=not rare)
+
+
+def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
+    """Return which readings stand for "not measured", where the others are far from them."""
+    values = readings.values
+    usual = float(np.median(values))
+    wrong = np.zeros(len(values), dtype=bool)
+    odd = np.abs(values - usual) > 20
+    if odd.any():
+        for code in _CODES:
+            wrong |= odd & (np.abs(values - code) < 0.01)
+        # 0 C is a temperature, but no drive falls to it at once
+        wrong |= odd & (values == 0) & (np.abs(np.diff(values, prepend=values[0])) > 15)
+    return wrong
+
+
+def wrapped(readings: Readings, _: Log) -> Flaw | None:
+    """It goes over the end of a byte, or changes its sign."""
+    steps = np.diff(readings.values)
+    if len(steps) == 0 or np.max(np.abs(steps)) < 100:
+        return None
+    before, after = readings.values[:-1], readings.values[1:]
+    for size in (256, 128):
+        over = (np.abs(np.abs(steps) - size) <= 15) & (np.maximum(before, after) >= size / 2 - 30)
+        if over.any():
+            at = int(np.argmax(over))
+            return Flaw(
+                f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: "
+                f"it wraps, {size} apart"
+            )
+    flips = (np.abs(before + after) <= 3) & (np.abs(steps) > 40)
+    if flips.any():
+        at = int(np.argmax(flips))
+        return Flaw(f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: its sign flips")
+    return None
+
+
+def impossible(readings: Readings, _: Log) -> Flaw | None:
+    """No drive is as cold, or as hot."""
+    low, high = float(np.min(readings.values)), float(np.max(readings.values))
+    if low < _COLDEST_C or high > _HOTTEST_C:
+        return Flaw(f"{low:.0f} to {high:.0f} C is no drive's")
+    return None
+
+
+def jumps(readings: Readings, _: Log) -> Flaw | None:
+    """It changes faster than anything of a drive can."""
+    t_s, values = readings.t_s, readings.values
+    if len(values) < 3:
+        return None
+    steps, times_s = np.diff(values), np.maximum(np.diff(t_s), 0.5)
+    size = np.abs(steps)
+    too_fast = size > _FASTEST_K_PER_S * times_s + 2
+    away = np.minimum(size[:-1], size[1:]) > _SPIKE_K
+    back = (np.abs(steps[:-1] + steps[1:]) < _SPIKE_K / 3) & (times_s[:-1] + times_s[1:] <= 4)
+    too_fast[:-1] |= away & back
+    count = int(np.count_nonzero(too_fast))
+    if count == 0:
+        return None
+    at = int(np.argmax(np.where(too_fast, size, 0)))
+    text = f"it jumps from {values[at]:.0f} to {values[at + 1]:.0f} C in {times_s[at]:.1f} s"
+    few = count < 3
+    return Flaw(text if few else f"{text}, and {count} times so fast", is_fatal=not few)
+
+
+#: In this order; the first that is fatal decides.
+OF_DRIVES: tuple[Callable[[Readings, Log], Flaw | None], ...] = (
+    stuck,
+    wrong_unit,
+    codes,
+    wrapped,
+    impossible,
+    jumps,
+    frozen,
+)
+OF_HOSTS = (stuck,)
+
+
+def _match(value: float, known: dict[float, str]) -> str | None:
+    return next((what for code, what in known.items() if abs(value - code) < 0.2), None)

@@ -1,0 +1,144 @@
+"""What a recording's temperatures read, and the load meanwhile."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis.series import Array
+from heatsoak.recording import Recording
+
+_PREFIX = "temp_c."
+_BYTES = ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s")
+_IOS = ("read_iops", "write_iops", "iops")
+#: Sensors of the host and the room: neither heat of the drive nor an explanation of it.
+_OF_HOST = ("cpu", "gpu", "ambient", "case", "chamber")
+_SURROUNDINGS = ("ambient", "chamber")
+#: No load is looked at for longer than this, second by second: three days.
+_MOST_SECONDS = 300_000
+
+
+@dataclass(frozen=True)
+class Readings:
+    """One temperature: times from the recording's begin, and values in C."""
+
+    name: str
+    t_s: Array
+    values: Array
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether it is no temperature of the drive."""
+        return self.name.startswith(_OF_HOST)
+
+    @property
+    def is_of_surroundings(self) -> bool:
+        """Whether it may well stay the same."""
+        return self.name.startswith(_SURROUNDINGS)
+
+    def between(self, begin_s: float, end_s: float) -> "Readings":
+        """Return the readings from `begin_s` to `end_s`."""
+        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="left").tolist()
+        return Readings(self.name, self.t_s[first:last], self.values[first:last])
+
+    def only(self, keep: np.typing.NDArray[np.bool_]) -> "Readings":
+        """Return those readings that are kept."""
+        return Readings(self.name, self.t_s[keep], self.values[keep])
+
+    def at(self, t_s: float, within_s: float = 15.0) -> float | None:
+        """Return the reading at `t_s`, between its neighbours; None where none is near."""
+        if len(self.t_s) == 0:
+            return None
+        index = int(np.searchsorted(self.t_s, t_s))
+        near = self.t_s[max(index - 1, 0) : index + 1]
+        if np.min(np.abs(near - t_s)) > within_s:
+            return None
+        return float(np.interp(t_s, self.t_s, self.values))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """When a step's load began and ended, from the recording's begin."""
+
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Log:
+    """What is known of a recording's temperatures and load.
+
+    Attributes:
+        readings: each temperature that was ever read.
+        load: power, or throughput, of each second from the begin; empty where neither was logged.
+            Without throughput there was no load.
+        steps: by name.
+    """
+
+    readings: list[Readings]
+    load: Array
+    steps: dict[str, Stretch]
+
+    @property
+    def is_loaded(self) -> Array:
+        """Where the load was high (1), next to nothing (0), or between (NaN), each second."""
+        if len(self.load) == 0 or (full := float(np.quantile(self.load, 0.95))) <= 0:
+            return np.empty(0)
+        between = np.where(self.load < 0.1 * full, 0.0, np.nan)
+        return np.where(self.load > 0.5 * full, 1.0, between)
+
+
+def read_log(recording: Recording) -> Log:
+    """Read temperatures, load and the steps' times of a recording."""
+    temps = [name for name in recording.meta.columns if name.startswith(_PREFIX)]
+    has = [
+        name for name in ("power_w", *_BYTES, *_IOS, "interval_s") if name in recording.meta.columns
+    ]
+    samples = recording.samples(["t_s", "step", *has, *temps])
+    samples = samples.filter(pl.col("t_s").is_finite())
+    readings = []
+    for name in temps:
+        rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
+        if not rows.is_empty():
+            t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
+            readings.append(Readings(name.removeprefix(_PREFIX), t_s, values))
+    return Log(readings, _load(samples), _steps(samples))
+
+
+def _load(samples: pl.DataFrame) -> Array:
+    """The load of each second, by bytes, I/Os or power, whichever was logged first."""
+    for names in (_BYTES, _IOS, ("power_w",)):
+        known = [n for n in names if n in samples.columns and samples[n].count() > 0]
+        if not known:
+            continue
+        rows = samples.select(
+            "t_s", pl.sum_horizontal(pl.col(name).fill_nan(None) for name in known).alias("load")
+        ).filter(pl.any_horizontal(samples[name].is_not_null() for name in known))
+        second = np.floor(rows["t_s"].to_numpy()).astype(np.int64)
+        inside = (second >= 0) & (second < _MOST_SECONDS)
+        if not inside.any():
+            continue
+        counts = np.bincount(second[inside])
+        total = np.bincount(second[inside], weights=rows["load"].to_numpy()[inside])
+        return np.asarray(total / np.maximum(counts, 1))
+    return np.empty(0)
+
+
+def _steps(samples: pl.DataFrame) -> dict[str, Stretch]:
+    """When the load of each step began and ended; where no rates are, when it was first seen."""
+    interval = pl.col("interval_s") if "interval_s" in samples.columns else pl.lit(None)
+    rows = (
+        samples.lazy()
+        .filter(pl.col("step").is_not_null())
+        .group_by("step")
+        .agg(
+            (pl.col("t_s") - interval.cast(pl.Float64)).min().alias("load_s"),
+            pl.col("t_s").min().alias("first_s"),
+            pl.col("t_s").max().alias("end_s"),
+        )
+        .collect()
+    )
+    return {
+        name: Stretch(first_s if load_s is None else load_s, end_s)
+        for name, load_s, first_s, end_s in rows.iter_rows()
+    }
