@@ -24,7 +24,10 @@ class Episode(BaseModel):
         end_s: when it is back, or the step's end.
         before_mb_s: mean from the step's begin, or the last recovery, to the onset.
         during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.
-        depth_pct: 1 - during / before, in percent.
+        before_iops: likewise, where no bytes were logged.
+        before_lat_us: likewise, where only latencies were.
+        direction: which of reads and writes it is of, where the step's sum does not show it.
+        depth_pct: 1 - during / before, in percent; of latencies by what they let through.
         confidence: how likely the named cause is right, 0 to 1; 0 where none is named.
         evidence: sentences for and against the cause; of an unknown one, for the likeliest two, and
             what would tell them apart.
@@ -42,6 +45,9 @@ class Episode(BaseModel):
     during_mb_s: float | None = None
     before_iops: float | None = None
     during_iops: float | None = None
+    before_lat_us: float | None = None
+    during_lat_us: float | None = None
+    direction: Literal["read", "write"] | None = None
     depth_pct: float
     cause: Verdict
     confidence: float

@@ -99,8 +99,12 @@ def _onsets(looked: Looked, findings: RecordingFindings) -> list[Onset]:
 def _step(
     view: StepView, others: list[StepView], siblings: list[StepView], window_s: float
 ) -> StepFindings:
+    # what one direction loses may be hidden in the sum
+    parts = view.apart() if view.drops == [] else [view]
     episodes = [
-        _episode(case, judgement) for case, judgement in judged_drops(view, others, siblings)
+        _episode(case, judgement)
+        for part in parts
+        for case, judgement in judged_drops(part, others, siblings)
     ]
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = bound_by_host(view) if view.drops == [] else None
@@ -164,6 +168,7 @@ def _episode(case: Case, judgement: Judgement) -> Episode:
     return Episode(
         onset_s=drop.onset_s,
         end_s=drop.end_s,
+        direction=view.direction,
         **_levels(drop, view),
         depth_pct=100 * drop.depth,
         cause=judgement.cause,
@@ -183,9 +188,10 @@ def _episode(case: Case, judgement: Judgement) -> Episode:
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
     """The levels before and in a drop, in the unit that was logged."""
-    if view.throughput.unit == "mb_s":
-        return {"before_mb_s": drop.before, "during_mb_s": drop.during}
-    return {"before_iops": drop.before, "during_iops": drop.during}
+    unit = view.throughput.unit
+    if unit == "lat_us":
+        return {"before_lat_us": 1e6 / drop.before, "during_lat_us": 1e6 / max(drop.during, 1e-6)}
+    return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
 
 
 def _notes(recording: Recording, views: list[StepView]) -> list[str]:

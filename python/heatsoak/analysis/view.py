@@ -1,6 +1,7 @@
 """One judged step of a recording, ready to be asked for evidence."""
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,10 +10,12 @@ import polars as pl
 
 from heatsoak.analysis.course import Course, course_of
 from heatsoak.analysis.segments import Drop, find_drops
-from heatsoak.analysis.series import Array, Series, iops, throughput
+from heatsoak.analysis.series import Array, Series, directions, iops, throughput
 from heatsoak.protocol import Observed, Precondition, WorkloadStep
 from heatsoak.recording import Recording
 
+#: A direction that carries less of the throughput than this is not judged by itself.
+_LEAST_SHARE = 0.1
 #: Sensors of the host, which say nothing of the drive's own heat.
 _HOST_SENSORS = ("cpu", "gpu", "ambient", "case")
 
@@ -37,7 +40,12 @@ class Track:
 
 
 class StepView:
-    """A step's series, sensors and drops; times count from the step's begin."""
+    """A step's series, sensors and drops; times count from the step's begin.
+
+    Attributes:
+        begin_s: when its load began, from the recording's begin.
+        direction: ``read`` or ``write`` where only that part of its throughput is looked at.
+    """
 
     def __init__(
         self,
@@ -51,6 +59,7 @@ class StepView:
         self.limits_c = limits_c
         self.course = course
         self.begin_s = begin_s
+        self.direction: str | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
         self.throughput = throughput(samples, begin_s)
@@ -64,6 +73,31 @@ class StepView:
     def drops(self) -> list[Drop] | None:
         """The episodes of lowered throughput; None where the step is too short to tell."""
         return find_drops(self.throughput)
+
+    def apart(self) -> list["StepView"]:
+        """Return reads and writes as steps of their own, where both ran and were logged apart.
+
+        What one of them loses can be hidden by the other. Without a direction that carried little.
+        """
+        if not (self.step.reads and self.step.writes):
+            return []
+        both = directions(self._samples, self.begin_s)
+        if len(both) < 2 or len({series.unit for series in both.values()}) > 1:
+            return []
+        carried = {name: float(np.mean(series.values)) for name, series in both.items()}
+        return [
+            self._only(name, series)
+            for name, series in both.items()
+            if carried[name] >= _LEAST_SHARE * sum(carried.values())
+        ]
+
+    def _only(self, direction: str, series: Series) -> "StepView":
+        one = copy(self)
+        for name in ("drops", "iops"):
+            one.__dict__.pop(name, None)
+        one.direction = direction
+        one.throughput = series
+        return one
 
     def track(self, column: str) -> Track:
         """Return the readings of a sensor's column."""
