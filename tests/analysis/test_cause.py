@@ -25,7 +25,7 @@ def said_by_the_evidence() -> set[tuple[str, str]]:
 
 def test_every_finding_has_been_judged() -> None:
     said = said_by_the_evidence()
-    assert len(said) > 40
+    assert len(said) > 30
     assert said <= set(ROWS)
 
 
@@ -75,7 +75,7 @@ def test_a_table_survives_being_written_down() -> None:
 
 def test_the_fit_finds_what_findings_are_worth() -> None:
     chance = np.random.default_rng(5)
-    pairs = [("temperature-course", "rose-and-held"), ("temperature-course", "cooled")]
+    pairs = [("temperature-course", "held"), ("temperature-course", "cooled")]
     drops = []
     for _ in range(600):
         heat = chance.random() < 0.5

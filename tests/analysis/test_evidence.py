@@ -67,6 +67,14 @@ def test_counters_that_rise_in_the_drop() -> None:
     assert seen(view(throttle_count__1=rising))["thermal-counters"] == "rose"
 
 
+def test_counters_that_went_on_from_before_or_came_late() -> None:
+    drop = view().drops
+    assert drop
+    assert seen(view(throttle_time_s__1=T_S))["thermal-counters"] == "went-on"
+    late = np.where(T_S > ONSET_S + 60, T_S, 0.0)
+    assert seen(view(throttle_time_s__1=late))["thermal-counters"] == "later"
+
+
 def test_counters_that_work_and_do_not_rise() -> None:
     assert seen(view(throttle_count__1=np.full(len(T_S), 7.0)))["thermal-counters"] == "silent"
 
@@ -89,9 +97,11 @@ def test_the_limit_that_the_drive_states(limit_c: float, expected: str | None) -
 @pytest.mark.parametrize(
     ("temps", "expected"),
     [
-        (warming(40, 70), "rose-and-held"),
-        (warming(40, 70, 50), "cooled"),
-        (warming(40, 50, 62), "rose-on"),
+        (warming(40, 70), "held"),
+        (warming(40, 70, 73), "stayed-up"),
+        (warming(40, 70, 65), "cooled"),
+        (warming(40, 70, 50), "cooled-far"),
+        (warming(40, 50, 65), "rose-on"),
         (warming(40, 42), "flat"),
     ],
 )
@@ -165,7 +175,8 @@ def drive(size_gb: float, loads: tuple[Load, ...] = (), **more: Any) -> Course:
     [
         (500.0, True, "less-than-the-drive"),
         (500.0, False, None),
-        (100.0, True, "past-the-drive"),
+        (150.0, True, "at-the-brim"),
+        (80.0, True, "past-the-drive"),
         (100.0, False, "past-the-drive"),
     ],
 )

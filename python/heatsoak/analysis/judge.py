@@ -125,9 +125,9 @@ def _step(
 def judged_drops(
     view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
 ) -> list[tuple[Case, Judgement]]:
-    """Return a step's drops with their causes; neighbours of one cause are one drop.
+    """Return a step's drops with their causes; neighbours of one known cause are one drop.
 
-    A governor may take what it takes in two steps; two causes on top of each other stay apart.
+    A governor may take what it takes in two steps; what may be two causes stays apart.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):
@@ -135,7 +135,7 @@ def judged_drops(
         judgement = weigh(case)
         if judged and case.is_nested:
             last, of_last = judged[-1]
-            if of_last.cause == judgement.cause:
+            if of_last.cause == judgement.cause != "unknown":
                 whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
                 judged[-1] = (whole, weigh(whole))
                 continue

@@ -39,6 +39,7 @@ LOOKS: tuple[Look, ...] = (
     restart.after_a_purge,
     conditions.cooling,
     form.shape,
+    form.depth,
     form.end,
     form.unrest,
     form.power,

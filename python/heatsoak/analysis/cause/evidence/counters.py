@@ -11,17 +11,25 @@ AT_LIMIT_K = 3.0
 FAR_BELOW_K = 10.0
 #: Readings a second apart may miss a change by this much.
 SLACK_S = 2.0
+#: Counters that begin to rise later than this in a drop did not count its beginning.
+LATE_S = 10.0
+LATE_SHARE = 0.1
 
 
 def thermal_counters(case: Case) -> Finding | None:
     """The drive counts its own throttling (NVMe: transitions and time of TMT1 and TMT2)."""
     moved = counted(case)
     if moved:
-        return Finding(
-            "thermal-counters",
-            "rose",
-            f"the drive's own throttling counters rose: {', '.join(moved)}",
-        )
+        said = f"the drive's own throttling counters rose: {', '.join(moved)}"
+        first_s = min(_first_rise_s(case, name) for name in counter_columns(case.view))
+        if first_s < case.drop.onset_s - 2 * SLACK_S:
+            return Finding(
+                "thermal-counters", "went-on", f"{said}; but they had risen before this drop"
+            )
+        if first_s > case.drop.onset_s + max(LATE_S, LATE_SHARE * case.last_s):
+            late_s = first_s - case.drop.onset_s
+            return Finding("thermal-counters", "later", f"{said}; but only {late_s:.0f} s later")
+        return Finding("thermal-counters", "rose", said)
     # zeros throughout are what drives without such counters report
     for view in (case.view, *case.others):
         if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
@@ -31,6 +39,15 @@ def thermal_counters(case: Case) -> Finding | None:
                 "the drive counts its thermal throttling, and counted none here",
             )
     return None
+
+
+def _first_rise_s(case: Case, column: str) -> float:
+    """When a counter first rose since the level before was taken up."""
+    track = case.view.track(column)
+    rises = np.flatnonzero(np.diff(track.values) > 0) + 1
+    times = track.t_s[rises]
+    times = times[(times > case.level_since_s) & (times <= case.drop.end_s + SLACK_S)]
+    return float(times[0]) if len(times) else np.inf
 
 
 def power_state(case: Case) -> Finding | None:

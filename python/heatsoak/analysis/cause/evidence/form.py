@@ -6,6 +6,9 @@ from heatsoak.analysis.cause.case import Case, Finding
 
 #: A drop that lasts this long was given the time to end.
 LONG_S = 60.0
+#: A cache or spare area is used up at once; heat bites slowly, unless it acts in steps.
+SHARP_S = 2.5
+GRADUAL_S = 8.0
 #: So many times as restless as before.
 WILDER = 2.5
 #: The fewest samples whose scatter says something.
@@ -22,10 +25,20 @@ def shape(case: Case) -> Finding | None:
         return Finding("shape", "cycle", f"it swings between levels{period}, as governors do")
     if drop.shape == "slide":
         return Finding("shape", "slide", f"it slid down over {drop.fall_s:.0f} s")
-    kind = "sharp-step" if drop.fall_s <= 3 else "step"
+    sampling_s = case.view.throughput.sampling_s
+    kind = "gradual" if drop.fall_s > GRADUAL_S + sampling_s else "step"
+    if drop.fall_s <= SHARP_S + sampling_s:
+        kind = "sharp-step"
     return Finding(
-        "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, 0.1):.2g} s"
+        "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, sampling_s):.2g} s"
     )
+
+
+def depth(case: Case) -> Finding:
+    """How much is gone: collection takes most of it, governors seldom do."""
+    lost = case.drop.depth
+    seen = "most" if lost >= 0.75 else "half" if lost >= 0.4 else "some"
+    return Finding("depth", seen, f"{lost:.0%} of the level before are gone")
 
 
 def end(case: Case) -> Finding | None:

@@ -5,15 +5,21 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.view import StepView
 
-#: A sensor that rose less than this before the onset does not show the heat.
+#: A sensor that moved less than this before the onset does not show the heat.
 LEAST_RISE_K = 5.0
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
-#: A drive that loses more of its rise than this while it is slow is not held at a limit.
-MOST_LOST = 0.35
+#: Beyond the hysteresis of most governors.
+FAR_K = 8.0
+#: A sensor lags: what it gains in this time at its speed before the onset is still to come.
+LAG_S = 10.0
+MOST_LAG_K = 15.0
 #: How long before the onset the temperature's course is looked at.
 BEND_S = 60.0
 LEAST_BEND_S = 15.0
+LEAST_READINGS = 5
+#: A change that a sensor of whole kelvins shows.
+CHANGES_K = 1.0
 #: At full speed for this long at a temperature, and it does not throttle there.
 AT_SPEED_S = 10.0
 #: Clearly hotter, with sensors that round and lag.
@@ -26,51 +32,59 @@ def course(case: Case) -> Finding | None:
     if onset_c is None or late_c is None:
         return None
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
-    rise_k = onset_c - start_c
     path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, then {late_c:.0f} C"
-    if late_c < onset_c - max(HELD_WITHIN_K, MOST_LOST * rise_k) and not case.drop.oscillates:
-        return Finding(
-            "temperature-course", "cooled", f"the drive cooled while it stayed slow: {path}"
-        )
-    if late_c > onset_c + max(2 * HELD_WITHIN_K, 0.5 * rise_k):
-        return Finding(
-            "temperature-course", "rose-on", f"the temperature rose on while it was slow: {path}"
-        )
-    if rise_k >= LEAST_RISE_K:
-        return Finding(
-            "temperature-course", "rose-and-held", f"temperature rose and stayed up: {path}"
-        )
-    return Finding(
-        "temperature-course",
-        "flat",
-        f"the reported temperature hardly moved before the onset: {path}",
-    )
+    more_k = late_c - onset_c
+    to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MOST_LAG_K)
+
+    def seen(what: str, text: str) -> Finding:
+        return Finding("temperature-course", what, f"{text}: {path}")
+
+    if more_k <= -FAR_K and not case.drop.oscillates:
+        return seen("cooled-far", "the drive cooled far while it stayed slow")
+    if more_k <= -HELD_WITHIN_K and not case.drop.oscillates:
+        return seen("cooled", "the drive cooled while it stayed slow")
+    if more_k > HELD_WITHIN_K + to_come_k:
+        return seen("rose-on", "the temperature rose on while it was slow")
+    if onset_c - start_c < LEAST_RISE_K and not case.is_nested:
+        return seen("flat", "the reported temperature hardly moved before the onset")
+    if abs(more_k) <= HELD_WITHIN_K / 2:
+        return seen("held", "temperature rose and was held there")
+    return seen("stayed-up", "temperature rose and stayed up")
 
 
 def bend(case: Case) -> Finding | None:
     """A drive that reaches a limit was warming until then; one in balance had no reason to."""
-    end_s = case.drop.onset_s
-    begin_s = max(case.level_since_s, end_s - BEND_S)
-    temp = case.view.temp
-    inside = (temp.t_s >= begin_s) & (temp.t_s <= end_s)
-    if end_s - begin_s < LEAST_BEND_S or np.count_nonzero(inside) < 5:
+    slope_k_s = _slope_k_s(case)
+    if slope_k_s is None:
         return None
-    t_s, values = temp.t_s[inside], temp.values[inside]
-    change_k = float(np.polyfit(t_s - t_s[0], values, 1)[0]) * (end_s - begin_s)
-    span = f"in the {end_s - begin_s:.0f} s before the onset"
-    if change_k >= 1.5:
+    end_s = case.drop.onset_s
+    length_s = end_s - max(case.level_since_s, end_s - BEND_S)
+    change_k = slope_k_s * length_s
+    span = f"in the {length_s:.0f} s before the onset"
+    if change_k >= CHANGES_K:
         return Finding(
             "temperature-bend", "rising", f"the temperature was rising, by {change_k:.0f} K {span}"
         )
-    if change_k <= -1.5:
+    if change_k <= -CHANGES_K:
         return Finding(
             "temperature-bend",
             "falling",
             f"the temperature was falling, by {-change_k:.0f} K {span}",
         )
-    if end_s - begin_s >= 2 * LEAST_BEND_S:
+    if length_s >= 2 * LEAST_BEND_S:
         return Finding("temperature-bend", "level", f"the temperature was level {span}")
     return None
+
+
+def _slope_k_s(case: Case) -> float | None:
+    """How fast the temperature rose up to the onset; None where that is not known."""
+    end_s = case.drop.onset_s
+    begin_s = max(case.level_since_s, end_s - BEND_S)
+    temp = case.view.temp
+    inside = (temp.t_s >= begin_s) & (temp.t_s <= end_s)
+    if end_s - begin_s < LEAST_BEND_S or np.count_nonzero(inside) < LEAST_READINGS:
+        return None
+    return float(np.polyfit(temp.t_s[inside] - begin_s, temp.values[inside], 1)[0])
 
 
 def hotter_at_full_speed(case: Case) -> Finding | None:

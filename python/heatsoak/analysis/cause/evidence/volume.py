@@ -5,6 +5,8 @@ from heatsoak.analysis.view import StepView
 
 #: Below this share of the drive since a purge, there is flash that was never written.
 FILLED = 0.9
+#: Up to this share its spare area is written for the first time: drives have 7 to 28 %.
+BRIM = 1.4
 #: Counts that differ less than this are the same.
 SAME = 0.15
 #: And more than this, different.
@@ -20,9 +22,12 @@ def against_capacity(case: Case) -> Finding | None:
     written_gb = here_gb + course.written_before_gb(case.view.begin_s)
     share = written_gb / course.drive_gb
     said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
+    is_known = course.last_purge_s(case.view.begin_s) is not None
+    if is_known and FILLED <= share <= BRIM:
+        return Finding("written", "at-the-brim", f"{said}: this is where spare area is used up")
     if share >= FILLED:
         return Finding("written", "past-the-drive", f"{said}: its spare area may be used up")
-    if course.last_purge_s(case.view.begin_s) is None:
+    if not is_known:
         return None
     return Finding(
         "written", "less-than-the-drive", f"{said} since it was empty: there was spare area left"
