@@ -22,7 +22,8 @@ def thermal_counters(case: Case) -> Finding | None:
     if moved:
         said = f"the drive's own throttling counters rose: {', '.join(moved)}"
         first_s = min(_first_rise_s(case, name) for name in counter_columns(case.view))
-        if first_s < case.drop.onset_s - 2 * SLACK_S:
+        # a slow fall may be counted before it can be seen
+        if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
             return Finding(
                 "thermal-counters", "went-on", f"{said}; but they had risen before this drop"
             )
