@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.analysis.consistency import end_level, find_levels
 from heatsoak.analysis.segments import find_drops
 from heatsoak.analysis.series import Series, hampel
 from heatsoak.protocol import Protocol
@@ -300,49 +299,12 @@ def test_the_limits_that_a_drive_states_are_evidence(tmp_path: Path) -> None:
     assert any("drive's warning (71 C)" in line for line in step.episodes[0].evidence)
 
 
-def test_a_sensor_that_never_moves_is_not_trusted(tmp_path: Path) -> None:
-    findings = judged(
-        tmp_path, steps={"r": ("read", STEADY)}, temps={"r": np.full(len(T_S), 39.85)}
-    )
-    (sensor,) = findings.sensors
-    assert (sensor.name, sensor.trust) == ("composite", "poor")
-    assert "313 K" in sensor.why
-
-
-def test_a_sensor_that_a_governor_holds_still_is_not_distrusted(tmp_path: Path) -> None:
-    held = np.full(len(T_S), 74.0)
-    findings = judged(
-        tmp_path,
-        steps={"fill": ("write", STEADY), "r": ("read", STEADY)},
-        temps={"fill": np.minimum(30 + T_S / 4, 74.0), "r": held},
-        preconditions=("fill",),
-    )
-    (sensor,) = findings.sensors
-    assert sensor.trust != "poor"
-
-
 def test_where_only_iops_were_logged_they_stand_in(tmp_path: Path) -> None:
     step = only(judged(tmp_path, steps={"r": ("randread", governed(60, 0.5))}, quantity="iops"))
     (episode,) = step.episodes
     assert episode.before_mb_s is None
     assert episode.before_iops == pytest.approx(FULL, rel=0.01)
     assert step.mean_mb_s is None
-
-
-def test_consistency_is_that_of_the_last_400_seconds_each_second(tmp_path: Path) -> None:
-    values = np.repeat(np.tile([90.0, 110.0], 150), 10)
-    step = only(judged(tmp_path, steps={"w": ("randwrite", values)}, quantity="iops"))
-    assert step.consistency is not None
-    assert step.consistency.window_s == 300
-    assert step.consistency.mean_iops == pytest.approx(100)
-    assert step.consistency.stdev_iops == pytest.approx(10, rel=0.01)
-    assert step.consistency.ratio == pytest.approx(10, rel=0.01)
-
-
-def test_a_consistency_without_deviation_has_no_ratio(tmp_path: Path) -> None:
-    step = only(judged(tmp_path, steps={"w": ("randwrite", STEADY)}, quantity="iops"))
-    assert step.consistency is not None
-    assert step.consistency.ratio is None
 
 
 def test_a_step_of_a_few_samples_is_unknown_and_says_why(tmp_path: Path) -> None:
@@ -378,40 +340,3 @@ def test_counters_that_stay_at_zero_say_nothing(tmp_path: Path) -> None:
         counters={"r": zeros, "w": zeros},
     )
     assert [step.verdict for step in findings.steps] == ["thermal", "thermal"]
-
-
-@given(
-    st.integers(0, 10_000),
-    st.floats(1, 1e6),
-    st.sampled_from([0.0, 0.001, 0.05, 0.2]),
-)
-@settings(max_examples=40, deadline=None)
-def test_rates_that_scatter_about_one_value_are_one_level(
-    seed: int, value: float, spread: float
-) -> None:
-    rates = value * np.random.default_rng(seed).normal(1, spread, 400)
-    (level,) = find_levels(rates)
-    assert level.share == pytest.approx(1, abs=0.03)
-    assert level.value == pytest.approx(value, rel=max(1e-9, 0.25 * spread))
-
-
-@pytest.mark.parametrize("share", [0.03, 0.2, 0.5, 0.9])
-@pytest.mark.parametrize("spread", [0.0, 100.0])
-def test_rates_that_alternate_are_two_levels(share: float, spread: float) -> None:
-    random = np.random.default_rng(1)
-    is_low = np.arange(400) < share * 400
-    rates = np.where(random.permutation(is_low), 2000.0, 6000.0) + random.normal(0, spread, 400)
-    low, high = find_levels(rates)
-    assert (low.value, high.value) == pytest.approx((2000, 6000), abs=60)
-    assert low.share == pytest.approx(share, abs=0.01)
-
-
-def test_a_single_odd_second_is_no_level() -> None:
-    assert len(find_levels(np.array([6000.0] * 399 + [2000.0]))) == 1
-    assert find_levels(np.empty(0)) == []
-
-
-def test_a_step_ends_at_the_mean_of_its_last_minute() -> None:
-    falling = series(np.where(T_S <= 240, FULL, FULL / 2))
-    assert end_level(falling) == pytest.approx(FULL / 2)
-    assert end_level(series(np.empty(0))) is None

@@ -73,7 +73,8 @@ def find_cuts(rates: Array) -> Array:
     stays = groups[1:] == groups[:-1]
     power = float(np.mean(left**2))
     shared = float(np.mean((left[1:] * left[:-1])[stays])) if stays.any() else 0.0
-    alike = min(max(shared / power, 0.0), 0.99) if power > 0 else 0.0
+    chance = len(rates) ** -0.5
+    alike = min(max(shared / power - chance, 0.0), 0.99) if power > 0 else 0.0
     return _cuts(rates, len(rates) * (1 - alike) / (1 + alike)) if alike > 0 else cuts
 
 

@@ -20,6 +20,8 @@ _FASTEST_K_PER_S = 20.0
 _SPIKE_K = 15.0
 #: A drive's temperature moves by so much between load and idling.
 _LEAST_SWING_K = 5.0
+#: Readings farther apart than this tell nothing of what was between them.
+_UNSEEN_S = 60.0
 
 #: What stands for "not measured", and what it comes from.
 _CODES = {
@@ -69,8 +71,10 @@ def frozen(readings: Readings, log: Log) -> Flaw | None:
     t_s, values = readings.t_s, readings.values
     if np.ptp(values) < _LEAST_SWING_K:
         return None
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1, [len(values)]])
-    longest = int(np.argmax(np.diff(t_s[np.minimum(edges, len(t_s) - 1)])))
+    # what it read while nobody looked is not known
+    parted = (np.diff(values) != 0) | (np.diff(t_s) > _UNSEEN_S)
+    edges = np.concatenate([[0], np.flatnonzero(parted) + 1, [len(values)]])
+    longest = int(np.argmax(t_s[edges[1:] - 1] - t_s[edges[:-1]]))
     first, last = int(edges[longest]), int(edges[longest + 1]) - 1
     begin_s, end_s = float(t_s[first]) + 30, float(t_s[last])
     if last - first < _STUCK_READINGS // 2 or end_s - begin_s < 120:
@@ -141,14 +145,11 @@ def wrapped(readings: Readings, _: Log) -> Flaw | None:
     if len(steps) == 0 or np.max(np.abs(steps)) < 100:
         return None
     before, after = readings.values[:-1], readings.values[1:]
-    for size in (256, 128):
-        over = (np.abs(np.abs(steps) - size) <= 15) & (np.maximum(before, after) >= size / 2 - 30)
-        if over.any():
-            at = int(np.argmax(over))
-            return Flaw(
-                f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: "
-                f"it wraps, {size} apart"
-            )
+    top = np.maximum(before, after)
+    over = (np.abs(np.abs(steps) - 256) <= 15) & (top >= 113)
+    if over.any():
+        at = int(np.argmax(over))
+        return Flaw(f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: a byte overflows")
     flips = (np.abs(before + after) <= 3) & (np.abs(steps) > 40)
     if flips.any():
         at = int(np.argmax(flips))
@@ -188,8 +189,8 @@ def jumps(readings: Readings, _: Log) -> Flaw | None:
 OF_DRIVES: tuple[Callable[[Readings, Log], Flaw | None], ...] = (
     stuck,
     wrong_unit,
-    codes,
     wrapped,
+    codes,
     impossible,
     jumps,
     frozen,

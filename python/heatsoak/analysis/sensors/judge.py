@@ -9,7 +9,7 @@ from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import SensorTrust
 from heatsoak.analysis.sensors.flaws import OF_DRIVES, OF_HOSTS, Flaw, is_code
 from heatsoak.analysis.sensors.onsets import Onset, Sighting, explains, is_thermal
-from heatsoak.analysis.sensors.readings import Log, Readings, read_log
+from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
 from heatsoak.analysis.sensors.timing import lag_s, renewed_s, step_c
 from heatsoak.protocol import Precondition
 from heatsoak.recording import Recording
@@ -22,7 +22,7 @@ def judge_sensors(recording: Recording) -> list[SensorTrust]:
     throughout its load, and is no less to be trusted for it. None is called good: that takes
     onsets of throttling, for :func:`judge_sensors_together`.
     """
-    return _judge_log(read_log(recording))
+    return judge_log(read_log(recording))
 
 
 def judge_sensors_together(
@@ -39,17 +39,17 @@ def judge_sensors_together(
     """
     listed = list(onsets)
     logs = {str(recording.path): read_log(recording) for recording in recordings}
-    trusts = {path: _judge_log(log) for path, log in logs.items()}
+    trusts = {path: judge_log(log) for path, log in logs.items()}
     sightings: dict[tuple[object, str], list[Sighting]] = defaultdict(list)
     for recording in recordings:
-        path = str(recording.path)
+        path, stretches = str(recording.path), read_stretches(recording)
         fatal = {trust.name for trust in trusts[path] if trust.trust == "poor"}
         here = [onset for onset in listed if onset.recording == path]
         for readings in logs[path].readings:
             if not readings.is_of_host and readings.name not in fatal:
                 clean = readings.only(~is_code(readings))
                 key = drive_of(recording), readings.name
-                sightings[key] += _sightings(recording, logs[path], clean, here, is_heat)
+                sightings[key] += _sightings(recording, stretches, clean, here, is_heat)
     for recording in recordings:
         path = str(recording.path)
         trusts[path] = [
@@ -61,7 +61,8 @@ def judge_sensors_together(
     return trusts
 
 
-def _judge_log(log: Log) -> list[SensorTrust]:
+def judge_log(log: Log) -> list[SensorTrust]:
+    """Return the trust of the temperatures of one recording, as far as it shows by itself."""
     found: list[SensorTrust] = []
     for index, readings in enumerate(log.readings):
         trust = _judge_readings(readings, log)
@@ -112,7 +113,7 @@ def _twin(readings: Readings, others: list[Readings]) -> str | None:
 
 def _sightings(
     recording: Recording,
-    log: Log,
+    stretches: dict[str, Stretch],
     readings: Readings,
     onsets: list[Onset],
     is_heat: Callable[[Onset], bool],
@@ -122,7 +123,7 @@ def _sightings(
     condition = labels or str(recording.path)
     found: list[Sighting] = []
     for onset in onsets:
-        stretch = log.steps.get(onset.step)
+        stretch = stretches.get(onset.step)
         if stretch is None or not is_heat(onset):
             continue
         reading_c = readings.at(stretch.begin_s + onset.onset_s)
@@ -131,7 +132,7 @@ def _sightings(
             found.append(Sighting(condition, onset.step, reading_c, start_c, onset.onset_s))
     fell = {onset.step for onset in onsets}
     for step in recording.meta.protocol.workload_steps:
-        stretch = log.steps.get(step.name)
+        stretch = stretches.get(step.name)
         if stretch is None or isinstance(step, Precondition) or step.name in fell:
             continue
         values = readings.between(stretch.begin_s, stretch.end_s).values

@@ -9,8 +9,12 @@ from heatsoak.analysis.series import Array
 from heatsoak.recording import Recording
 
 _PREFIX = "temp_c."
-_BYTES = ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s")
-_IOS = ("read_iops", "write_iops", "iops")
+#: What a load is seen by: bytes, I/Os or power, whichever was logged first.
+_LOADS = (
+    ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"),
+    ("read_iops", "write_iops", "iops"),
+    ("power_w",),
+)
 #: Sensors of the host and the room: neither heat of the drive nor an explanation of it.
 _OF_HOST = ("cpu", "gpu", "ambient", "case", "chamber")
 _SURROUNDINGS = ("ambient", "chamber")
@@ -70,14 +74,12 @@ class Log:
 
     Attributes:
         readings: each temperature that was ever read.
-        load: power, or throughput, of each second from the begin; empty where neither was logged.
-            Without throughput there was no load.
-        steps: by name.
+        load: throughput, or power, of each second from the begin, 0 where nothing was moved; empty
+            where neither was logged.
     """
 
     readings: list[Readings]
     load: Array
-    steps: dict[str, Stretch]
 
     @property
     def is_loaded(self) -> Array:
@@ -89,50 +91,31 @@ class Log:
 
 
 def read_log(recording: Recording) -> Log:
-    """Read temperatures, load and the steps' times of a recording."""
-    temps = [name for name in recording.meta.columns if name.startswith(_PREFIX)]
-    has = [
-        name for name in ("power_w", *_BYTES, *_IOS, "interval_s") if name in recording.meta.columns
-    ]
-    samples = recording.samples(["t_s", "step", *has, *temps])
-    samples = samples.filter(pl.col("t_s").is_finite())
+    """Read the temperatures and the load of a recording."""
+    columns = recording.meta.columns
+    temps = [name for name in columns if name.startswith(_PREFIX)]
+    loads = next((known for of in _LOADS if (known := [n for n in of if n in columns])), [])
+    samples = recording.samples(["t_s", "interval_s", *loads, *temps]).filter(
+        pl.col("t_s").is_finite()
+    )
     readings = []
     for name in temps:
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
             readings.append(Readings(name.removeprefix(_PREFIX), t_s, values))
-    return Log(readings, _load(samples), _steps(samples))
+    return Log(readings, _load(samples, loads))
 
 
-def _load(samples: pl.DataFrame) -> Array:
-    """The load of each second, by bytes, I/Os or power, whichever was logged first."""
-    for names in (_BYTES, _IOS, ("power_w",)):
-        known = [n for n in names if n in samples.columns and samples[n].count() > 0]
-        if not known:
-            continue
-        rows = samples.select(
-            "t_s", pl.sum_horizontal(pl.col(name).fill_nan(None) for name in known).alias("load")
-        ).filter(pl.any_horizontal(samples[name].is_not_null() for name in known))
-        second = np.floor(rows["t_s"].to_numpy()).astype(np.int64)
-        inside = (second >= 0) & (second < _MOST_SECONDS)
-        if not inside.any():
-            continue
-        counts = np.bincount(second[inside])
-        total = np.bincount(second[inside], weights=rows["load"].to_numpy()[inside])
-        return np.asarray(total / np.maximum(counts, 1))
-    return np.empty(0)
-
-
-def _steps(samples: pl.DataFrame) -> dict[str, Stretch]:
-    """When the load of each step began and ended; where no rates are, when it was first seen."""
-    interval = pl.col("interval_s") if "interval_s" in samples.columns else pl.lit(None)
+def read_stretches(recording: Recording) -> dict[str, Stretch]:
+    """Return when the load of each step began and ended; of one without, when it was first seen."""
+    samples = recording.samples(["t_s", "step", "interval_s"])
     rows = (
         samples.lazy()
         .filter(pl.col("step").is_not_null())
         .group_by("step")
         .agg(
-            (pl.col("t_s") - interval.cast(pl.Float64)).min().alias("load_s"),
+            (pl.col("t_s") - pl.col("interval_s")).min().alias("load_s"),
             pl.col("t_s").min().alias("first_s"),
             pl.col("t_s").max().alias("end_s"),
         )
@@ -142,3 +125,33 @@ def _steps(samples: pl.DataFrame) -> dict[str, Stretch]:
         name: Stretch(first_s if load_s is None else load_s, end_s)
         for name, load_s, first_s, end_s in rows.iter_rows()
     }
+
+
+def _load(samples: pl.DataFrame, names: list[str]) -> Array:
+    """The load of each second, the sum of columns `names`; empty where nothing was logged.
+
+    A rate counts for all of its interval; a second that none covers had no load.
+    """
+    if not names:
+        return np.empty(0)
+    rows = (
+        samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
+        .select(
+            "t_s",
+            "interval_s",
+            pl.sum_horizontal(pl.col(name).fill_nan(None) for name in names).alias("load"),
+        )
+        .filter(pl.col("t_s").is_between(0, _MOST_SECONDS))
+        .sort("t_s")
+    )
+    if rows.is_empty():
+        return np.empty(0)
+    t_s, load = rows["t_s"].to_numpy(), rows["load"].to_numpy()
+    begins_s = t_s - rows["interval_s"].cast(pl.Float64).fill_null(1.0).to_numpy()
+    second = np.floor(t_s).astype(np.int64)
+    counts = np.bincount(second)
+    total = np.bincount(second, weights=load)
+    middle_s = np.arange(len(counts)) + 0.5
+    covering = np.minimum(np.searchsorted(t_s, middle_s), len(t_s) - 1)
+    covered = np.where(begins_s[covering] <= middle_s, load[covering], 0.0)
+    return np.where(counts > 0, total / np.maximum(counts, 1), covered)

@@ -1,0 +1,391 @@
+"""Trust in temperatures whose flaws, or whose onsets of throttling, are known."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis import SensorTrust
+from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
+from heatsoak.recording import Recording
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_recording import make_recording
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Load from 60 s to 360 s, and again from 480 s to 780 s, in 900 s.
+T_S: Array = np.arange(1.0, 901)
+FIRST, SECOND = (T_S > 60) & (T_S <= 360), (T_S > 480) & (T_S <= 780)
+
+
+def warmed(
+    low_c: float, high_c: float, *, lag_s: float = 0.0, time_constant_s: float = 60
+) -> Array:
+    """A temperature that follows the load, through a heat capacity and a sensor's lag."""
+    target = np.where(FIRST | SECOND, high_c, low_c)
+    body = np.full(len(T_S), float(low_c))
+    sensor = body.copy()
+    follows = -np.expm1(-1 / lag_s) if lag_s else 1.0
+    for index in range(1, len(T_S)):
+        step = (target[index] - body[index - 1]) * -np.expm1(-1 / time_constant_s)
+        body[index] = body[index - 1] + step
+        sensor[index] = sensor[index - 1] + follows * (body[index] - sensor[index - 1])
+    return sensor
+
+
+SOUND = np.round(warmed(35, 70))
+
+
+def made(path: Path, temps: dict[str, Array], **how: object) -> Recording:
+    """Write `temps` each second beside two steps of writes."""
+    step = np.where(FIRST, "first", np.where(SECOND, "second", ""))
+    rate = np.where(FIRST | SECOND, 1500.0, np.nan)
+    frame = pl.DataFrame({"t_s": T_S, "step": step}).with_columns(
+        pl.col("step").replace("", None),
+        pl.Series("interval_s", np.where(np.isnan(rate), np.nan, 1.0)).fill_nan(None),
+        pl.Series("write_bw_mb_s", rate).fill_nan(None),
+        *(
+            pl.Series(f"temp_c.{name}", np.asarray(values, dtype=float)).fill_nan(None)
+            for name, values in temps.items()
+        ),
+    )
+    return make_recording(path, frame, **how)  # type: ignore[arg-type]
+
+
+def judged(path: Path, values: Array, name: str = "composite") -> SensorTrust:
+    (trust,) = judge_sensors(made(path / "r", {name: values}))
+    return trust
+
+
+def with_some(values: Array, odd: float, count: int) -> Array:
+    spoilt = values.copy()
+    spoilt[np.linspace(50, 850, count).astype(int)] = odd
+    return spoilt
+
+
+# ---- one recording
+
+
+def test_a_sound_sensor_is_neither_trusted_nor_distrusted_from_one_recording(
+    tmp_path: Path,
+) -> None:
+    trust = judged(tmp_path, SOUND)
+    assert trust.trust == "unknown"
+    assert "moved between 35 and 70 C" in trust.why
+    assert trust.step_c == 1
+    assert (trust.onsets, trust.spread_at_onset_k, trust.same_as) == (0, None, None)
+
+
+def clipped(values: Array, from_s: int, to_s: int) -> Array:
+    """Values that stand still in between."""
+    return np.asarray(np.where((from_s < T_S) & (to_s >= T_S), values[from_s], values))
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (np.full(900, 39.85), "313 K is a placeholder"),
+        (np.full(900, 40.0), "313 K is a placeholder"),
+        (np.zeros(900), "nothing was measured"),
+        (np.full(900, 127.0), "largest signed byte"),
+        (np.full(900, 273.15), "0 C in kelvins"),
+        (np.full(900, -273.15), "a sensor that is not there"),
+        (np.full(900, 65261.85), "a sensor that is not there"),
+        (np.full(900, 55.0), "it reads 55 C all the time, under load too"),
+        (clipped(SOUND, 200, 900), "it stood at 67 C from"),
+        (clipped(SOUND, 200, 700), "while the load came or went"),
+        (SOUND + 273.15, "kelvins, 35 to 70 C"),
+        (SOUND * 1.8 + 32 + 20, "as Fahrenheit"),
+        (SOUND * 10, "tenths of a degree, 35 to 70 C"),
+        (SOUND * 1000, "thousandths of a degree, 35 to 70 C"),
+        (with_some(SOUND, -1.0, 30), "30 of 900 readings are -1 or the like: an error code"),
+        (with_some(SOUND, 255.0, 30), "an unset byte"),
+        (with_some(SOUND, 65262.0, 30), "a sensor that is not there"),
+        (np.where(SOUND + 60 > 127, SOUND + 60 - 256, SOUND + 60), "a byte overflows"),
+        (np.where(SOUND > 60, -SOUND, SOUND), "its sign flips"),
+        (SOUND - 90, "is no drive's"),
+        (with_some(SOUND, 95.0, 12), "it jumps from"),
+        (np.where((T_S > 400) & (T_S < 450) & (T_S % 4 < 2), SOUND + 45, SOUND), "it jumps from"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_readings_that_no_sensor_can_have_taken_are_not_trusted(
+    tmp_path: Path, values: Array, why: str
+) -> None:
+    trust = judged(tmp_path, values)
+    assert trust.trust == "poor"
+    assert why in trust.why
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        SOUND,
+        np.minimum(SOUND, 60.0),  # held by a governor
+        warmed(35, 70),
+        warmed(31, 32),
+        np.round(warmed(35, 65, time_constant_s=3)),  # a die
+        np.round(warmed(-5, 25)),  # in the cold
+        np.round(warmed(60, 105)),
+        np.round(warmed(35, 50, time_constant_s=500)),
+        np.where(T_S % 10 == 1, SOUND, np.nan),  # each ten seconds
+    ],
+    ids=["whole", "held", "fine", "flat", "die", "cold", "hot", "slow", "rare"],
+)
+def test_what_sensors_do_is_not_distrusted(tmp_path: Path, values: Array) -> None:
+    assert judged(tmp_path, values).trust == "unknown"
+
+
+def test_a_sensor_that_a_governor_holds_still_is_not_distrusted(tmp_path: Path) -> None:
+    t_s = np.arange(1.0, 301)
+    fill, held = np.minimum(30 + t_s / 4, 74.0), np.full(300, 74.0)
+    frame = pl.DataFrame(
+        {
+            "t_s": np.concatenate([t_s, 1000 + t_s]),
+            "step": ["fill"] * 300 + ["r"] * 300,
+            "interval_s": 1.0,
+            "write_bw_mb_s": 500.0,
+            "temp_c.composite": np.concatenate([fill, held]),
+        }
+    )
+    whole = make_recording(tmp_path / "whole", frame, preconditions=["fill"])
+    assert [trust.trust for trust in judge_sensors(whole)] == ["unknown"]
+    late = make_recording(tmp_path / "late", frame.filter(pl.col("step") == "r"))
+    assert [trust.trust for trust in judge_sensors(late)] == ["poor"]
+
+
+def test_a_rare_error_code_is_said_and_the_rest_is_judged(tmp_path: Path) -> None:
+    trust = judged(tmp_path, with_some(SOUND, -1.0, 3))
+    assert trust.trust == "unknown"
+    assert "moved between 35 and 70 C" in trust.why
+    assert "3 of 900 readings are -1" in trust.why
+
+
+def test_a_sensor_that_stands_still_while_another_moves_is_frozen(tmp_path: Path) -> None:
+    slow = np.interp(T_S, [0, 900], [30, 60])
+    frozen = np.where(T_S > 70, 50.0, 30 + np.minimum(T_S, 20))
+    no_load = pl.DataFrame(
+        {"t_s": T_S, "step": "idle", "temp_c.sensor1": slow, "temp_c.sensor2": frozen}
+    )
+    trusts = {t.name: t for t in judge_sensors(make_recording(tmp_path / "r", no_load))}
+    assert trusts["sensor1"].trust == "unknown"
+    assert "while 'sensor1' moved by" in trusts["sensor2"].why
+
+
+def test_two_sensors_that_never_differ_are_one(tmp_path: Path) -> None:
+    temps = {"composite": SOUND, "sensor1": SOUND, "sensor2": SOUND + (T_S > 500)}
+    composite, one, two = judge_sensors(made(tmp_path / "r", temps))
+    assert (composite.same_as, one.same_as, two.same_as) == (None, "composite", None)
+    assert "never differs from 'composite'" in one.why
+
+
+def test_the_hosts_sensors_are_only_asked_whether_they_move(tmp_path: Path) -> None:
+    cpu = np.where(T_S % 100 < 2, 95.0, 45.0)
+    temps = {"cpu": cpu, "gpu0": np.full(900, 40.0), "ambient": np.full(900, 22.0)}
+    trusts = {t.name: t for t in judge_sensors(made(tmp_path / "r", temps))}
+    assert {name: t.trust for name, t in trusts.items()} == {
+        "cpu": "unknown",
+        "gpu0": "poor",
+        "ambient": "unknown",
+    }
+    assert "throttling" not in trusts["cpu"].why
+
+
+@pytest.mark.parametrize(
+    ("values", "step_c"),
+    [(SOUND, 1.0), (np.round(SOUND / 3) * 3, 3.0), (np.round(warmed(35, 70), 1), 0.1)],
+)
+def test_the_step_of_rounding_is_found(tmp_path: Path, values: Array, step_c: float) -> None:
+    assert judged(tmp_path, values).step_c == pytest.approx(step_c)
+
+
+def test_how_often_a_sensor_is_renewed_is_found(tmp_path: Path) -> None:
+    every_30_s = warmed(35, 70)[(np.arange(900) // 30) * 30]
+    assert judged(tmp_path / "30", every_30_s).renewed_s == pytest.approx(30)
+    assert judged(tmp_path / "1", warmed(35, 70)).renewed_s == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_sensors_lag_shows_when_the_load_comes_and_goes(tmp_path: Path, rounded: bool) -> None:
+    lags = []
+    for lag_s in (0.0, 10.0, 30.0):
+        values = warmed(35, 75, lag_s=lag_s)
+        lag = judged(tmp_path / str(lag_s), np.round(values) if rounded else values).lag_s
+        assert lag is not None
+        lags.append(lag)
+    assert lags[0] <= 3
+    # the slope of two first-order lags in a row peaks at ln(60 / lag) 60 lag / (60 - lag)
+    assert lags[1:] == pytest.approx([21.5, 41.6], abs=6)
+
+
+def test_without_a_load_there_is_no_lag(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"t_s": T_S, "step": "idle", "temp_c.composite": SOUND})
+    (trust,) = judge_sensors(make_recording(tmp_path / "r", frame))
+    assert trust.lag_s is None
+
+
+# ---- several recordings
+
+
+def case(path: Path, name: str, at_onset_c: float, onset_s: float, serial: str = "x") -> Recording:
+    """A place in which a sensor is at a temperature when the first step has run for a while."""
+    per_s, values = (at_onset_c - 25) / onset_s, np.full(len(T_S), 25.0)
+    for index in range(1, len(T_S)):
+        before_c = values[index - 1]
+        warmer_c = min(before_c + per_s, at_onset_c + 3)
+        cooler_c = 25 + (before_c - 25) * 0.97
+        values[index] = warmer_c if (FIRST | SECOND)[index] else cooler_c
+    return made(
+        path / name, {"composite": np.round(values)}, conditions={"slot": name}, serial=serial
+    )
+
+
+TIMES_S = [15.0, 30.0, 55.0, 65.0]
+
+
+def began(
+    recordings: list[Recording], cause: str = "thermal", times_s: list[float] = TIMES_S
+) -> list[Onset]:
+    """An onset in the first step of each recording."""
+    return [
+        Onset(str(recording.path), "first", onset_s, cause)
+        for recording, onset_s in zip(recordings, times_s, strict=False)
+    ]
+
+
+def together(
+    recordings: list[Recording], times_s: list[float], cause: str = "thermal"
+) -> SensorTrust:
+    found = judge_sensors_together(recordings, began(recordings, cause, times_s))
+    assert found.keys() == {str(recording.path) for recording in recordings}
+    trusts = [trust for (trust,) in found.values()]
+    assert len({trust.trust for trust in trusts}) == 1
+    return trusts[0]
+
+
+def test_a_sensor_that_reads_26_at_one_onset_and_70_at_others_is_not_trusted(
+    tmp_path: Path,
+) -> None:
+    readings = [70.0, 70.0, 70.0, 26.0]
+    places = [case(tmp_path, f"s{i}", readings[i], TIMES_S[i]) for i in range(4)]
+    trust = together(places, TIMES_S)
+    assert trust.trust == "poor"
+    assert "26, 70, 70 and 70 C in 4 conditions" in trust.why
+    assert trust.onsets == 4
+    assert trust.spread_at_onset_k == pytest.approx(44, abs=1)
+
+
+def test_a_sensor_that_reads_the_same_at_every_onset_explains_throttling(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", 70.0 + i % 2, TIMES_S[i]) for i in range(4)]
+    trust = together(places, TIMES_S)
+    assert trust.trust == "good"
+    assert "in 4 conditions" in trust.why
+    assert trust.spread_at_onset_k is not None
+    assert trust.spread_at_onset_k <= 2
+
+
+def test_readings_some_kelvins_apart_leave_it_open(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", 62.0 + 8 * (i % 2), TIMES_S[i]) for i in range(4)]
+    assert together(places, TIMES_S).trust == "unknown"
+
+
+def test_one_onset_tells_little(tmp_path: Path) -> None:
+    trust = together([case(tmp_path, "a", 70.0, 30.0)], [30.0])
+    assert (trust.trust, trust.onsets, trust.spread_at_onset_k) == ("unknown", 1, None)
+    assert "one onset" in trust.why
+
+
+def test_repeats_of_one_condition_are_no_conditions(tmp_path: Path) -> None:
+    first = case(tmp_path / "1", "a", 70.0, 30.0)
+    second = case(tmp_path / "2", "a", 70.0, 30.0)
+    trust = together([first, second], [30.0, 30.0])
+    assert (trust.trust, trust.onsets) == ("unknown", 2)
+
+
+def test_the_same_time_from_the_same_start_is_no_proof(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", 70.0, 30.0) for i in range(3)]
+    trust = together(places, [30.0] * 3)
+    assert trust.trust == "unknown"
+    assert "like time" in trust.why
+
+
+def test_onsets_of_other_causes_say_nothing_of_a_temperature(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", (70.0, 26.0)[i], 30.0) for i in range(2)]
+    trust = together(places, [30.0, 30.0], cause="spare-area")
+    assert (trust.trust, trust.onsets) == ("unknown", 0)
+
+
+def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing(
+    tmp_path: Path,
+) -> None:
+    places = [case(tmp_path, f"s{i}", 60.0, TIMES_S[i]) for i in range(2)]
+    hot = case(tmp_path, "hot", 80.0, 50.0)
+    onsets = [
+        Onset(str(p.path), "first", t, "thermal") for p, t in zip(places, TIMES_S, strict=False)
+    ]
+    (trust,) = judge_sensors_together([*places, hot], onsets)[str(hot.path)]
+    assert trust.trust == "poor"
+    assert "in 'first', which did not throttle" in trust.why
+    elsewhere = case(tmp_path, "elsewhere", 80.0, 50.0, serial="another drive")
+    (trust,) = judge_sensors_together([*places, elsewhere], onsets)[str(places[0].path)]
+    assert trust.trust == "good"
+
+
+def test_recordings_of_two_drives_are_held_apart(tmp_path: Path) -> None:
+    places = [
+        case(tmp_path, f"s{i}", (70.0, 50.0)[i % 2], TIMES_S[i], serial="ab"[i % 2])
+        for i in range(4)
+    ]
+    assert together(places, TIMES_S).trust == "good"
+
+
+def test_what_counts_as_heat_is_the_callers_to_say(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", (70.0, 26.0)[i], TIMES_S[i]) for i in range(2)]
+    onsets = [
+        Onset(str(p.path), "first", t, "unknown") for p, t in zip(places, TIMES_S, strict=False)
+    ]
+    found = judge_sensors_together(places, onsets, lambda onset: onset.cause == "unknown")
+    assert {trust.trust for (trust,) in found.values()} == {"poor"}
+
+
+def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) -> None:
+    places = [case(tmp_path, f"s{i}", 70.0, TIMES_S[i]) for i in range(3)]
+    flawed = made(
+        tmp_path / "flawed", {"composite": np.full(900, 40.0)}, conditions={"slot": "x"}, serial="x"
+    )
+    onsets = began([*places, flawed])
+    found = judge_sensors_together([*places, flawed], onsets)
+    assert [found[str(p.path)][0].trust for p in [*places, flawed]] == ["good"] * 3 + ["poor"]
+
+
+# ---- bounds
+
+
+@given(
+    st.lists(
+        st.floats(allow_nan=True, allow_infinity=False, width=32)
+        | st.sampled_from([40.0, -1, 255]),
+        min_size=1,
+        max_size=70,
+    ),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+@pytest.mark.filterwarnings("error")
+def test_any_readings_have_an_answer(
+    tmp_path_factory: pytest.TempPathFactory, values: list[float], has_load: bool
+) -> None:
+    path = tmp_path_factory.mktemp("any")
+    t_s = np.cumsum(np.resize([1.0, 0.1, 30.0, 1e-9], len(values)))
+    frame = pl.DataFrame({"t_s": t_s, "step": "s", "temp_c.composite": np.array(values)})
+    if has_load:
+        frame = frame.with_columns(interval_s=pl.lit(0.1), write_bw_mb_s=pl.lit(5.0))
+    recording = make_recording(path / "r", frame)
+    trusts = judge_sensors(recording)
+    assert len(trusts) == int(any(np.isfinite(values)))
+    together = judge_sensors_together(
+        [recording], [Onset(str(recording.path), "s", 1.0, "thermal")]
+    )
+    assert all(trust.trust != "good" for trust in together[str(recording.path)])

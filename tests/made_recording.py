@@ -1,0 +1,47 @@
+"""Recordings of samples that a test makes up."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+from heatsoak.protocol import Protocol
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
+
+
+def make_recording(
+    path: Path,
+    samples: pl.DataFrame,
+    *,
+    rw: str = "randwrite",
+    bs: str = "4k",
+    preconditions: Sequence[str] = (),
+    conditions: Mapping[str, str] | None = None,
+    serial: str | None = None,
+) -> Recording:
+    """Write `samples`, with a recording's columns, and open what was written.
+
+    The steps are those that the samples name, in the order of time.
+    """
+    names = samples["step"].drop_nulls().unique(maintain_order=True).to_list()
+    steps = [
+        {
+            "kind": "precondition" if name in preconditions else "workload",
+            **{"name": name, "rw": rw, "bs": bs},
+        }
+        for name in names
+    ]
+    meta = RecordingMeta(
+        protocol=Protocol.model_validate({"name": "x", "steps": steps}),
+        conditions=dict(conditions or {}),
+        drive={"model": "a drive"} | ({"serial": serial} if serial else {}),
+        columns={name: str(dtype) for name, dtype in samples.schema.items()},
+        started_unix_s=time.time(),
+    )
+    writer = RecordingWriter(path, meta)
+    for name in names:
+        begin_s = samples.filter(pl.col("step") == name)["t_s"].to_list()[0]
+        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
+    writer.append(samples)
+    writer.finish("finished", float(samples["t_s"].to_list()[-1]))
+    return Recording.open(path)
