@@ -34,9 +34,13 @@ def find_drops(series: Series) -> list[Drop] | None:
         return None
     bins = binned(series)
     spans = list(lowered_spans(find_levels(bins, noise_of(bins))))
+    if not spans:
+        return []
+    groups = _grouped(bins, spans)
+    nexts = [group[0].normal[-1].end - 1 for group in groups[1:]] + [len(bins) - 1]
     drops: list[Drop] = []
-    for group in _grouped(bins, spans):
-        drops += _judged(series, bins, group)
+    for group, until in zip(groups, nexts, strict=True):
+        drops += _judged(series, bins, group, float(bins.end_s[until]))
     return drops
 
 
@@ -59,35 +63,36 @@ def _apart_s(bins: Bins, one: Span, other: Span) -> float:
     return float(bins.begin_s[other.lowered[0].start] - bins.begin_s[one.end])
 
 
-def _judged(series: Series, bins: Bins, group: list[Span]) -> list[Drop]:
+def _judged(series: Series, bins: Bins, group: list[Span], until_s: float) -> list[Drop]:
+    """The drops of a group; the next one falls at `until_s`."""
+    first, last = group[0], group[-1]
     falls_s = [float(bins.begin_s[span.normal[-1].end]) for span in group]
     backs_s = [float(bins.begin_s[span.end]) for span in group if span.back is not None]
+    end_s = float(bins.end_s[last.end - 1])
     found = regular(falls_s, backs_s)
-    if found is None and len(group) > 1:
-        end_s = float(bins.end_s[group[-1].end - 1])
-        found = swing(series, falls_s[0], end_s, group[0].normal[-1].value)
+    if found is None:
+        # what falls little is lost between its cycles
+        for to_s in dict.fromkeys((until_s, end_s)):
+            found = swing(series, falls_s[0], to_s, first.normal[-1].value)
+            if found is not None:
+                end_s = to_s
+                break
     if found is not None:
-        return _cycle(series, bins, group, found)
-    drops: list[Drop] = []
-    for span in group:
-        drops += _drops_of(series, bins, span)
-    return drops
+        is_back = last.back is not None and until_s - end_s > 1.5 * found.period_s
+        return _cycle(series, bins, first, end_s if is_back else until_s, is_back, found)
+    return [drop for span in group for drop in _drops_of(series, bins, span)]
 
 
-def _cycle(series: Series, bins: Bins, group: list[Span], found: Swing) -> list[Drop]:
+def _cycle(
+    series: Series, bins: Bins, first: Span, end_s: float, recovered: bool, found: Swing
+) -> list[Drop]:
     """One drop of falls and recoveries; none where throughput swings like that from the begin."""
-    first, last = group[0], group[-1]
     begin_s = float(bins.begin_s[first.begin])
     high_s = (1 - found.duty) * found.period_s
     fall_s = float(bins.begin_s[first.normal[-1].end])
     if first.begin == 0 and fall_s - begin_s < 1.3 * high_s + bins.width_s:
         return []
     onset_s = _onset(series, bins, first)
-    end_s = float(bins.end_s[last.end - 1])
-    back_s = series.duration_s - end_s
-    recovered = last.back is not None and back_s > 1.5 * found.period_s
-    if not recovered:
-        end_s = series.duration_s
     drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
     return [] if drop is None else [drop]
 
@@ -98,13 +103,6 @@ def _drops_of(series: Series, bins: Bins, span: Span) -> list[Drop]:
     end_s = float(bins.end_s[span.end - 1])
     recovered = span.back is not None
     onset_s = _onset(series, bins, span)
-    before = series.mean(begin_s, onset_s)
-    found = swing(series, onset_s, end_s, before)
-    if found is not None:
-        if span.begin == 0 and onset_s - begin_s < 1.3 * found.period_s:
-            return []
-        drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
-        return [] if drop is None else [drop]
     lowest = min(span.lowered, key=lambda level: level.value)
     slide = find_slide(bins, span.begin, span.lowered[0].start, lowest.end)
     if slide is not None:
@@ -134,9 +132,11 @@ def _fitted(series: Series, bins: Bins, begin: int, before: Level, after: Level,
     """The onset of the fall between two levels."""
     begin_s = float(bins.begin_s[begin])
     left_s = float(bins.end_s[before.end - 1])
-    right_s = float(bins.begin_s[after.start])
+    # what a gap hides of a transition does not count
+    edge = min(after.start, before.end + round(TRANSITION_S / bins.width_s))
+    right_s = float(bins.begin_s[edge])
     low_s = max(begin_s + 2 * bins.width_s, left_s - _LATE_S)
-    high_s = max(left_s, min(right_s, left_s + TRANSITION_S)) + _EARLY_S
+    high_s = right_s + _EARLY_S
     high_s = min(high_s, float(bins.end_s[min(after.end, end) - 1]))
     if high_s <= low_s:
         return left_s
@@ -197,7 +197,9 @@ def _measured(
     if before is None:
         before = series.mean(begin_s, onset_s)
     during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
-    if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - MIN_DROP) * before:
+    # a cycle is high for part of the time; that it falls far enough is known
+    least = MIN_DROP if found is None else MIN_DROP / 2
+    if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - least) * before:
         return None
     return Drop(
         onset_s=onset_s,

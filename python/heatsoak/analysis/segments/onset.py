@@ -52,7 +52,7 @@ def fit_onset(series: Series, begin_s: float, low_s: float, high_s: float, end_s
     if known.sum() < 6:
         return high_s
     values = np.where(known, values, 0.0)
-    known &= ~_outliers(values, known, max(1, round(0.5 / step_s)))
+    known &= ~_outliers(values, known, max(2, round(0.5 / step_s)))
     low, high = (low_s - first_s) / step_s, (high_s - first_s) / step_s
     correlation = _correlation(values, known, int(low))
     phases = min(_MOST_PHASES, max(1, round(step_s / _APART_S)))
