@@ -33,8 +33,10 @@ def test_every_finding_has_been_judged() -> None:
 def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
     rules = table(name)
     assert set(rules.needs) == set(CAUSES)
-    for pairs in rules.needs.values():
-        assert pairs <= set(rules.weights)
+    for groups in rules.needs.values():
+        assert groups
+        for pairs in groups:
+            assert pairs <= set(rules.weights)
 
 
 def test_the_fitted_table_has_every_row_of_the_judged_one() -> None:

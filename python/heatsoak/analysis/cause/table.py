@@ -1,7 +1,7 @@
 """The table of weights: what each finding is worth for each cause."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -33,14 +33,18 @@ class Table:
     Attributes:
         prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
-        needs: for each cause, findings of which at least one must be there to name it.
+        needs: for each cause, groups of findings; to name it, one of each group must be there.
         probes: for each two causes, what would tell them apart.
     """
 
     prior: Array
     weights: Mapping[Seen, Array]
-    needs: Mapping[str, frozenset[Seen]]
+    needs: Mapping[str, tuple[frozenset[Seen], ...]]
     probes: Mapping[frozenset[str], str]
+
+    def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
+        """Return whether something of each group that a cause needs was seen."""
+        return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
         """Return the probability of each cause, and of another one; they add up to 1."""
@@ -58,6 +62,9 @@ def table(name: str = "weights") -> Table:
     package = resources.files("heatsoak.analysis.cause")
     weights = tomllib.loads((package / f"{name}.toml").read_text())
     rules = tomllib.loads((package / "rules.toml").read_text())
+    groups = {
+        name: frozenset(_pair(text) for text in texts) for name, texts in rules["groups"].items()
+    }
     return Table(
         prior=_row(weights.pop("prior")),
         weights={
@@ -66,8 +73,7 @@ def table(name: str = "weights") -> Table:
             for seen, row in rows.items()
         },
         needs={
-            cause: frozenset(_pair(text) for text in texts)
-            for cause, texts in rules["needs"].items()
+            cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
         },
         probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
     )

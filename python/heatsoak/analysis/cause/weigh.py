@@ -48,7 +48,7 @@ def weigh(case: Case) -> Judgement:
     seen = {finding.pair for finding in findings}
     shares = rules.shares(seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_shown = bool(seen & rules.needs[first])
+    is_shown = rules.can_name(first, seen)
     if shares[first] >= NAMED and is_shown:
         evidence = [_said(finding, first, None, shares, rules) for finding in findings]
         return Judgement(first, min(shares[first], MOST), evidence, shares, findings)

@@ -25,6 +25,7 @@ LOOKS: tuple[Look, ...] = (
     counters.thermal_counters,
     counters.power_state,
     counters.stated_limit,
+    temperature.at_onset,
     temperature.course,
     temperature.bend,
     temperature.hotter_at_full_speed,

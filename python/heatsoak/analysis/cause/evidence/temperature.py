@@ -7,6 +7,8 @@ from heatsoak.analysis.view import StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
 LEAST_RISE_K = 5.0
+#: From here on drives throttle, and below the other one hardly any does.
+HOT_C, COOL_C = 65.0, 52.0
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -24,6 +26,14 @@ CHANGES_K = 1.0
 AT_SPEED_S = 10.0
 #: Clearly hotter, with sensors that round and lag.
 CLEARLY_K = 5.0
+
+
+def at_onset(case: Case) -> Finding | None:
+    """Firmware throttles at 60 to 90 C by what it reports; hardly any drive does when cool."""
+    if case.onset_c is None:
+        return None
+    seen = "hot" if case.onset_c >= HOT_C else "warm" if case.onset_c >= COOL_C else "cool"
+    return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C when it fell")
 
 
 def course(case: Case) -> Finding | None:
