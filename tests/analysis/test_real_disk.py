@@ -32,7 +32,7 @@ FULL_MB_S, CUT_MB_S = 80.0, 32.0
 
 @dataclass
 class Made:
-    """A recording, what was said of it, and when what was done to it, in the step's seconds."""
+    """A recording, what was said of it, and when what was done to it, in seconds of the load."""
 
     recording: Recording
     step: dict[str, Any]
@@ -44,8 +44,8 @@ class Made:
 
     def means(self, column: str) -> tuple[float, float]:
         """Return the means of a column before the first moment and up to the second."""
-        (begin,) = (event for event in self.recording.events if event.kind == "step-begin")
-        samples = self.recording.samples(["t_s", column]).with_columns(pl.col("t_s") - begin.t_s)
+        samples = self.recording.samples(["t_s", column])
+        samples = samples.with_columns(pl.col("t_s") - begin_s(self.recording))
         first_s, second_s = self.moments_s
 
         def mean(from_s: float, to_s: float) -> float:
@@ -54,6 +54,13 @@ class Made:
             return value
 
         return mean(1.0, first_s), mean(first_s + 1.0, second_s)
+
+
+def begin_s(recording: Recording) -> float:
+    """Return when the load began: fio takes a while to start."""
+    rates = recording.samples(["t_s", "interval_s"]).filter(pl.col("interval_s").is_not_null())
+    first = rates.row(0, named=True)
+    return float(first["t_s"] - first["interval_s"])
 
 
 def load(
@@ -90,9 +97,8 @@ def load(
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     (recording,) = find_recordings(tmp_path / "r")
-    (begin,) = (event for event in recording.events if event.kind == "step-begin")
     assert recording.meta.started_unix_s is not None
-    origin_s = recording.meta.started_unix_s + begin.t_s
+    origin_s = recording.meta.started_unix_s + begin_s(recording)
     (step,) = json.loads(output)["recordings"][0]["steps"]
     return Made(recording, step, [moment - origin_s for moment in moments_unix_s])
 
