@@ -161,6 +161,21 @@ def test_traffic_is_of_the_whole_disk_and_says_so(tmp_path: Path) -> None:
     assert "all traffic of nvme0n1" in sensor.info.source
 
 
+@pytest.mark.parametrize(("dio", "counted"), [(1, "sda"), (0, "loop0")])
+def test_traffic_of_a_loop_device_is_that_of_its_disk_unless_a_cache_lies_between(
+    tmp_path: Path, dio: int, counted: str
+) -> None:
+    machine = Machine(tmp_path, "virtual/block")
+    device = tmp_path.stat().st_dev
+    counters(machine.disk("sda", f"{os.major(device)}:{os.minor(device)}"), 5, 5)
+    loop = machine.disk("loop0", "7:0")
+    counters(loop, 5, 5)
+    (loop / "loop").mkdir()
+    (loop / "loop" / "backing_file").write_text(f"{tmp_path / 'image'}\n")
+    (loop / "loop" / "dio").write_text(f"{dio}\n")
+    assert machine.sensor("traffic", of="loop0").info.details["device"] == counted
+
+
 def test_a_link_that_retrains_is_seen(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.disk("nvme0n1", "259:0")

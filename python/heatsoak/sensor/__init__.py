@@ -42,7 +42,8 @@ def drive_sensors(device: str, roots: Roots) -> list[Sensor]:
     if directory is None:
         return []
     disk = sysfs.whole_disk(directory)
-    around: list[Sensor | None] = [TrafficSensor.find(disk), LinkSensor.find(disk)]
+    carrier = sysfs.disk_under_loop(disk, roots) or disk
+    around: list[Sensor | None] = [TrafficSensor.find(carrier), LinkSensor.find(disk)]
     return [*_thermometers(disk, roots), *(sensor for sensor in around if sensor is not None)]
 
 

@@ -123,6 +123,19 @@ def device_behind(path: Path, roots: Roots | None = None) -> str | None:
     return directory.name
 
 
+def disk_under_loop(directory: Path, roots: Roots) -> Path | None:
+    """Return the directory of the disk that a loop device's file lies on.
+
+    None for other devices, and for a loop that goes through the page cache: what reaches the disk
+    of it comes at another time.
+    """
+    file = read_text(directory / "loop" / "backing_file")
+    if file is None or read_int(directory / "loop" / "dio") != 1:
+        return None
+    name = device_behind(Path(file), roots)
+    return None if name is None else directory_of_name(name, roots)
+
+
 def _directory_behind(path: Path, roots: Roots) -> Path | None:
     layers: set[Path] = set()
     while path not in layers:
