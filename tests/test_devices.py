@@ -83,12 +83,12 @@ class Machine:
         self.link(self.roots.sys / "class" / "hwmon" / node.name, node)
         return node
 
-    def sensor_values(self, device: str) -> dict[str, float]:
+    def temperatures(self, device: str) -> dict[str, float]:
         values: dict[str, float] = {}
         for sensor in drive_sensors(device, self.roots):
             values |= sensor.read()
             sensor.close()
-        return values
+        return {column: value for column, value in values.items() if column.startswith("temp_c.")}
 
 
 @pytest.fixture
@@ -188,19 +188,19 @@ def test_temperatures_belong_to_the_drive_that_is_their_parent(machine: Machine)
     machine.hwmon(1, first, "nvme", temp1_input=41850, temp1_label="Composite")
     machine.hwmon(2, other, "drivetemp", temp1_input=33000)
     machine.hwmon(3, sata, "drivetemp", temp1_input=29000)
-    assert machine.sensor_values("nvme0n1") == {"temp_c.composite": 41.85}
-    assert machine.sensor_values("nvme1n1") == {"temp_c.composite": 51.85}
-    assert machine.sensor_values("sda") == {"temp_c.drive": 29.0}
-    assert machine.sensor_values("sdb") == {"temp_c.drive": 33.0}
-    assert machine.sensor_values("sdc") == {}
+    assert machine.temperatures("nvme0n1") == {"temp_c.composite": 41.85}
+    assert machine.temperatures("nvme1n1") == {"temp_c.composite": 51.85}
+    assert machine.temperatures("sda") == {"temp_c.drive": 29.0}
+    assert machine.temperatures("sdb") == {"temp_c.drive": 33.0}
+    assert machine.temperatures("sdc") == {}
 
 
 def test_a_node_below_the_pci_function_belongs_to_the_controller_there(machine: Machine) -> None:
     controller, _ = machine.nvme(0, "0000:01:00.0", "A1")
     machine.nvme(1, "0000:02:00.0", "B2")
     machine.hwmon(0, (controller / "device").resolve(), "nvme", temp1_input=40850)
-    assert machine.sensor_values("nvme0n1") == {"temp_c.composite": 40.85}
-    assert machine.sensor_values("nvme1n1") == {}
+    assert machine.temperatures("nvme0n1") == {"temp_c.composite": 40.85}
+    assert machine.temperatures("nvme1n1") == {}
 
 
 def test_a_namespace_of_a_subsystem_finds_its_controllers(machine: Machine) -> None:
@@ -210,7 +210,7 @@ def test_a_namespace_of_a_subsystem_finds_its_controllers(machine: Machine) -> N
     disk = machine.disk(subsystem, "nvme5n1", "259:50", 512)
     machine.link(disk / "device", subsystem)
     machine.link(subsystem / "nvme0", controller)
-    assert machine.sensor_values("nvme5n1") == {"temp_c.composite": 44.85}
+    assert machine.temperatures("nvme5n1") == {"temp_c.composite": 44.85}
     assert describe_device("nvme5n1", machine.roots).serial == "A1"
 
 

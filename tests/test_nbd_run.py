@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exports import memory_export, set_rate
 from heatsoak.recording import find_recordings
 
 pytestmark = pytest.mark.skipif(
@@ -30,18 +31,9 @@ runtime = "26s"
 
 @pytest.fixture
 def export(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A memory export of 1 GiB and the file that says how many bits a second it may take."""
-    rate, at, pid = tmp_path / "rate", tmp_path / "socket", tmp_path / "pid"
-    rate.write_text("1600M")
-    # a small bucket: the filter's default lets two seconds through at any speed
-    filters = ["--filter=rate", "memory", "1G", "rate=1600M", f"rate-file={rate}", "burstiness=0.1"]
-    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid), *filters]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
-        deadline = time.monotonic() + 20
-        while not pid.exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        yield f"nbd+unix:///?socket={at}", rate
-        server.kill()
+    """A memory export and the file that says how many bits a second it may take."""
+    with memory_export(tmp_path, 200) as export:
+        yield export
 
 
 @pytest.mark.slow
@@ -65,7 +57,7 @@ def test_onset_and_depth_of_a_cut_are_found(
             if journal.exists() and journal.read_text().count("write_bw_mb_s") >= 40:
                 break
             time.sleep(0.05)
-        rate.write_text(f"{8 * cut_to_mb_s}M")
+        set_rate(rate, cut_to_mb_s)
         cut_unix_s = time.time()
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors

@@ -208,13 +208,77 @@ def proc(base: Path, stat: str, load: str = "1.50 1.20 1.00 2/300 1234") -> Root
 
 
 def test_cpu_use_is_the_share_of_all_cores_since_the_last_reading(tmp_path: Path) -> None:
-    roots = proc(tmp_path, "cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n")
+    roots = proc(tmp_path, "cpu  100 0 100 800 0 0 0 0 0 0\n")
     sensor = CpuSensor.find(roots)
     assert sensor is not None
-    assert sensor.info.columns == ("cpu_pct", "host_load")
+    assert sensor.info.columns == ("cpu_pct", "cpu_steal_pct", "host_load")
     proc(tmp_path, "cpu  150 0 120 810 20 0 0 0 50 0\n")
-    assert sensor.read() == {"cpu_pct": 70.0, "host_load": 1.5}
+    assert sensor.read() == {"cpu_pct": 70.0, "cpu_steal_pct": 0.0, "host_load": 1.5}
     assert sensor.read() == {"host_load": 1.5}  # no time has passed
+
+
+def test_the_busiest_core_and_stolen_time_are_told_beside_the_whole_host(tmp_path: Path) -> None:
+    cores = "cpu0 0 0 0 100 0 0 0 0\ncpu1 5 5 5 85 0 0 0 0\ncpu2 0 0 0 100 0 0 0 0\n"
+    sensor = CpuSensor.find(proc(tmp_path, f"cpu  5 5 5 285 0 0 0 0\n{cores}intr 7 7 7 7 7 7\n"))
+    assert sensor is not None
+    assert "cpu_core_pct" in sensor.info.columns
+    # one thread has had core 1 to itself, while a hypervisor took half of core 2
+    cores = "cpu0 0 0 0 200 0 0 0 0\ncpu1 55 5 55 85 0 0 0 0\ncpu2 0 0 0 150 0 0 0 50\n"
+    proc(tmp_path, f"cpu  55 5 55 435 0 0 0 50\n{cores}intr 7 7 7 7 7 7\n")
+    values = sensor.read()
+    assert values["cpu_pct"] == 50.0
+    assert values["cpu_core_pct"] == 100.0
+    assert values["cpu_steal_pct"] == pytest.approx(100 * 50 / 300)
+
+
+def test_a_few_ticks_are_not_taken_for_a_saturated_core(tmp_path: Path) -> None:
+    sensor = CpuSensor.find(proc(tmp_path, "cpu  0 0 0 0 0\ncpu0 0 0 0 0 0\n"))
+    assert sensor is not None
+    assert "cpu_steal_pct" not in sensor.info.columns  # a kernel that does not tell
+    proc(tmp_path, "cpu  2 0 0 0 0\ncpu0 2 0 0 0 0\n")
+    assert sensor.read() == {"host_load": 1.5}
+    proc(tmp_path, "cpu  2 0 0 98 0\ncpu0 2 0 0 98 0\n")
+    values = sensor.read()  # since the first reading: the one between was too soon
+    assert (values["cpu_pct"], values["cpu_core_pct"]) == (2.0, 2.0)
+
+
+def test_a_core_that_was_switched_on_meanwhile_waits_for_its_second_reading(
+    tmp_path: Path,
+) -> None:
+    sensor = CpuSensor.find(proc(tmp_path, "cpu  0 0 0 100 0\ncpu0 0 0 0 100 0\n"))
+    assert sensor is not None
+    proc(tmp_path, "cpu  999 0 0 200 0\ncpu0 0 0 0 200 0\ncpu1 999 0 0 0 0\n")
+    assert sensor.read()["cpu_core_pct"] == 0.0
+
+
+_TICKS = st.integers(0, 10**6)
+_LINES = st.lists(st.tuples(*[_TICKS] * 8), min_size=1, max_size=4)
+
+
+@given(_LINES, _LINES)
+def test_shares_of_cpu_time_stay_shares_whatever_the_counters_do(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[tuple[int, ...]],
+    after: list[tuple[int, ...]],
+) -> None:
+    base = tmp_path_factory.mktemp("proc")
+
+    def text(cores: list[tuple[int, ...]]) -> str:
+        lines = [[sum(column) for column in zip(*cores, strict=True)], *cores]
+        names = ["cpu", *(f"cpu{index}" for index in range(len(cores)))]
+        return "".join(
+            f"{name} {' '.join(map(str, line))}\n" for name, line in zip(names, lines, strict=True)
+        )
+
+    sensor = CpuSensor.find(proc(base, text(before)))
+    assert sensor is not None
+    proc(base, text(after))
+    values = sensor.read()
+    shares = {name: value for name, value in values.items() if name.endswith("_pct")}
+    assert all(0 <= share <= 100 for share in shares.values())
+    # among cores that ran alike, the busiest is no idler than all together
+    if len(before) == len(after) == 1 and shares:
+        assert shares["cpu_core_pct"] == shares["cpu_pct"]
 
 
 def test_the_warmest_cpu_package_is_read(tmp_path: Path) -> None:

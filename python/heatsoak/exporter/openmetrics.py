@@ -136,6 +136,35 @@ def _families() -> Iterator[_Family]:
     yield _one(
         "cpu_pct", "heatsoak_cpu_ratio", "Share of all the host's cores in use.", "ratio", over=100
     )
+    yield _one(
+        "cpu_core_pct",
+        "heatsoak_cpu_busiest_core_ratio",
+        "Share of the host's busiest core in use.",
+        "ratio",
+        over=100,
+    )
+    yield _one(
+        "cpu_steal_pct",
+        "heatsoak_cpu_steal_ratio",
+        "Share of all cores' time that a hypervisor gave to others.",
+        "ratio",
+        over=100,
+    )
+    for way, verb in (("read", "read from"), ("write", "written to")):
+        yield _one(
+            f"device_{way}_mb_s",
+            f"heatsoak_device_{way}_bytes_per_second",
+            f"Bytes {verb} the device a second by the kernel's counters, whoever caused it.",
+            "bytes_per_second",
+            times=1_000_000,
+        )
+    yield _one(
+        "link_mb_s",
+        "heatsoak_link_bytes_per_second",
+        "Bytes a second that the drive's link carries at most, as it is trained.",
+        "bytes_per_second",
+        times=1_000_000,
+    )
     yield _one("host_load", "heatsoak_host_load", "The host's load average over a minute.")
     yield _Family(
         "heatsoak_gpu_load_ratio",

@@ -1,12 +1,16 @@
 """What is read beside the load: one module a source, each nothing where its source is absent."""
 
+from pathlib import Path
+
 from heatsoak.sensor import hwmon, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
+from heatsoak.sensor.link import LinkSensor
 from heatsoak.sensor.nvme import NvmeSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
+from heatsoak.sensor.traffic import TrafficSensor
 
 __all__ = [
     "Poller",
@@ -32,23 +36,30 @@ def discover(device: str | None, roots: Roots | None = None) -> list[Sensor]:
 def drive_sensors(device: str, roots: Roots) -> list[Sensor]:
     """Return the sensors of one drive, by its kernel name; none is normal.
 
-    An NVMe drive that answers the health log is not asked a second time through hwmon.
+    A partition stands for its disk.
     """
     directory = sysfs.directory_of_name(device, roots)
     if directory is None:
         return []
     disk = sysfs.whole_disk(directory)
-    log = NvmeSensor.find(disk, roots)
-    nodes = hwmon.of_drive(disk, roots)
-    if log is None:
-        return _distinct(list(nodes))
-    return [log, *_distinct([node for node in nodes if node.info.name != "nvme"])]
+    carrier = sysfs.disk_under_loop(disk, roots) or disk
+    around: list[Sensor | None] = [TrafficSensor.find(carrier), LinkSensor.find(disk)]
+    return [*_thermometers(disk, roots), *(sensor for sensor in around if sensor is not None)]
 
 
 def host_sensors(roots: Roots) -> list[Sensor]:
     """Return the sensors of CPU and graphics cards."""
     found: list[Sensor | None] = [CpuSensor.find(roots), GpuSensor.find()]
     return [sensor for sensor in found if sensor is not None]
+
+
+def _thermometers(disk: Path, roots: Roots) -> list[Sensor]:
+    """A drive that answers the health log is not asked a second time through hwmon."""
+    log = NvmeSensor.find(disk, roots)
+    nodes = hwmon.of_drive(disk, roots)
+    if log is None:
+        return _distinct(nodes)
+    return [log, *_distinct([node for node in nodes if node.info.name != "nvme"])]
 
 
 def _distinct(nodes: list[hwmon.HwmonSensor]) -> list[Sensor]:

@@ -1,9 +1,12 @@
 """The host: CPU use since the last reading, load, and the CPU's temperature where it is known.
 
-A benchmark that its own host slows down must not be taken for a drive that throttles.
+A benchmark that its own host slows down must not be taken for a drive that throttles. One thread
+that makes all the load saturates a core while the whole host looks idle, so the busiest core is
+told too; so is the time that a hypervisor gave to others.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 from heatsoak.sensor import hwmon, sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
@@ -16,9 +19,29 @@ _DRIVERS = {
     "cpu_thermal": ("",),
 }
 
+#: A core's share is not told of fewer ticks (of 10 ms as a rule) than this: one would be too much.
+_FEWEST_TICKS = 10
+
+
+class Ticks(NamedTuple):
+    """Time of one core, or of all, since boot; stolen time counts as busy."""
+
+    busy: int
+    total: int
+    stolen: int | None
+
+    def since(self, last: "Ticks") -> "Ticks":
+        """Return what has passed since `last`."""
+        stolen = None if self.stolen is None or last.stolen is None else self.stolen - last.stolen
+        return Ticks(self.busy - last.busy, self.total - last.total, stolen)
+
+    def percent(self, part: int) -> float:
+        """Return `part` in percent of the total; the kernel's counts can go back a little."""
+        return min(100.0, max(0.0, 100.0 * part / self.total))
+
 
 class CpuSensor:
-    """CPU time of the whole host from /proc/stat, load from /proc/loadavg."""
+    """CPU time from /proc/stat, load from /proc/loadavg."""
 
     def __init__(self, roots: Roots) -> None:
         """Take the first reading, which the next one is compared to."""
@@ -27,16 +50,18 @@ class CpuSensor:
         self._temperatures = _package_temperatures(roots)
         self.last_error: str | None = None
         columns = []
-        if self._last is not None:
+        if "cpu" in self._last:
             columns.append("cpu_pct")
+            columns += ["cpu_core_pct"] if len(self._last) > 1 else []
+            columns += ["cpu_steal_pct"] if self._last["cpu"].stolen is not None else []
         if self._load() is not None:
             columns.append("host_load")
         if self._temperatures:
             columns.append("temp_c.cpu")
         self.info = SensorInfo(
             name="cpu",
-            source="/proc/stat (share of all cores since the last reading), /proc/loadavg (1 min)"
-            + (", hwmon (warmest package)" if self._temperatures else ""),
+            source="/proc/stat (shares of all cores, and of the busiest, since the last reading), "
+            "/proc/loadavg (1 min)" + (", hwmon (warmest package)" if self._temperatures else ""),
             columns=tuple(columns),
             details={"wakes_drive": False},
         )
@@ -48,14 +73,8 @@ class CpuSensor:
         return sensor if sensor.info.columns else None
 
     def read(self) -> dict[str, float]:
-        """Return `cpu_pct`, `host_load` and `temp_c.cpu`, as far as they are known."""
-        values = {}
-        now = self._times()
-        if now is not None and self._last is not None:
-            busy, total = now[0] - self._last[0], now[1] - self._last[1]
-            if total > 0:
-                values["cpu_pct"] = min(100.0, max(0.0, 100.0 * busy / total))
-        self._last = now
+        """Return the shares of CPU time, `host_load` and `temp_c.cpu`, as far as known."""
+        values = self._shares()
         if (load := self._load()) is not None:
             values["host_load"] = load
         readings = [milli for path in self._temperatures if (milli := sysfs.read_int(path))]
@@ -64,14 +83,37 @@ class CpuSensor:
         self.last_error = None if values else f"{self._proc} cannot be read"
         return values
 
-    def _times(self) -> tuple[int, int] | None:
-        """Return busy and total ticks of all cores (proc_stat(5); guest time is in user time)."""
-        line = (sysfs.read_text(self._proc / "stat") or "").partition("\n")[0].split()
-        if len(line) < 6 or line[0] != "cpu" or not all(field.isdigit() for field in line[1:]):
-            return None
-        ticks = [int(field) for field in line[1:9]]
-        total = sum(ticks)
-        return total - ticks[3] - ticks[4], total
+    def _shares(self) -> dict[str, float]:
+        now, last = self._times(), self._last
+        passed = {name: now[name].since(last[name]) for name in now.keys() & last.keys()}
+        host = passed.pop("cpu", None)
+        if host is not None and 0 <= host.total < _FEWEST_TICKS:
+            return {}  # too soon: the next reading is compared to the same one
+        self._last = now
+        if host is None or host.total < 0:
+            return {}
+        values = {"cpu_pct": host.percent(host.busy)}
+        if host.stolen is not None:
+            values["cpu_steal_pct"] = host.percent(host.stolen)
+        # a core that was off for a while has run few ticks, which say little
+        cores = [core.percent(core.busy) for core in passed.values() if core.total >= _FEWEST_TICKS]
+        if cores:
+            values["cpu_core_pct"] = max(cores)
+        return values
+
+    def _times(self) -> dict[str, Ticks]:
+        """Return the ticks of all cores as ``cpu``, and of each (proc_stat(5))."""
+        found = {}
+        for line in (sysfs.read_text(self._proc / "stat") or "").splitlines():
+            if not line.startswith("cpu"):
+                break
+            name, *fields = line.split()[:9]  # guest time, which follows, is in user time
+            if len(fields) >= 5 and all(field.isdecimal() for field in fields):
+                ticks = [int(field) for field in fields]
+                total = sum(ticks)
+                stolen = ticks[7] if len(ticks) > 7 else None
+                found[name] = Ticks(total - ticks[3] - ticks[4], total, stolen)
+        return found
 
     def _load(self) -> float | None:
         try:

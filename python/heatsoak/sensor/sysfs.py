@@ -13,6 +13,7 @@ from pathlib import Path
 from heatsoak.sensor.base import Roots
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
+_UPPER_LAYER = re.compile(r"(?:^|,)upperdir=([^,]+)")
 _CONTROLLER = re.compile(r"nvme[0-9]+")
 
 
@@ -102,20 +103,14 @@ def device_behind(path: Path, roots: Roots | None = None) -> str | None:
 
     A path that is yet to be made stands for its nearest parent. dm and md devices are followed
     as long as they are made of exactly one; None where there is no disk (tmpfs, NFS, ZFS,
-    an array of several drives is itself the answer).
+    an array of several drives is itself the answer). What is written to an overlay goes to its
+    upper layer, where that can be seen from here.
     """
     roots = roots or Roots()
     path = path.absolute()
     while not path.exists() and path != path.parent:
         path = path.parent
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    rdev = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
-    directory = directory_of_number(number_of(rdev), roots)
-    if directory is None:  # btrfs and its like number their own; the mount names the device
-        directory = _by_mount(path.resolve(), roots)
+    directory = _directory_behind(path, roots)
     if directory is None:
         return None
     directory = whole_disk(directory)
@@ -128,14 +123,49 @@ def device_behind(path: Path, roots: Roots | None = None) -> str | None:
     return directory.name
 
 
-def _by_mount(path: Path, roots: Roots) -> Path | None:
-    best: tuple[int, str] | None = None
+def disk_under_loop(directory: Path, roots: Roots) -> Path | None:
+    """Return the directory of the disk that a loop device's file lies on.
+
+    None for other devices, and for a loop that goes through the page cache: what reaches the disk
+    of it comes at another time.
+    """
+    file = read_text(directory / "loop" / "backing_file")
+    if file is None or read_int(directory / "loop" / "dio") != 1:
+        return None
+    name = device_behind(Path(file), roots)
+    return None if name is None else directory_of_name(name, roots)
+
+
+def _directory_behind(path: Path, roots: Roots) -> Path | None:
+    layers: set[Path] = set()
+    while path not in layers:
+        layers.add(path)
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        rdev = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
+        if (directory := directory_of_number(number_of(rdev), roots)) is not None:
+            return directory
+        # btrfs and its like number their own; the mount names the device
+        if (mount := _mount_of(path.resolve(), roots)) is None:
+            return None
+        if (number := block_number(mount.source)) is not None:
+            return directory_of_number(number, roots)
+        if (upper := _UPPER_LAYER.search(mount.options)) is None:
+            return None
+        path = Path(upper[1])
+    return None
+
+
+def _mount_of(path: Path, roots: Roots) -> "Mount | None":
+    best: Mount | None = None
+    depth = -1
     for mount in parse_mounts(read_text(roots.proc / "self" / "mountinfo") or ""):
         place = Path(mount.place)
-        if path.is_relative_to(place) and (best is None or len(place.parts) >= best[0]):
-            best = (len(place.parts), mount.source)
-    number = None if best is None else block_number(best[1])
-    return None if number is None else directory_of_number(number, roots)
+        if path.is_relative_to(place) and len(place.parts) >= depth:
+            best, depth = mount, len(place.parts)
+    return best
 
 
 def block_number(path: str) -> str | None:
@@ -150,14 +180,15 @@ def block_number(path: str) -> str | None:
 
 
 class Mount:
-    """One line of mountinfo: device number, where, and from what."""
+    """One line of mountinfo: device number, where, from what, and the file system's options."""
 
-    __slots__ = ("number", "place", "source")
+    __slots__ = ("number", "options", "place", "source")
 
-    def __init__(self, number: str, place: str, source: str) -> None:
+    def __init__(self, number: str, place: str, source: str, options: str) -> None:
         self.number = number
         self.place = place
         self.source = source
+        self.options = options
 
 
 def parse_mounts(text: str) -> Iterator[Mount]:
@@ -166,7 +197,8 @@ def parse_mounts(text: str) -> Iterator[Mount]:
         before, _, after = line.partition(" - ")
         fields, tail = before.split(" "), after.split(" ")
         if len(fields) >= 5 and len(tail) >= 2:
-            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]))
+            options = unescape(tail[2]) if len(tail) > 2 else ""
+            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]), options)
 
 
 def unescape(text: str) -> str:

@@ -12,20 +12,10 @@ from typing import Any
 from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
+from heatsoak.sensor.link import link_of
 
 SECTOR = 512  # the unit of sysfs sizes, whatever the drive's own block size
 
-#: GT/s of a lane -> generation and MB/s of it after line coding (8b/10b, then 128b/130b, and
-#: PCI Express 6.0's flits with 236 of 256 bytes for payload and headers).
-_PCIE = {
-    2.5: (1, 250.0),
-    5.0: (2, 500.0),
-    8.0: (3, 984.6),
-    16.0: (4, 1969.2),
-    32.0: (5, 3938.5),
-    64.0: (6, 7375.0),
-}
-_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
 _UNNUMBERED = {"", "none", "n/a", "na", "unknown", "default string", "0123456789abcdef"}
 
 
@@ -146,7 +136,6 @@ def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> Dev
     wwid = _wwid(directory)
     if _sharing(directory, wwid, roots, _wwid):
         wwid = None  # not world-wide, then
-    controllers = sysfs.nvme_controllers(directory)
     return DeviceInfo(
         name=name,
         path=roots.dev / name.replace("!", "/"),
@@ -164,7 +153,7 @@ def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> Dev
         removable=sysfs.read_int(directory / "removable") == 1,
         transport=_transport(directory),
         serial_shared_with=_sharing(directory, serial, roots, _serial),
-        link=_pcie_link(controllers[0] / "device") if controllers else _sata_link(directory),
+        link=link_of(directory),
     )
 
 
@@ -239,38 +228,6 @@ def _transport(directory: Path) -> str:
     if any(part.startswith("mmc") for part in parts):
         return "mmc"
     return "scsi" if any(part.startswith("target") for part in parts) else "unknown"
-
-
-def _pcie_link(function: Path) -> dict[str, Any]:
-    """Return generation and width of a PCI function's link; nothing where it is not PCI."""
-    link: dict[str, Any] = {}
-    for prefix, place in (("", "current"), ("max_", "max")):
-        speed = _NUMBER.match(sysfs.read_text(function / f"{place}_link_speed") or "")
-        width = sysfs.read_int(function / f"{place}_link_width")
-        if speed is None or not width or float(speed.group(1)) not in _PCIE:
-            continue
-        generation, lane_mb_s = _PCIE[float(speed.group(1))]
-        link |= {
-            "kind": "pcie",
-            f"{prefix}generation": generation,
-            f"{prefix}width": width,
-            f"{prefix}ceiling_mb_s": round(lane_mb_s * width),
-        }
-    return link
-
-
-def _sata_link(directory: Path) -> dict[str, Any]:
-    """Return the SATA or USB speed on the way to the drive; 8b/10b leaves 80 % for SATA."""
-    for place in directory.parents:
-        if re.fullmatch(r"ata[0-9]+", place.name):
-            for name in sysfs.names(place):
-                text = sysfs.read_text(place / name / "ata_link" / name / "sata_spd") or ""
-                if name.startswith("link") and (speed := _NUMBER.match(text)):
-                    gbps = float(speed.group(1))
-                    return {"kind": "sata", "gbps": gbps, "ceiling_mb_s": round(gbps * 100)}
-        if (place / "busnum").exists() and (speed := _NUMBER.match(_first(place, "speed") or "")):
-            return {"kind": "usb", "gbps": float(speed.group(1)) / 1000}
-    return {}
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

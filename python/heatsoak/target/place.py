@@ -107,7 +107,8 @@ class Place:
         if self.kind in ("simulated", "nbd"):
             return None
         name = device_behind(Path(self.text), roots)
-        return None if name is None else describe_device(roots.dev / name, roots)
+        # by its kernel name: in a container there is a drive underneath, but no node of it
+        return None if name is None else describe_device(name, roots)
 
 
 def parse_place(text: str) -> Place:

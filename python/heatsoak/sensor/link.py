@@ -1,0 +1,106 @@
+"""The path between host and drive: what it is trained to carry, and whether that changes.
+
+A link that retrains to fewer lanes or a lower generation in mid-run looks like a drive that
+throttles. Drives and ports also slow the link on purpose while nothing is to do, so only what is
+read under load counts.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import SensorInfo
+
+#: Often enough to see a link that retrains; each reading asks the PCI function.
+INTERVAL_S = 3.0
+
+#: GT/s of a lane -> generation and MB/s of it after line coding (8b/10b, then 128b/130b, and
+#: PCI Express 6.0's flits with 236 of 256 bytes for payload and headers).
+_PCIE = {
+    2.5: (1, 250.0),
+    5.0: (2, 500.0),
+    8.0: (3, 984.6),
+    16.0: (4, 1969.2),
+    32.0: (5, 3938.5),
+    64.0: (6, 7375.0),
+}
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
+
+
+def link_of(disk: Path) -> dict[str, Any]:
+    """Return what is known of the path to the whole disk with the sysfs directory `disk`.
+
+    Keys as in :attr:`heatsoak.target.DeviceInfo.link`; nothing for a disk without such a path.
+    """
+    controllers = sysfs.nvme_controllers(disk)
+    return _pcie_link(controllers[0] / "device") if controllers else _sata_link(disk)
+
+
+class LinkSensor:
+    """What the PCIe or SATA link of a drive carries at most, as it is trained now."""
+
+    def __init__(self, disk: Path, link: dict[str, Any]) -> None:
+        """Watch the link of `disk`, which was `link` when it was found."""
+        self._disk = disk
+        self.last_error: str | None = None
+        where = "current_link_speed x current_link_width" if link["kind"] == "pcie" else "sata_spd"
+        self.info = SensorInfo(
+            name="link",
+            source=f"sysfs: {where} of {disk.name}, MB/s after line coding",
+            columns=("link_mb_s",),
+            interval_s=INTERVAL_S,
+            # the kernel resumes a sleeping PCI function to answer
+            details={"link_at_start": link, "wakes_drive": True},
+        )
+
+    @classmethod
+    def find(cls, disk: Path) -> "LinkSensor | None":
+        """Return the sensor of the drive with the sysfs directory `disk`, None without a link."""
+        link = link_of(disk)
+        return cls(disk, link) if "ceiling_mb_s" in link else None
+
+    def read(self) -> dict[str, float]:
+        """Return `link_mb_s`; nothing while the link is down or the drive is gone."""
+        ceiling_mb_s = link_of(self._disk).get("ceiling_mb_s")
+        if ceiling_mb_s is None:
+            self.last_error = f"the link of {self._disk.name} tells no speed"
+            return {}
+        self.last_error = None
+        return {"link_mb_s": float(ceiling_mb_s)}
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _pcie_link(function: Path) -> dict[str, Any]:
+    """Return generation and width of a PCI function's link; nothing where it is not PCI."""
+    link: dict[str, Any] = {}
+    for prefix, place in (("", "current"), ("max_", "max")):
+        speed = _NUMBER.match(sysfs.read_text(function / f"{place}_link_speed") or "")
+        width = sysfs.read_int(function / f"{place}_link_width")
+        if speed is None or not width or float(speed.group(1)) not in _PCIE:
+            continue
+        generation, lane_mb_s = _PCIE[float(speed.group(1))]
+        link |= {
+            "kind": "pcie",
+            f"{prefix}generation": generation,
+            f"{prefix}width": width,
+            f"{prefix}ceiling_mb_s": round(lane_mb_s * width),
+        }
+    return link
+
+
+def _sata_link(directory: Path) -> dict[str, Any]:
+    """Return the SATA or USB speed on the way to the drive; 8b/10b leaves 80 % for SATA."""
+    for place in directory.parents:
+        if re.fullmatch(r"ata[0-9]+", place.name):
+            for name in sysfs.names(place):
+                text = sysfs.read_text(place / name / "ata_link" / name / "sata_spd") or ""
+                if name.startswith("link") and (speed := _NUMBER.match(text)):
+                    gbps = float(speed.group(1))
+                    return {"kind": "sata", "gbps": gbps, "ceiling_mb_s": round(gbps * 100)}
+        usb_speed = sysfs.read_text(place / "speed") if (place / "busnum").exists() else None
+        if speed := _NUMBER.match(usb_speed or ""):
+            return {"kind": "usb", "gbps": float(speed.group(1)) / 1000}
+    return {}

@@ -1,0 +1,84 @@
+"""All traffic of a block device by the kernel's own counters, whoever causes it.
+
+More of it than the load's own is somebody else's. Our I/O is direct, so the two can be compared;
+what goes through the page cache is counted when it reaches the device: writes seconds later, reads
+once or never. Discards are not counted.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import SensorInfo
+
+SECTOR = 512  # the unit of the counters, whatever the drive's own block size
+_SECTORS_READ, _SECTORS_WRITTEN = 2, 6  # Documentation/block/stat.rst
+
+Sectors = tuple[int, int]
+
+
+class TrafficSensor:
+    """Bytes read from and written to one block device, as means since the last reading."""
+
+    def __init__(self, disk: Path, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Take the first reading of the device with the sysfs directory `disk`."""
+        self._stat = disk / "stat"
+        self._name = disk.name
+        self._now_s = now_s
+        self._last = self._reading()
+        self.last_error: str | None = None
+        self.info = SensorInfo(
+            name="traffic",
+            source=f"/sys/block/{disk.name}/stat: all traffic of {disk.name}, whoever causes it",
+            columns=("device_read_mb_s", "device_write_mb_s"),
+            details={"device": disk.name, "wakes_drive": False},
+        )
+
+    @classmethod
+    def find(
+        cls, disk: Path, now_s: Callable[[], float] = time.monotonic
+    ) -> "TrafficSensor | None":
+        """Return the sensor of a whole disk, None where the kernel does not count its traffic.
+
+        Counting can be switched off, and older kernels count nothing for an NVMe drive with
+        several paths. dm and md count whatever their `iostats` says.
+        """
+        sectors = _sectors(disk / "stat")
+        is_off = sysfs.read_int(disk / "queue" / "iostats") == 0
+        if sectors is None or (is_off and ("virtual" not in disk.parts or sectors == (0, 0))):
+            return None
+        return cls(disk, now_s)
+
+    def read(self) -> dict[str, float]:
+        """Return both rates; nothing after counters that wrapped or began anew."""
+        last, self._last = self._last, self._reading()
+        if self._last is None:
+            self.last_error = f"{self._stat} cannot be read"
+            return {}
+        if last is None:
+            self.last_error = f"{self._name} came back, and its counters have to be read twice"
+            return {}
+        elapsed_s = self._last[0] - last[0]
+        read, written = (new - old for new, old in zip(self._last[1], last[1], strict=True))
+        if elapsed_s <= 0 or read < 0 or written < 0:
+            self.last_error = f"the counters of {self._name} went back"
+            return {}
+        self.last_error = None
+        mb_s = SECTOR / 1e6 / elapsed_s
+        return {"device_read_mb_s": read * mb_s, "device_write_mb_s": written * mb_s}
+
+    def _reading(self) -> tuple[float, Sectors] | None:
+        sectors = _sectors(self._stat)
+        return None if sectors is None else (self._now_s(), sectors)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _sectors(stat: Path) -> Sectors | None:
+    """Return the sectors read and written since the device was attached."""
+    fields = (sysfs.read_text(stat) or "").split()
+    if len(fields) <= _SECTORS_WRITTEN or not all(field.isdecimal() for field in fields):
+        return None
+    return int(fields[_SECTORS_READ]), int(fields[_SECTORS_WRITTEN])

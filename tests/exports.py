@@ -1,0 +1,37 @@
+"""NBD exports from memory, for tests that load something real."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def memory_export(directory: Path, rate_mb_s: float | None = None) -> Iterator[tuple[str, Path]]:
+    """Serve 1 GiB of memory; give the URI and the file that says how many bits a second it takes.
+
+    Without `rate_mb_s` it goes as fast as it can, and the file is not read.
+    """
+    rate, at, pid = directory / "rate", directory / "socket", directory / "pid"
+    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
+    if rate_mb_s is None:
+        command += ["memory", "1G"]
+    else:
+        set_rate(rate, rate_mb_s)
+        # a small bucket: whatever it holds goes through at any speed, first of all at the begin
+        command += ["--filter=rate", "memory", "1G", f"rate={rate.read_text()}"]
+        command += [f"rate-file={rate}", "burstiness=0.02"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 20
+            while not pid.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            yield f"nbd+unix:///?socket={at}", rate
+        finally:
+            server.kill()
+
+
+def set_rate(file: Path, mb_s: float) -> None:
+    """Have the export of `file` take `mb_s` from now on."""
+    file.write_text(f"{round(8e6 * mb_s)}")
