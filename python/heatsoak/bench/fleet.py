@@ -90,6 +90,15 @@ class _Stoppable(Observer):
         self._observer.on_step(index, step, t_s)
 
     @override
+    def on_probe(self, step: Step, reason: str) -> None:
+        self._observer.on_probe(step, reason)
+
+    @override
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        self._look()
+        self._observer.on_skip(index, step, reason)
+
+    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self._look()
         self._observer.on_progress(t_s, latest)

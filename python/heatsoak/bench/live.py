@@ -32,9 +32,14 @@ class RunView(Observer):
         self.label = label
         self.is_over = False
         self.step: Step | None = None
-        self.step_index = 0
         self.step_begin_s = 0.0
+        #: How many steps have begun or been left out.
+        self.begun = 0
         self.t_s = 0.0
+        #: Why the step is taken, where it is a probe.
+        self.because = ""
+        #: The time that the plan has for steps that were left out.
+        self.skipped_s = 0.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
         self.history: deque[float] = deque(maxlen=60)
@@ -47,8 +52,20 @@ class RunView(Observer):
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self.step_index, self.step, self.step_begin_s = index, step, t_s
+        self.begun, self.step, self.step_begin_s = index + 1, step, t_s
+        self.t_s, self.because = t_s, ""
         self.view.on_step(self)
+
+    @override
+    def on_probe(self, step: Step, reason: str) -> None:
+        self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
+        self.view.on_probe(self)
+
+    @override
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        self.begun, self.step, self.because = index + 1, None, ""
+        self.skipped_s += self.plan.steps[index].duration_s
+        self.view.on_skip(self, step, reason)
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
@@ -67,15 +84,17 @@ class RunView(Observer):
         """Return how long it still takes as planned, in the target's time."""
         if self.is_over:
             return 0.0
-        step = self.plan.steps[self.step_index]
-        left = max(0.0, step.duration_s - (self.t_s - self.step_begin_s))
-        return left + sum(later.duration_s for later in self.plan.steps[self.step_index + 1 :])
+        later_s = sum(later.duration_s for later in self.plan.steps[self.begun :])
+        if self.step is None:
+            return later_s
+        here_s = self.plan.steps[self.begun - 1].duration_s
+        return max(0.0, here_s - (self.t_s - self.step_begin_s)) + later_s
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
         if self.step is None:
-            return "getting ready"
-        text = f"step {self.step_index + 1} of {len(self.plan.steps)}, {self.step.name}"
+            return "finishing" if self.begun else "getting ready"
+        text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
         if isinstance(self.step, WorkloadStep):
             text += f" ({self.step.describe()})"
         return text
@@ -113,6 +132,12 @@ class View:
     def on_step(self, run: RunView) -> None:
         """A step of `run` begins."""
 
+    def on_probe(self, run: RunView) -> None:
+        """The step of `run` that has begun is a probe."""
+
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        """`run` leaves out `step`."""
+
     def on_progress(self, run: RunView) -> None:
         """Time has passed for `run`."""
 
@@ -134,23 +159,28 @@ class View:
         self.end()
 
     def planned_s(self) -> float:
-        """Return how long all runs take as planned, in the targets' time."""
-        return sum(plan.duration_s for plan in self.plans)
+        """Return how long all runs take as planned, in the targets' time.
+
+        Probes count until they are left out.
+        """
+        skipped_s = sum(run.skipped_s for run in list(self.runs))
+        return sum(plan.duration_s for plan in self.plans) - skipped_s
 
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
         begun = list(self.runs)
-        later_s = self.planned_s() - sum(run.plan.duration_s for run in begun)
+        later_s = sum(plan.duration_s for plan in self.plans)
+        later_s -= sum(run.plan.duration_s for run in begun)
         return max(0.0, later_s) + sum(run.remaining_s() for run in begun)
 
     def eta_s(self) -> float:
         """Return how long all that is planned still takes, by the clock on the wall.
 
-        Simulated time runs faster than the wall's; how much faster, what is done tells.
+        Simulated time runs faster than the wall's; how much faster, the time that passed tells.
         """
         remaining_s = self.remaining_s()
-        done_s = self.planned_s() - remaining_s
-        speed = done_s / max(time.monotonic() - self._began_at, 1e-3)
+        passed_s = sum(run.t_s for run in list(self.runs))
+        speed = passed_s / max(time.monotonic() - self._began_at, 1e-3)
         return remaining_s / speed if speed > 2 else remaining_s
 
     def share_done(self) -> float:
@@ -192,6 +222,11 @@ class LiveView(View):
         self.live.stop()
 
     @override
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        if len(self.plans) == 1:
+            self.console.print(Text(_skipped(step, reason), style="dim"))
+
+    @override
     def on_note(self, level: str, text: str) -> None:
         if level != "info":
             self.console.print(Text(f"{level}: {text}", style="yellow"))
@@ -209,11 +244,15 @@ class LiveView(View):
 
 def _lines_of(run: RunView) -> list[Text]:
     where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
-    lines = [where]
+    lines = [where, *([run.because] if run.because else [])]
     readings = run.describe_readings()
     if readings:
         lines.append(f"{readings}  {_sparkline(list(run.history))}")
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+
+
+def _skipped(step: Step, reason: str) -> str:
+    return f"skipped {step.name}: {reason}"
 
 
 class PlainView(View):
@@ -228,6 +267,16 @@ class PlainView(View):
     def on_step(self, run: RunView) -> None:
         if len(self.plans) == 1:
             self._say(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
+
+    @override
+    def on_probe(self, run: RunView) -> None:
+        if len(self.plans) == 1:
+            self._say(run.because)
+
+    @override
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        if len(self.plans) == 1:
+            self._say(_skipped(step, reason))
 
     @override
     def on_progress(self, run: RunView) -> None:
