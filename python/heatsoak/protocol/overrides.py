@@ -1,6 +1,7 @@
 """``--set KEY=VALUE``: choose cells of a matrix, change workloads, label conditions."""
 
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,9 +34,9 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
     """Return `protocol` with each ``KEY=VALUE`` applied.
 
     A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
-    (``runtime``, ``bs``...) changes every judged step, probes among them; ``STEP.KEY`` one step,
-    or every pause of that name; ``file_size`` the test file. Any other KEY labels the conditions,
-    as ``conditions.KEY`` always does.
+    (``runtime``, ``bs``...) changes every judged step, probes among them; ``STEP.KEY`` the
+    steps of that name, in which ``*`` stands for any letters; ``file_size`` the test file. Any
+    other KEY labels the conditions, as ``conditions.KEY`` always does.
     Raises UsageError for what cannot be applied.
     """
     for setting in settings:
@@ -112,25 +113,27 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
 
 
 def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
-    named = [step for step in protocol.steps if step.name == name]
+    """Change the steps of that name, in which ``*`` stands for any letters."""
+    named = [step for step in protocol.steps if fnmatchcase(step.name, name)]
     names = list(dict.fromkeys(step.name for step in protocol.steps))
     if not named:
         raise UsageError(
             f"--set {name}.{key}={value}: no step '{name}'{suggestion(name, names)}: "
             f"the steps are {', '.join(names)}"
         )
-    known: tuple[str, ...] = ()
-    if isinstance(named[0], WorkloadStep):
-        known = (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
-    elif isinstance(named[0], Pause):
-        known = _PAUSE_KEYS
-    if key not in known:
+    keys = [known for step in named for known in _keys_of(step)]
+    if key not in keys:
         raise UsageError(
-            f"--set {name}.{key}={value}: no key '{key}'{suggestion(key, known)} in the "
-            f"{named[0].kind} '{name}'"
+            f"--set {name}.{key}={value}: no key '{key}'{suggestion(key, keys)} in the "
+            f"{named[0].kind} '{named[0].name}'"
         )
-    kind = named[0].kind
-    return _changed(protocol, lambda step: step.name == name and step.kind == kind, key, value)
+    return _changed(protocol, lambda step: step in named and key in _keys_of(step), key, value)
+
+
+def _keys_of(step: Step) -> tuple[str, ...]:
+    if isinstance(step, WorkloadStep):
+        return (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
+    return _PAUSE_KEYS if isinstance(step, Pause) else ()
 
 
 def _changed(
