@@ -5,17 +5,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 import psutil
 
 import heatsoak
 from heatsoak.bench.latest import Latest
+from heatsoak.bench.observer import Observer
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
-from heatsoak.protocol import Conditions, Pause, Purge, Step, WorkloadStep
-from heatsoak.protocol import Protocol as BenchProtocol
+from heatsoak.protocol import Conditions, Pause, Protocol, Purge, Step, WorkloadStep
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import Poller, Sensor
@@ -25,29 +25,8 @@ from heatsoak.target import Batch, Note, Target
 IDLE_POLL_INTERVAL_S = 10.0
 
 
-class Observer(Protocol):
-    """Whoever watches a run; called from the conductor's thread."""
-
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        """A step begins."""
-
-    def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002 -- for subclasses
-        """The step that has begun is a probe, taken for `reason`."""
-        return
-
-    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
-        """A step is left out for `reason`."""
-        return
-
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        """Time has passed; `latest` holds the newest value of each column."""
-
-    def on_note(self, level: str, text: str) -> None:
-        """Something worth a line was seen."""
-
-
 def conduct(
-    protocol: BenchProtocol,
+    protocol: Protocol,
     target: Target,
     conditions: Conditions,
     directory: Path,
@@ -76,7 +55,7 @@ class _End:
 class _Conductor:
     def __init__(
         self,
-        protocol: BenchProtocol,
+        protocol: Protocol,
         target: Target,
         conditions: Conditions,
         directory: Path,

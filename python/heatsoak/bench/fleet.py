@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 
-from heatsoak.bench.conductor import Observer
 from heatsoak.bench.latest import Latest
+from heatsoak.bench.observer import Observer
 from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
 from heatsoak.protocol import Step
 

@@ -116,7 +116,9 @@ class Prober:
         rates.checked_s = rates.end_s
         try:
             drops = rates.drops() or []
-        except Exception as error:  # whatever is wrong, the run goes on
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # whatever is wrong, a panic in Rust included
             self._warn(f"cannot tell whether it fell, so it goes on to its end: {_said(error)}")
             rates.checked_s = float("inf")
             return False
@@ -130,7 +132,9 @@ class Prober:
             return
         try:
             drops = rates.drops()
-        except Exception as error:  # whatever is wrong, the run goes on
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # whatever is wrong, a panic in Rust included
             self._outcomes[step.name] = _Outcome("failed")
             self._warn(f"'{step.name}' could not be judged, so its probes are run: {_said(error)}")
             return
@@ -176,7 +180,7 @@ class Prober:
         )
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     """What an error says, in one line."""
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
