@@ -1,10 +1,12 @@
+import json
 from pathlib import Path
 
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, Protocol, WorkloadStep, apply_settings, bundled, load
+from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, apply_settings, bundled, load
 
 STEP = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
+PAUSE = '[[steps]]\nkind = "pause"\n'
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -32,11 +34,19 @@ def test_puget_is_the_published_matrix() -> None:
     assert [pause.duration_s for pause in pauses] == [300] * 4
 
 
-def test_quick_takes_two_minutes_and_reads_before_it_writes_again() -> None:
-    steps = load("quick").steps
-    bound_s = sum(s.duration_s for s in steps if isinstance(s, Pause))
-    bound_s += sum(s.runtime_s or 0 for s in steps if isinstance(s, WorkloadStep))
-    assert bound_s <= 120
+def test_quick_takes_two_minutes_and_at_most_two_more_where_something_falls() -> None:
+    lengths = {True: 0.0, False: 0.0}
+    for step in load("quick").steps:
+        if isinstance(step, Pause):
+            lengths[step.is_probe] += step.duration_s
+        elif isinstance(step, WorkloadStep):
+            lengths[step.is_probe] += step.runtime_s or 0
+    assert 60 <= lengths[False] <= 120
+    assert 60 <= lengths[True] <= 120
+
+
+def test_quick_never_purges() -> None:
+    assert not any(isinstance(step, Purge) for step in load("quick").steps)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +80,37 @@ def test_quick_takes_two_minutes_and_reads_before_it_writes_again() -> None:
             "exclude leaves no cell",
         ),
         (STEP + '[[heat]]\nsource = "command"\n', r"heat\[1\]: command belongs to"),
+        (
+            STEP + PAUSE + 'only_if_drop_in = "aa"\n',
+            r"steps\[2\], 'pause': only_if_drop_in names 'aa', and there is no such step "
+            r"\(did you mean 'a'\?\): name an earlier one, a$",
+        ),
+        (
+            STEP + 'only_if_drop_in = ["b"]\n[[steps]]\nname = "b"\nrw = "read"\n',
+            r"steps\[1\], 'a': only_if_drop_in names 'b', which does not come before it",
+        ),
+        (STEP + 'only_if_drop_in = "a"\n', "names 'a', which does not come before it"),
+        (
+            STEP + PAUSE + PAUSE + 'only_if_drop_in = "pause"\n',
+            r"steps\[3\].*names 'pause', which is a pause and not judged: name a workload",
+        ),
+        (
+            STEP + 'kind = "precondition"\n' + PAUSE + 'only_if_drop_in = "a"\n',
+            "names 'a', which is a precondition and not judged",
+        ),
+        (
+            STEP + PAUSE + 'only_after = "purge"\n',
+            r"steps\[2\], 'pause': only_after names 'purge', and there is no such step",
+        ),
+        (STEP + "only_if_drop_in = 3\n", r"steps\[1\].only_if_drop_in"),
+        (
+            STEP + 'only_if_drop = "a"\n',
+            r"unknown key 'only_if_drop' in steps\[1\] \(did you mean 'only_if_drop_in'",
+        ),
+        (
+            STEP + 'kind = "precondition"\nend_after_drop = "3s"\n',
+            "end_after_drop belongs to a workload",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line_with_the_key(
@@ -104,6 +145,45 @@ def test_a_setting_changes_judged_steps_or_one_step() -> None:
     assert by_name["sequential-write"].bs == 131072
 
 
+def test_a_step_may_be_taken_only_where_an_earlier_one_fell(tmp_path: Path) -> None:
+    text = STEP + 'end_after_drop = "1m"\n' + PAUSE + 'only_if_drop_in = "a"\n'
+    text += '[[steps]]\nname = "b"\nrw = "read"\nonly_if_drop_in = ["a"]\nonly_after = "pause"\n'
+    protocol = load(written(tmp_path, text))
+    first, pause, last = protocol.steps
+    assert (first.is_probe, first.describe_condition()) == (False, "")
+    assert isinstance(first, WorkloadStep)
+    assert first.end_after_drop_s == 60
+    assert pause.only_if_drop_in == last.only_if_drop_in == ("a",)
+    assert pause.describe_condition() == "only if 'a' falls"
+    assert last.describe_condition() == "only if 'a' falls and after 'pause'"
+    assert Protocol.model_validate_json(protocol.model_dump_json()) == protocol
+
+
+def test_protocols_from_before_there_were_probes_are_read(tmp_path: Path) -> None:
+    protocol = load(written(tmp_path, STEP + PAUSE))
+    old = json.loads(protocol.model_dump_json())
+    for step in old["steps"]:
+        for key in ("only_if_drop_in", "only_after", "asks", "end_after_drop_s"):
+            step.pop(key, None)
+    assert Protocol.model_validate(old) == protocol
+
+
+def test_a_setting_changes_probes_and_pauses_as_other_steps() -> None:
+    settings = ["write-rested.runtime=7s", "rest*.duration=10m", "write.end_after_drop=5m"]
+    protocol = apply_settings(load("why"), [*settings, "write*.rw=randwrite", "*-rested.bs=4k"])
+    by_name = {step.name: step for step in protocol.steps}
+    rested = by_name["write-rested"]
+    assert isinstance(rested, WorkloadStep)
+    assert (rested.runtime_s, rested.rw, rested.bs) == (7, "randwrite", 4096)
+    assert rested.only_if_drop_in == ("write",)
+    writes = [step for step in protocol.workload_steps if step.name.startswith("write")]
+    assert len(writes) == 5
+    assert all(step.rw == "randwrite" for step in writes)
+    assert {s.rw for s in protocol.workload_steps if s.name.startswith("read")} == {"read"}
+    pauses = {step.name: step.duration_s for step in protocol.steps if isinstance(step, Pause)}
+    assert (pauses["rest"], pauses["rest-again"], pauses["gap"]) == (600, 600, 10)
+
+
 def test_any_other_setting_is_a_label() -> None:
     protocol = apply_settings(
         load("quick"), ["heatsink=none", "ambient=22.5", "conditions.size=big"]
@@ -120,6 +200,10 @@ def test_any_other_setting_is_a_label() -> None:
         ("runtime=-3", "is not a time"),
         ("nowhere.bs=4k", "no step 'nowhere'"),
         ("random-read.bz=4k", "no key 'bz'.*did you mean 'bs'"),
+        ("pause.runtime=4", "no key 'runtime'.*in the pause 'pause'"),
+        ("random-read.duration=4", "no key 'duration'.*in the workload 'random-read'"),
+        ("duration=4", r"belongs to one step: write STEP.duration=4; .*conditions.duration=4"),
+        ("pause.duration=-4", "is not a time"),
     ],
 )
 def test_a_wrong_setting_is_one_line(setting: str, said: str) -> None:

@@ -3,18 +3,19 @@
 import platform
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 import psutil
 
 import heatsoak
 from heatsoak.bench.latest import Latest
+from heatsoak.bench.observer import Observer
+from heatsoak.bench.probes import Decision, Prober
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
-from heatsoak.protocol import Conditions, Pause, Purge, Step, WorkloadStep
-from heatsoak.protocol import Protocol as BenchProtocol
+from heatsoak.protocol import Conditions, Pause, Protocol, Purge, Step, WorkloadStep
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import Poller, Sensor
@@ -24,21 +25,8 @@ from heatsoak.target import Batch, Note, Target
 IDLE_POLL_INTERVAL_S = 10.0
 
 
-class Observer(Protocol):
-    """Whoever watches a run; called from the conductor's thread."""
-
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        """A step begins."""
-
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        """Time has passed; `latest` holds the newest value of each column."""
-
-    def on_note(self, level: str, text: str) -> None:
-        """Something worth a line was seen."""
-
-
 def conduct(
-    protocol: BenchProtocol,
+    protocol: Protocol,
     target: Target,
     conditions: Conditions,
     directory: Path,
@@ -56,10 +44,18 @@ def conduct(
     return conductor.run(notes or [])
 
 
+@dataclass(frozen=True)
+class _End:
+    """How a step's iterator ended: early, and after warnings or without any."""
+
+    is_early: bool
+    has_warned: bool
+
+
 class _Conductor:
     def __init__(
         self,
-        protocol: BenchProtocol,
+        protocol: Protocol,
         target: Target,
         conditions: Conditions,
         directory: Path,
@@ -72,6 +68,11 @@ class _Conductor:
         self.step_name: str | None = None
         self.latest = Latest()
         self.limits_c = _critical_limits(sensors)
+        self.prober = Prober(
+            protocol.steps,
+            can_purge=target.identity.kind != "file",
+            warn=lambda text: self._note("warning", text),
+        )
         columns = ["step", *target.columns()]
         columns += [column for sensor in sensors for column in sensor.info.columns]
         schema = schema_of(columns)
@@ -115,32 +116,54 @@ class _Conductor:
         return Recording.open(self.writer.directory)
 
     def _step(self, index: int, step: Step) -> None:
+        decision = self.prober.decide(step)
+        if decision is not None and not decision.is_taken:
+            self._skip(index, step, decision.reason)
+            return
         self.step_name = step.name if isinstance(step, WorkloadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
-        self.observer.on_step(index, step, begin_s)
-        self._event(
-            "step-begin",
-            step.name,
-            data={"step_kind": step.kind, "temps_c": self.latest.temps_c()},
-        )
+        self._begin(index, step, decision)
+        self.prober.begin(step)
+        was_done, text = True, ""
         match step:
             case WorkloadStep():
-                self._consume(self.target.run(step))
+                text = self._load(step)
             case Pause():
                 self._pause(step)
             case Purge():
-                self._consume(self.target.purge())
+                was_done = not self._consume(self.target.purge()).has_warned
         end_s = self.target.clock.now_s()
-        self._event(
-            "step-end",
-            step.name,
-            data={
-                "duration_s": end_s - begin_s,
-                # what measuring costs: our own, not that of the tool that loads
-                "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
-            },
-        )
+        data: dict[str, Any] = {
+            "duration_s": end_s - begin_s,
+            # what measuring costs: our own, not that of the tool that loads
+            "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
+        }
+        self._event("step-end", step.name, text, data if was_done else {**data, "was_done": False})
+        self.prober.end(step, was_done=was_done)
         self.step_name = None
+
+    def _skip(self, index: int, step: Step, reason: str) -> None:
+        data = {"index": index, "step_kind": step.kind}
+        self._event("step-skipped", step.name, reason, data)
+        self.observer.on_skip(index, step, reason)
+
+    def _begin(self, index: int, step: Step, decision: Decision | None) -> None:
+        self.observer.on_step(index, step, self.target.clock.now_s())
+        data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
+        if decision is None:
+            self._event("step-begin", step.name, data=data)
+            return
+        self._event("step-begin", step.name, f"probe: {decision.reason}", data)
+        self.observer.on_probe(step, decision.reason)
+
+    def _load(self, step: WorkloadStep) -> str:
+        """Run a workload; return why it ended early, if it did."""
+        down_s = step.end_after_drop_s
+        if down_s is None:
+            self._consume(self.target.run(step))
+            return ""
+        end = self._consume(self.target.run(step), until=lambda: self.prober.was_down_for(down_s))
+        return f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
 
     def _pause(self, step: Pause) -> None:
         wanted_c = step.until_temp_c
@@ -163,23 +186,28 @@ class _Conductor:
                 f"{step.duration_s:.0f} s: {seen}",
             )
 
-    def _consume(self, batches: Iterator[Batch], until: Callable[[], bool] | None = None) -> None:
+    def _consume(self, batches: Iterator[Batch], until: Callable[[], bool] | None = None) -> "_End":
+        has_warned, is_early = False, False
         try:
             for batch in batches:
                 if isinstance(batch, Note):
+                    has_warned |= batch.level == "warning"
                     self._note(batch.level, batch.text, batch.data)
                 elif not batch.is_empty():
                     self._record(batch)
                 self._check_limits()
                 self.observer.on_progress(self.target.clock.now_s(), self.latest)
                 if until is not None and until():
+                    is_early = True
                     break
         finally:
             close = getattr(batches, "close", None)
             if close is not None:
                 close()  # ends the load at once, not when the iterator is collected
+        return _End(is_early, has_warned)
 
     def _record(self, samples: pl.DataFrame) -> None:
+        self.prober.append(samples)
         self.latest.update_from(samples)
         step = pl.lit(self.step_name, dtype=pl.String).alias("step")
         self.writer.append(samples.with_columns(step))

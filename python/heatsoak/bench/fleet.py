@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 
-from heatsoak.bench.conductor import Observer
 from heatsoak.bench.latest import Latest
+from heatsoak.bench.observer import Observer
 from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
 from heatsoak.protocol import Step
 
@@ -88,6 +88,15 @@ class _Stoppable(Observer):
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self._look()
         self._observer.on_step(index, step, t_s)
+
+    @override
+    def on_probe(self, step: Step, reason: str) -> None:
+        self._observer.on_probe(step, reason)
+
+    @override
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        self._look()
+        self._observer.on_skip(index, step, reason)
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:

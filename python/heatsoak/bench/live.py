@@ -3,8 +3,6 @@
 import sys
 import threading
 import time
-from collections import deque
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -13,154 +11,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 from typing_extensions import override
 
-from heatsoak.bench.conductor import Observer
-from heatsoak.bench.latest import Latest
 from heatsoak.bench.plan import Plan
-from heatsoak.protocol import Step, WorkloadStep
+from heatsoak.bench.progress import RunView, View
+from heatsoak.protocol import Step
 from heatsoak.units import format_duration
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LINE_INTERVAL_S = 10.0
-
-
-class RunView(Observer):
-    """Follows one run against its plan, in the thread that makes it."""
-
-    def __init__(self, view: "View", plan: Plan, label: str) -> None:
-        self.view = view
-        self.plan = plan
-        self.label = label
-        self.is_over = False
-        self.step: Step | None = None
-        self.step_index = 0
-        self.step_begin_s = 0.0
-        self.t_s = 0.0
-        self.latest: Latest | None = None
-        #: Throughput of the last minute, once a second at most.
-        self.history: deque[float] = deque(maxlen=60)
-        self._history_t_s = 0.0
-
-    def end(self) -> None:
-        """The run is over, however it ended."""
-        self.is_over = True
-        self.view.on_end(self)
-
-    @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self.step_index, self.step, self.step_begin_s = index, step, t_s
-        self.view.on_step(self)
-
-    @override
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        self.t_s, self.latest = t_s, latest
-        throughput = latest.throughput_mb_s()
-        if throughput is not None and t_s - self._history_t_s >= 1:
-            self.history.append(throughput)
-            self._history_t_s = t_s
-        self.view.on_progress(self)
-
-    @override
-    def on_note(self, level: str, text: str) -> None:
-        self.view.on_note(level, text)
-
-    def remaining_s(self) -> float:
-        """Return how long it still takes as planned, in the target's time."""
-        if self.is_over:
-            return 0.0
-        step = self.plan.steps[self.step_index]
-        left = max(0.0, step.duration_s - (self.t_s - self.step_begin_s))
-        return left + sum(later.duration_s for later in self.plan.steps[self.step_index + 1 :])
-
-    def describe_step(self) -> str:
-        """Return which step it is in a few words."""
-        if self.step is None:
-            return "getting ready"
-        text = f"step {self.step_index + 1} of {len(self.plan.steps)}, {self.step.name}"
-        if isinstance(self.step, WorkloadStep):
-            text += f" ({self.step.describe()})"
-        return text
-
-    def describe_readings(self) -> str:
-        """Return throughput and temperatures as they are now."""
-        if self.latest is None:
-            return ""
-        parts = []
-        throughput = self.latest.throughput_mb_s()
-        if throughput is not None and isinstance(self.step, WorkloadStep):
-            parts.append(f"{throughput:,.0f} MB/s")
-        parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
-        return "  ".join(parts)
-
-
-class View:
-    """Follows the runs of a session, some of them at once; subclasses show it."""
-
-    def __init__(self, plans: list[Plan], title: str) -> None:
-        self.plans = plans
-        self.title = title
-        self.runs: list[RunView] = []
-        self._began_at = time.monotonic()
-
-    def begin_run(self, plan: Plan, label: str) -> RunView:
-        """Return what follows a run that begins; `label` tells it from the others."""
-        run = RunView(self, plan, label)
-        self.runs.append(run)
-        return run
-
-    def end(self) -> None:
-        """All runs are over."""
-
-    def on_step(self, run: RunView) -> None:
-        """A step of `run` begins."""
-
-    def on_progress(self, run: RunView) -> None:
-        """Time has passed for `run`."""
-
-    def on_end(self, run: RunView) -> None:
-        """A run is over."""
-
-    def on_note(self, level: str, text: str) -> None:
-        """Something worth a line was seen."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.end()
-
-    def planned_s(self) -> float:
-        """Return how long all runs take as planned, in the targets' time."""
-        return sum(plan.duration_s for plan in self.plans)
-
-    def remaining_s(self) -> float:
-        """Return how long all that is planned still takes, in the targets' time."""
-        begun = list(self.runs)
-        later_s = self.planned_s() - sum(run.plan.duration_s for run in begun)
-        return max(0.0, later_s) + sum(run.remaining_s() for run in begun)
-
-    def eta_s(self) -> float:
-        """Return how long all that is planned still takes, by the clock on the wall.
-
-        Simulated time runs faster than the wall's; how much faster, what is done tells.
-        """
-        remaining_s = self.remaining_s()
-        done_s = self.planned_s() - remaining_s
-        speed = done_s / max(time.monotonic() - self._began_at, 1e-3)
-        return remaining_s / speed if speed > 2 else remaining_s
-
-    def share_done(self) -> float:
-        """Return the share of the planned time that is over, 0 to 1."""
-        total = self.planned_s()
-        return 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
-
-    def describe_count(self) -> str:
-        """Return how many of several runs are done."""
-        return f"{sum(run.is_over for run in list(self.runs))} of {len(self.plans)} recordings done"
 
 
 class LiveView(View):
@@ -192,6 +49,11 @@ class LiveView(View):
         self.live.stop()
 
     @override
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        if len(self.plans) == 1:
+            self.console.print(Text(_skipped(step, reason), style="dim"))
+
+    @override
     def on_note(self, level: str, text: str) -> None:
         if level != "info":
             self.console.print(Text(f"{level}: {text}", style="yellow"))
@@ -209,11 +71,15 @@ class LiveView(View):
 
 def _lines_of(run: RunView) -> list[Text]:
     where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
-    lines = [where]
+    lines = [where, *([run.because] if run.because else [])]
     readings = run.describe_readings()
     if readings:
         lines.append(f"{readings}  {_sparkline(list(run.history))}")
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+
+
+def _skipped(step: Step, reason: str) -> str:
+    return f"skipped {step.name}: {reason}"
 
 
 class PlainView(View):
@@ -228,6 +94,16 @@ class PlainView(View):
     def on_step(self, run: RunView) -> None:
         if len(self.plans) == 1:
             self._say(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
+
+    @override
+    def on_probe(self, run: RunView) -> None:
+        if len(self.plans) == 1:
+            self._say(run.because)
+
+    @override
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        if len(self.plans) == 1:
+            self._say(_skipped(step, reason))
 
     @override
     def on_progress(self, run: RunView) -> None:

@@ -1,6 +1,6 @@
 """What a run would take and write, before it is begun."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heatsoak.protocol import Pause, Protocol, Purge, Step, Workload, WorkloadStep
 
@@ -49,20 +49,24 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps of one recording."""
+    """All steps of one recording; probes count as if every one of them were taken."""
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
 
     @property
     def duration_s(self) -> float:
-        """Seconds from begin to end."""
+        """Seconds from begin to end, at most."""
         return sum(step.duration_s for step in self.steps)
 
     @property
     def written_bytes(self) -> float:
-        """Bytes that the drive is asked to write."""
+        """Bytes that the drive is asked to write, at most."""
         return sum(step.written_bytes for step in self.steps)
+
+    def without_probes(self) -> "Plan":
+        """Return the steps that are taken whatever is seen."""
+        return replace(self, steps=tuple(step for step in self.steps if not step.step.is_probe))
 
 
 def plan(protocol: Protocol, target_bytes: int, speeds: Speeds) -> Plan:

@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
-from heatsoak.bench.conductor import Observer, conduct
+from heatsoak.bench.conductor import conduct
 from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.live import View, make_view
+from heatsoak.bench.live import make_view
+from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan, Speeds, plan
+from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording

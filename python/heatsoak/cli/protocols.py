@@ -14,6 +14,7 @@ def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
     for name in bundled():
         protocol = load(name)
         plan = typical_plan(protocol)
+        least = plan.without_probes()
         rows.append(
             {
                 "name": name,
@@ -21,6 +22,8 @@ def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
                 "description": protocol.description,
                 "duration_s": plan.duration_s,
                 "written_bytes": plan.written_bytes,
+                "duration_without_probes_s": least.duration_s,
+                "written_without_probes_bytes": least.written_bytes,
                 "writes": protocol.writes,
                 "recordings": len(protocol.cells()),
                 "steps": [step.name for step in protocol.steps],

@@ -73,6 +73,7 @@ def run_command(
 
 def _row(session: Session, preview: Preview) -> dict[str, Any]:
     plan = preview.plan
+    least = plan.without_probes()
     return {
         "protocol": session.protocol.name,
         "target": session.place.text,
@@ -80,6 +81,8 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
         "size_bytes": preview.size_bytes,
         "duration_s": plan.duration_s,
         "written_bytes": plan.written_bytes,
+        "duration_without_probes_s": least.duration_s,
+        "written_without_probes_bytes": least.written_bytes,
         "endurance_bytes": preview.endurance_bytes,
         "endurance_is_rated": preview.endurance_is_rated,
         "endurance_pct": 100 * plan.written_bytes / preview.endurance_bytes,
@@ -92,6 +95,7 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
                 "duration_s": step.duration_s,
                 "written_bytes": step.written_bytes,
                 "is_bound": step.is_bound,
+                "condition": step.step.describe_condition() or None,
             }
             for step in plan.steps
         ],

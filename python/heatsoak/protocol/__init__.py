@@ -3,22 +3,12 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
-from heatsoak.protocol.model import (
-    Conditions,
-    Heat,
-    Label,
-    Matrix,
-    Pause,
-    Precondition,
-    Protocol,
-    Purge,
-    Step,
-    Workload,
-    WorkloadStep,
-)
+from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.source import bundled, load
+from heatsoak.protocol.step import Pause, Precondition, Purge, Step, WorkloadStep
+from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
     "Conditions",

@@ -21,7 +21,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol.model import Protocol, Workload, WorkloadStep
+from heatsoak.protocol.model import Protocol
+from heatsoak.protocol.step import WorkloadStep
+from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size, parse_seconds
 
 

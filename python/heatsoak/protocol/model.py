@@ -1,180 +1,14 @@
-"""The schema of a protocol, in fio's words; see docs/protocols.md for how it reads in TOML."""
+"""The schema of a protocol; see docs/protocols.md for how it reads in TOML."""
 
 from itertools import product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    model_validator,
-)
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from heatsoak.units import Size, format_block, parse_seconds, parse_size
-
-Label = str | int | float | bool
-Conditions = dict[str, Label]
-
-Bytes = Annotated[int, BeforeValidator(parse_size)]
-Seconds = Annotated[float, BeforeValidator(parse_seconds)]
-SizeOrShare = Annotated[Size, BeforeValidator(Size.parse), PlainSerializer(str)]
-
-RW = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
-_RW_SYNONYMS = {"readwrite": "rw"}
-
-
-class Model(BaseModel):
-    """Base: unknown keys are errors, and a value never changes once it was read."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, arbitrary_types_allowed=True
-    )
-
-
-class Workload(Model):
-    """What a step asks of the drive.
-
-    Attributes:
-        rw: fio's access pattern.
-        rwmixread: percentage of reads of a mixed workload.
-        bs: bytes of one I/O.
-        iodepth: I/Os in flight for each job.
-        numjobs: jobs that do the same beside each other.
-        span: the part of the target that offsets are drawn from (fio's ``size``).
-        offset: where the span begins.
-        io_size: bytes to transfer in all jobs together; without it and without a runtime,
-            the span once.
-        runtime_s: how long, repeating the span as often as needed.
-        rate: bytes per second at most, for each job and each of reads and writes; None is
-            unlimited.
-        rate_iops: I/Os per second at most, likewise.
-        compress_pct: how far the data can be compressed; 0 is incompressible.
-        fio: further options for fio alone; no other target takes them.
-    """
-
-    rw: Annotated[RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v))]
-    rwmixread: int | None = Field(None, ge=0, le=100)
-    bs: Bytes = Field(4096, ge=512)
-    iodepth: int = Field(1, ge=1, le=65536)
-    numjobs: int = Field(1, ge=1, le=1024)
-    span: SizeOrShare = Field(
-        Size(percent=100.0), validation_alias=AliasChoices("span", "size"), validate_default=False
-    )
-    offset: SizeOrShare = Field(Size(bytes=0), validate_default=False)
-    io_size: SizeOrShare | None = None
-    runtime_s: Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("runtime", "runtime_s")
-    )
-    rate: Bytes | None = Field(None, gt=0)
-    rate_iops: int | None = Field(None, gt=0)
-    compress_pct: int = Field(
-        0, ge=0, le=100, validation_alias=AliasChoices("buffer_compress_percentage", "compress_pct")
-    )
-    fio: dict[str, str] = {}
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.rwmixread is not None and not self.is_mixed:
-            raise ValueError(f"rwmixread needs rw=rw or rw=randrw, not rw={self.rw}")
-        if not self.span.is_positive:
-            raise ValueError("span is 0: give it bytes, such as 16g, or a share, such as 100%")
-        if self.io_size is not None and not self.io_size.is_positive:
-            raise ValueError("io_size is 0: give it bytes, such as 16g, or a share, such as 100%")
-        return self
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it both reads and writes."""
-        return self.rw in ("rw", "randrw")
-
-    @property
-    def is_random(self) -> bool:
-        """Whether offsets are random."""
-        return self.rw.startswith("rand")
-
-    @property
-    def read_share(self) -> float:
-        """The share of I/Os that are reads, 0 to 1."""
-        if self.is_mixed:
-            return (50 if self.rwmixread is None else self.rwmixread) / 100
-        return 1.0 if self.rw in ("read", "randread") else 0.0
-
-    @property
-    def writes(self) -> bool:
-        """Whether it ever writes."""
-        return self.read_share < 1
-
-    @property
-    def reads(self) -> bool:
-        """Whether it ever reads."""
-        return self.read_share > 0
-
-    def transfer_bytes(self, target_bytes: int) -> int | None:
-        """Bytes after which it ends, or None where only the runtime ends it."""
-        if self.io_size is not None:
-            return self.io_size.of(target_bytes)
-        return None if self.runtime_s is not None else self.span.of(target_bytes)
-
-    def describe(self) -> str:
-        """Return it in a few words: ``"sequential read, 128k, QD32"``."""
-        kind = "random" if self.is_random else "sequential"
-        what = {1.0: "read", 0.0: "write"}.get(self.read_share, f"mix, {self.read_share:.0%} reads")
-        jobs = f" x {self.numjobs} jobs" if self.numjobs > 1 else ""
-        return f"{kind} {what}, {format_block(self.bs)}, QD{self.iodepth}{jobs}"
-
-
-class WorkloadStep(Workload):
-    """A workload that is measured and judged."""
-
-    kind: Literal["workload"] = "workload"
-    name: str = Field(min_length=1, max_length=200)
-    beside: tuple[Workload, ...] = ()
-
-    @property
-    def workloads(self) -> tuple[Workload, ...]:
-        """This workload and those that run beside it."""
-        return (self, *self.beside)
-
-
-class Precondition(WorkloadStep):
-    """A workload that only brings the drive into a state; recorded, not judged."""
-
-    kind: Literal["precondition"] = "precondition"  # type: ignore[assignment]
-
-
-class Pause(Model):
-    """Wait without load: for a time, or until a temperature is reached.
-
-    With `until_temp_c`, `duration_s` is the longest that it may take.
-    """
-
-    kind: Literal["pause"]
-    name: str = Field("pause", min_length=1, max_length=200)
-    duration_s: Seconds = Field(
-        300.0, ge=0, validation_alias=AliasChoices("duration", "duration_s")
-    )
-    until_temp_c: float | None = Field(None, ge=-40, le=150)
-
-
-class Purge(Model):
-    """Bring the whole target back to the state of a new drive (trim or format)."""
-
-    kind: Literal["purge"]
-    name: str = Field("purge", min_length=1, max_length=200)
-
-
-Step = Annotated[
-    WorkloadStep | Precondition | Pause | Purge,
-    Field(discriminator="kind"),
-]
-
-
-def _with_kind(step: Any) -> Any:
-    """A step without a kind is a workload."""
-    return {"kind": "workload", **step} if isinstance(step, dict) else step
+from heatsoak.errors import suggestion
+from heatsoak.protocol.step import Precondition, Purge, Step, WorkloadStep, with_kind
+from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
+from heatsoak.units import Size
 
 
 class Heat(Model):
@@ -189,7 +23,7 @@ class Heat(Model):
     """
 
     source: Literal["gpu", "cpu", "command", "person"]
-    when: Conditions = {}
+    when: Conditions = Field(default_factory=dict)
     load_pct: float = Field(100, gt=0, le=100)
     command: str | None = None
     warm_up_s: Seconds = Field(0.0, ge=0, validation_alias=AliasChoices("warm_up", "warm_up_s"))
@@ -216,8 +50,8 @@ class Matrix(Model):
     """
 
     axes: dict[str, Annotated[list[Label], Field(min_length=1)]] = Field(min_length=1)
-    exclude: list[Conditions] = []
-    by_hand: list[str] = []
+    exclude: list[Conditions] = Field(default_factory=list)
+    by_hand: list[str] = Field(default_factory=list)
     enclosure: str | None = None
 
     @model_validator(mode="after")
@@ -270,14 +104,14 @@ class Protocol(Model):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     title: str = ""
     description: str = ""
-    sources: list[str] = []
-    notes: list[str] = []
+    sources: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     file_size: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
-    conditions: Conditions = {}
-    heat: list[Heat] = []
+    conditions: Conditions = Field(default_factory=dict)
+    heat: list[Heat] = Field(default_factory=list)
     matrix: Matrix | None = None
     steps: Annotated[
-        list[Annotated[Step, BeforeValidator(_with_kind)]],
+        list[Annotated[Step, BeforeValidator(with_kind)]],
         Field(min_length=1),
     ]
 
@@ -289,7 +123,39 @@ class Protocol(Model):
                 if step.name in seen:
                     raise ValueError(f"two steps are named '{step.name}': give each its own name")
                 seen.add(step.name)
+        for index, step in enumerate(self.steps):
+            problem = self._wrong_condition(index, step)
+            if problem:
+                raise ValueError(f"steps[{index + 1}], '{step.name}': {problem}")
         return self
+
+    def _wrong_condition(self, index: int, step: Step) -> str | None:
+        """What is wrong with the conditions under which a step is taken."""
+        earlier = {before.name: before for before in self.steps[:index]}
+        judged = [
+            name
+            for name, before in earlier.items()
+            if isinstance(before, WorkloadStep) and not isinstance(before, Precondition)
+        ]
+        wanted = [("only_if_drop_in", name, judged) for name in step.only_if_drop_in]
+        if step.only_after is not None:
+            wanted.append(("only_after", step.only_after, list(earlier)))
+        for key, name, known in wanted:
+            if name in known:
+                continue
+            says = f"{key} names '{name}'"
+            if name in earlier:
+                return (
+                    f"{says}, which is a {earlier[name].kind} and not judged: name a workload "
+                    f"before it{_list(judged)}"
+                )
+            if any(name == other.name for other in self.steps[index:]):
+                return f"{says}, which does not come before it: name an earlier step{_list(known)}"
+            return (
+                f"{says}, and there is no such step{suggestion(name, known)}: "
+                f"name an earlier one{_list(known)}"
+            )
+        return None
 
     @property
     def workload_steps(self) -> list[WorkloadStep]:
@@ -308,3 +174,7 @@ class Protocol(Model):
         if self.matrix is None:
             return [dict(self.conditions)]
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
+
+
+def _list(names: list[str]) -> str:
+    return f", {' or '.join(names)}" if names else ""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from heatsoak.protocol.model import RW, Conditions, Model
+from heatsoak.protocol.workload import RW, Conditions, Model
 from heatsoak.units import format_block
 
 

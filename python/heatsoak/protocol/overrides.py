@@ -1,28 +1,42 @@
 """``--set KEY=VALUE``: choose cells of a matrix, change workloads, label conditions."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol.model import Conditions, Label, Matrix, Precondition, Protocol, WorkloadStep
+from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.source import explain
+from heatsoak.protocol.step import Pause, Precondition, Step, WorkloadStep
+from heatsoak.protocol.workload import Conditions, Label
 
 _WORKLOAD_KEYS = (
     *("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "size", "offset", "io_size"),
     *("runtime", "rate", "rate_iops", "buffer_compress_percentage"),
 )
+#: Keys of one kind of step, which no setting changes in all of them.
+_WORKLOAD_STEP_KEYS = ("end_after_drop",)
+_PAUSE_KEYS = ("duration", "until_temp_c")
 _PROTOCOL_KEYS = ("file_size",)
+#: What a key is called in the model, where that differs.
+_FIELDS = {
+    "size": "span",
+    "runtime": "runtime_s",
+    "buffer_compress_percentage": "compress_pct",
+    "end_after_drop": "end_after_drop_s",
+    "duration": "duration_s",
+}
 
 
 def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
     """Return `protocol` with each ``KEY=VALUE`` applied.
 
     A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
-    (``runtime``, ``bs``...) changes every judged step, ``STEP.KEY`` one step, ``file_size`` the
-    test file. Any other KEY labels the conditions, as
-    ``conditions.KEY`` always does.
+    (``runtime``, ``bs``...) changes every judged step, probes among them; ``STEP.KEY`` the
+    steps of that name, in which ``*`` stands for any letters; ``file_size`` the test file. Any
+    other KEY labels the conditions, as ``conditions.KEY`` always does.
     Raises UsageError for what cannot be applied.
     """
     for setting in settings:
@@ -54,22 +68,22 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
     if key in _PROTOCOL_KEYS:
         return _rebuilt(protocol, {key: value})
     if key in _WORKLOAD_KEYS:
-        return _with_workload(protocol, None, key, value)
+        return _changed(
+            protocol,
+            lambda step: isinstance(step, WorkloadStep) and not isinstance(step, Precondition),
+            key,
+            value,
+        )
     if key.startswith("conditions."):
         return _labelled(protocol, key.removeprefix("conditions."), value)
     step, dot, field = key.rpartition(".")
     if dot:
-        names = [step.name for step in protocol.workload_steps]
-        if step not in names:
-            raise UsageError(
-                f"--set {key}={value}: no step '{step}'{suggestion(step, names)}: "
-                f"the steps are {', '.join(names)}"
-            )
-        if field not in _WORKLOAD_KEYS:
-            raise UsageError(
-                f"--set {key}={value}: no key '{field}'{suggestion(field, _WORKLOAD_KEYS)}"
-            )
-        return _with_workload(protocol, step, field, value)
+        return _with_step(protocol, step, field, value)
+    if key in (*_WORKLOAD_STEP_KEYS, *_PAUSE_KEYS):
+        raise UsageError(
+            f"--set {key}={value}: '{key}' belongs to one step: write STEP.{key}={value}; "
+            f"a label of that name is conditions.{key}={value}"
+        )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
     near = suggestion(key, (*_WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8)
@@ -98,19 +112,38 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
     return protocol.model_copy(update={"matrix": chosen})
 
 
-def _with_workload(protocol: Protocol, name: str | None, key: str, value: str) -> Protocol:
+def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
+    """Change the steps of that name, in which ``*`` stands for any letters."""
+    named = [step for step in protocol.steps if fnmatchcase(step.name, name)]
+    names = list(dict.fromkeys(step.name for step in protocol.steps))
+    if not named:
+        raise UsageError(
+            f"--set {name}.{key}={value}: no step '{name}'{suggestion(name, names)}: "
+            f"the steps are {', '.join(names)}"
+        )
+    keys = [known for step in named for known in _keys_of(step)]
+    if key not in keys:
+        raise UsageError(
+            f"--set {name}.{key}={value}: no key '{key}'{suggestion(key, keys)} in the "
+            f"{named[0].kind} '{named[0].name}'"
+        )
+    return _changed(protocol, lambda step: step in named and key in _keys_of(step), key, value)
+
+
+def _keys_of(step: Step) -> tuple[str, ...]:
+    if isinstance(step, WorkloadStep):
+        return (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
+    return _PAUSE_KEYS if isinstance(step, Pause) else ()
+
+
+def _changed(
+    protocol: Protocol, is_wanted: Callable[[Step], bool], key: str, value: str
+) -> Protocol:
     steps: list[dict[str, Any]] = []
     for step in protocol.steps:
         fields = step.model_dump()
-        wanted = isinstance(step, WorkloadStep) and (
-            step.name == name if name else not isinstance(step, Precondition)
-        )
-        if wanted:
-            for old in {"size": ("span",), "runtime": ("runtime_s",)}.get(key, ()):
-                fields.pop(old)
-            if key == "buffer_compress_percentage":
-                fields.pop("compress_pct")
-            fields[key] = value
+        if is_wanted(step):
+            fields[_FIELDS.get(key, key)] = value
         steps.append(fields)
     return _rebuilt(protocol, {"steps": steps})
 

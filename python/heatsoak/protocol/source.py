@@ -9,15 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.model import (
-    Heat,
-    Matrix,
-    Pause,
-    Precondition,
-    Protocol,
-    Purge,
-    WorkloadStep,
-)
+from heatsoak.protocol.model import Heat, Matrix, Protocol
+from heatsoak.protocol.step import Pause, Precondition, Purge, WorkloadStep
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
 _TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat}

@@ -38,7 +38,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
     for heading in ("Protocol", "Takes", "Writes", "What it does"):
         table.add_column(heading, overflow="fold")
     for protocol in protocols:
-        takes = format_duration(protocol["duration_s"])
+        takes = _takes(protocol)
         if protocol["recordings"] > 1:
             takes += f" x {protocol['recordings']} places"
         table.add_row(
@@ -48,6 +48,12 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
             Text(protocol["description"]),
         )
     console.print(table)
+
+
+def _takes(row: dict[str, Any]) -> str:
+    """How long it takes: where nothing falls, and with every probe."""
+    least, most = (format_duration(row[key]) for key in ("duration_without_probes_s", "duration_s"))
+    return least if least == most else f"{least}, with all probes {most}"
 
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
@@ -61,6 +67,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         table.add_column("")
         table.add_column("Takes", justify="right")
         table.add_column("Writes", justify="right")
+        table.add_column("")
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
             table.add_row(
@@ -68,6 +75,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
                 Text(step["workload"] or step["kind"]),
                 f"{about}{format_duration(step['duration_s'])}",
                 f"at most {format_bytes(step['written_bytes'])}" if step["written_bytes"] else "",
+                Text(step["condition"] or ""),
             )
         console.print(table)
         rated = (
@@ -76,7 +84,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
             else ("what drives of this size usually endure")
         )
         console.print(
-            f"In all {format_duration(run['duration_s'])}, at most "
+            f"In all {_takes(run)}; at most "
             f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
             f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
         )

@@ -20,7 +20,7 @@ from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
-from heatsoak.protocol.model import RW
+from heatsoak.protocol.workload import RW
 from heatsoak.units import parse_size
 
 _MIB = 1048576.0

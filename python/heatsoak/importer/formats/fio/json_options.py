@@ -6,7 +6,7 @@ from typing import Any, get_args
 from heatsoak.importer.formats.fio.json_fields import table_in, text_of, whole_of
 from heatsoak.importer.formats.fio.json_step import Step
 from heatsoak.protocol import Observed
-from heatsoak.protocol.model import RW
+from heatsoak.protocol.workload import RW
 
 _BLOCK = re.compile(r"(\d{1,12})([kmg]?)b?", re.IGNORECASE | re.ASCII)
 #: Options that hold the load back, and have to be known by whoever looks for throttling.

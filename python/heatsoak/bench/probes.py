@@ -1,0 +1,186 @@
+"""Which steps of a protocol are taken only where an earlier one fell, seen while a run goes on."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from heatsoak.analysis.drops import Drop, drops_of
+from heatsoak.protocol import Purge, Step, WorkloadStep
+
+#: What a drop is seen in.
+_RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
+#: A step that a drop may end is judged this often while it goes on...
+CHECK_S = 5.0
+#: ...or after this share of the time it has gone on for: a longer series takes longer to judge.
+CHECK_SHARE = 0.02
+#: Samples come some at a time: so many frames are made one.
+_FRAMES = 1000
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a probe is taken, and why: ``"'write' fell by 62 % after 18 s"``."""
+
+    is_taken: bool
+    reason: str
+
+
+@dataclass
+class _Rates:
+    """The rates of a step, as far as it has come."""
+
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    begin_s: float | None = None
+    end_s: float = 0.0
+    checked_s: float = 0.0
+
+    def append(self, samples: pl.DataFrame) -> None:
+        self.frames.append(samples.select(name for name in _RATES if name in samples.columns))
+        if len(self.frames) > _FRAMES:
+            self.frames = [pl.concat(self.frames, how="diagonal")]
+        if self.begin_s is None:
+            self.begin_s = float(samples["t_s"][0])
+        self.end_s = float(samples["t_s"][-1])
+
+    @property
+    def duration_s(self) -> float:
+        return 0.0 if self.begin_s is None else self.end_s - self.begin_s
+
+    def drops(self) -> list[Drop] | None:
+        if not self.frames:
+            return None
+        self.frames = [pl.concat(self.frames, how="diagonal")]
+        return drops_of(self.frames[0])
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of a step; `drop` is the deepest one of a step that fell."""
+
+    kind: Literal["fell", "steady", "short", "failed", "skipped"]
+    drop: Drop | None = None
+
+
+class Prober:
+    """Judges the steps that later ones depend on, and decides which of those are taken.
+
+    Judging must never end a run: where it fails, `warn` is told, and the probes are taken.
+    """
+
+    def __init__(
+        self, steps: Iterable[Step], *, can_purge: bool, warn: Callable[[str], None]
+    ) -> None:
+        """Take the steps in order; `can_purge` says whether a purge can be known to be one."""
+        self._asked = {name for step in steps for name in step.only_if_drop_in}
+        self._can_purge = can_purge
+        self._warn = warn
+        self._outcomes: dict[str, _Outcome] = {}
+        self._was_done: dict[str, bool] = {}
+        self._rates: _Rates | None = None
+
+    def decide(self, step: Step) -> Decision | None:
+        """Return whether `step`, whose turn it is, is taken; None for one that always is."""
+        if not step.is_probe:
+            return None
+        decision = self._decide(step)
+        if not decision.is_taken:
+            self._was_done[step.name] = False
+            self._outcomes[step.name] = _Outcome("skipped")
+        return decision
+
+    def begin(self, step: Step) -> None:
+        """A step begins."""
+        judged = isinstance(step, WorkloadStep) and (
+            step.name in self._asked or step.end_after_drop_s is not None
+        )
+        self._rates = _Rates() if judged else None
+
+    def append(self, samples: pl.DataFrame) -> None:
+        """Take samples of the step that goes on."""
+        if self._rates is not None:
+            self._rates.append(samples)
+
+    def was_down_for(self, least_s: float) -> bool:
+        """Whether the step that goes on has been slowed for `least_s` in all.
+
+        Looks only now and then, and says no in between.
+        """
+        rates = self._rates
+        if rates is None:
+            return False
+        wait_s = max(CHECK_S, CHECK_SHARE * rates.duration_s)
+        if rates.duration_s < least_s or rates.end_s - rates.checked_s < wait_s:
+            return False
+        rates.checked_s = rates.end_s
+        try:
+            drops = rates.drops() or []
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # whatever is wrong, a panic in Rust included
+            self._warn(f"cannot tell whether it fell, so it goes on to its end: {_said(error)}")
+            rates.checked_s = float("inf")
+            return False
+        return sum(drop.end_s - drop.onset_s for drop in drops) >= least_s
+
+    def end(self, step: Step, *, was_done: bool = True) -> None:
+        """A step is over; `was_done` says whether it did what it is for."""
+        self._was_done[step.name] = was_done
+        rates, self._rates = self._rates, None
+        if rates is None or step.name not in self._asked:
+            return
+        try:
+            drops = rates.drops()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # whatever is wrong, a panic in Rust included
+            self._outcomes[step.name] = _Outcome("failed")
+            self._warn(f"'{step.name}' could not be judged, so its probes are run: {_said(error)}")
+            return
+        deepest = max(drops or [], key=lambda drop: drop.depth, default=None)
+        if deepest is not None:
+            self._outcomes[step.name] = _Outcome("fell", deepest)
+        else:
+            self._outcomes[step.name] = _Outcome("short" if drops is None else "steady")
+
+    def _decide(self, step: Step) -> Decision:
+        if isinstance(step, Purge) and not self._can_purge:
+            return Decision(False, "a file cannot be purged for certain, only a whole drive can")
+        if step.only_after is not None and not self._was_done.get(step.only_after, False):
+            return Decision(False, f"'{step.only_after}' was not done")
+        if not step.only_if_drop_in:
+            return Decision(True, f"'{step.only_after}' was done")
+        return self._look_for_drop(step.only_if_drop_in)
+
+    def _look_for_drop(self, names: tuple[str, ...]) -> Decision:
+        found: dict[str, list[str]] = {}
+        for name in names:
+            outcome = self._outcomes.get(name, _Outcome("skipped"))
+            if outcome.drop is not None:
+                drop = outcome.drop
+                return Decision(
+                    True, f"'{name}' fell by {100 * drop.depth:.0f} % after {drop.onset_s:.0f} s"
+                )
+            found.setdefault(outcome.kind, []).append(f"'{name}'")
+        if "failed" in found:
+            return Decision(True, f"{' and '.join(found['failed'])} could not be judged")
+        said = {
+            "steady": "nothing fell in",
+            "short": "too short to judge:",
+            "skipped": "not run:",
+        }
+        return Decision(
+            False,
+            "; ".join(
+                f"{words} {' or '.join(found[kind])}"
+                for kind, words in said.items()
+                if kind in found
+            ),
+        )
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, in one line."""
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,183 @@
+"""How far runs have come against their plans, for whoever shows it."""
+
+import time
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from typing_extensions import override
+
+from heatsoak.bench.latest import Latest
+from heatsoak.bench.observer import Observer
+from heatsoak.bench.plan import Plan
+from heatsoak.protocol import Step, WorkloadStep
+
+
+class RunView(Observer):
+    """Follows one run against its plan, in the thread that makes it."""
+
+    def __init__(self, view: "View", plan: Plan, label: str) -> None:
+        self.view = view
+        self.plan = plan
+        self.label = label
+        self.is_over = False
+        self.step: Step | None = None
+        self.step_begin_s = 0.0
+        #: How many steps have begun or been left out.
+        self.begun = 0
+        self.t_s = 0.0
+        #: Why the step is taken, where it is a probe.
+        self.because = ""
+        #: The time that the plan has for steps that were left out.
+        self.skipped_s = 0.0
+        self.latest: Latest | None = None
+        #: Throughput of the last minute, once a second at most.
+        self.history: deque[float] = deque(maxlen=60)
+        self._history_t_s = 0.0
+
+    def end(self) -> None:
+        """The run is over, however it ended."""
+        self.is_over = True
+        self.view.on_end(self)
+
+    @override
+    def on_step(self, index: int, step: Step, t_s: float) -> None:
+        self.begun, self.step, self.step_begin_s = index + 1, step, t_s
+        self.t_s, self.because = t_s, ""
+        self.view.on_step(self)
+
+    @override
+    def on_probe(self, step: Step, reason: str) -> None:
+        self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
+        self.view.on_probe(self)
+
+    @override
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        self.begun, self.step, self.because = index + 1, None, ""
+        self.skipped_s += self.plan.steps[index].duration_s
+        self.view.on_skip(self, step, reason)
+
+    @override
+    def on_progress(self, t_s: float, latest: Latest) -> None:
+        self.t_s, self.latest = t_s, latest
+        throughput = latest.throughput_mb_s()
+        if throughput is not None and t_s - self._history_t_s >= 1:
+            self.history.append(throughput)
+            self._history_t_s = t_s
+        self.view.on_progress(self)
+
+    @override
+    def on_note(self, level: str, text: str) -> None:
+        self.view.on_note(level, text)
+
+    def remaining_s(self) -> float:
+        """Return how long it still takes as planned, in the target's time."""
+        if self.is_over:
+            return 0.0
+        later_s = sum(later.duration_s for later in self.plan.steps[self.begun :])
+        if self.step is None:
+            return later_s
+        here_s = self.plan.steps[self.begun - 1].duration_s
+        return max(0.0, here_s - (self.t_s - self.step_begin_s)) + later_s
+
+    def describe_step(self) -> str:
+        """Return which step it is in a few words."""
+        if self.step is None:
+            return "finishing" if self.begun else "getting ready"
+        text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
+        if isinstance(self.step, WorkloadStep):
+            text += f" ({self.step.describe()})"
+        return text
+
+    def describe_readings(self) -> str:
+        """Return throughput and temperatures as they are now."""
+        if self.latest is None:
+            return ""
+        parts = []
+        throughput = self.latest.throughput_mb_s()
+        if throughput is not None and isinstance(self.step, WorkloadStep):
+            parts.append(f"{throughput:,.0f} MB/s")
+        parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
+        return "  ".join(parts)
+
+
+class View:
+    """Follows the runs of a session, some of them at once; subclasses show it."""
+
+    def __init__(self, plans: list[Plan], title: str) -> None:
+        self.plans = plans
+        self.title = title
+        self.runs: list[RunView] = []
+        self._began_at = time.monotonic()
+
+    def begin_run(self, plan: Plan, label: str) -> RunView:
+        """Return what follows a run that begins; `label` tells it from the others."""
+        run = RunView(self, plan, label)
+        self.runs.append(run)
+        return run
+
+    def end(self) -> None:
+        """All runs are over."""
+
+    def on_step(self, run: RunView) -> None:
+        """A step of `run` begins."""
+
+    def on_probe(self, run: RunView) -> None:
+        """The step of `run` that has begun is a probe."""
+
+    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
+        """`run` leaves out `step`."""
+
+    def on_progress(self, run: RunView) -> None:
+        """Time has passed for `run`."""
+
+    def on_end(self, run: RunView) -> None:
+        """A run is over."""
+
+    def on_note(self, level: str, text: str) -> None:
+        """Something worth a line was seen."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def planned_s(self) -> float:
+        """Return how long all runs take as planned, in the targets' time.
+
+        Probes count until they are left out.
+        """
+        skipped_s = sum(run.skipped_s for run in list(self.runs))
+        return sum(plan.duration_s for plan in self.plans) - skipped_s
+
+    def remaining_s(self) -> float:
+        """Return how long all that is planned still takes, in the targets' time."""
+        begun = list(self.runs)
+        later_s = sum(plan.duration_s for plan in self.plans)
+        later_s -= sum(run.plan.duration_s for run in begun)
+        return max(0.0, later_s) + sum(run.remaining_s() for run in begun)
+
+    def eta_s(self) -> float:
+        """Return how long all that is planned still takes, by the clock on the wall.
+
+        Simulated time runs faster than the wall's; how much faster, the time that passed tells.
+        """
+        remaining_s = self.remaining_s()
+        passed_s = sum(run.t_s for run in list(self.runs))
+        speed = passed_s / max(time.monotonic() - self._began_at, 1e-3)
+        return remaining_s / speed if speed > 2 else remaining_s
+
+    def share_done(self) -> float:
+        """Return the share of the planned time that is over, 0 to 1."""
+        total = self.planned_s()
+        return 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+
+    def describe_count(self) -> str:
+        """Return how many of several runs are done."""
+        return f"{sum(run.is_over for run in list(self.runs))} of {len(self.plans)} recordings done"

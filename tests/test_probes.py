@@ -1,0 +1,525 @@
+"""Probes: steps that are taken only where an earlier one fell, and what is recorded of them."""
+
+import json
+import shutil
+import threading
+import time
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from command import heatsoak
+from heatsoak.analysis import analyze
+from heatsoak.bench import Observer, conduct, probes
+from heatsoak.bench.latest import Latest
+from heatsoak.bench.live import LiveView, PlainView
+from heatsoak.bench.session import Session, typical_plan
+from heatsoak.errors import RunInterrupted, ShutDownError
+from heatsoak.protocol import Protocol, Step, load
+from heatsoak.protocol.source import parse
+from heatsoak.recording import Event, Recording
+from heatsoak.report import print_preview
+from heatsoak.target import parse_place
+from heatsoak.target.fio import DirectoryTarget
+from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.units import Size
+from rich.console import Console
+
+HOT = "puget-top-2gpu-loaded"
+COOL = "u2-bay"
+
+READS = """
+schema = 1
+name = "reads"
+[[steps]]
+name = "read"
+rw = "read"
+bs = "128k"
+iodepth = 32
+span = "4GiB"
+runtime = "40s"
+[[steps]]
+kind = "pause"
+only_if_drop_in = "read"
+duration = "30s"
+[[steps]]
+name = "again"
+only_if_drop_in = ["read"]
+asks = "is it back?"
+rw = "read"
+bs = "128k"
+iodepth = 32
+span = "4GiB"
+runtime = "10s"
+[[steps]]
+name = "last"
+rw = "read"
+bs = "128k"
+span = "4GiB"
+runtime = "5s"
+"""
+
+WRITES = """
+schema = 1
+name = "writes"
+[[steps]]
+name = "write"
+rw = "write"
+bs = "128k"
+iodepth = 32
+runtime = "30s"
+[[steps]]
+name = "at-once"
+only_if_drop_in = "write"
+rw = "write"
+bs = "128k"
+iodepth = 32
+runtime = "5s"
+[[steps]]
+kind = "purge"
+only_if_drop_in = "write"
+[[steps]]
+name = "purged"
+only_after = "purge"
+only_if_drop_in = "write"
+rw = "write"
+bs = "128k"
+iodepth = 32
+io_size = "1GB"
+"""
+
+
+class Watcher(Observer):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, ...]] = []
+
+    def on_step(self, index: int, step: Step, t_s: float) -> None:  # noqa: ARG002
+        self.told.append(("step", step.name))
+
+    def on_probe(self, step: Step, reason: str) -> None:
+        self.told.append(("probe", step.name, reason))
+
+    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002
+        self.told.append(("skip", step.name, reason))
+
+    def on_progress(self, t_s: float, latest: Latest) -> None: ...
+
+    def on_note(self, level: str, text: str) -> None:
+        self.told.append((level, text))
+
+
+def run(
+    text: str, drive: Path, place: str, directory: Path, observer: Observer | None = None
+) -> tuple[Recording, SimulatedTarget]:
+    target = SimulatedTarget(str(drive), place)
+    recording = conduct(
+        parse(text, "mine"), target, {}, directory, sensors=[], observer=observer or Watcher()
+    )
+    return recording, target
+
+
+def begun(recording: Recording) -> list[str | None]:
+    return [event.step for event in recording.events if event.kind == "step-begin"]
+
+
+def skipped(recording: Recording) -> dict[str | None, str]:
+    return {e.step: e.text for e in recording.events if e.kind == "step-skipped"}
+
+
+def begin_of(recording: Recording, name: str) -> Event:
+    [event] = [e for e in recording.events if (e.kind, e.step) == ("step-begin", name)]
+    return event
+
+
+def length_s(recording: Recording) -> float:
+    assert recording.meta.duration_s is not None
+    return recording.meta.duration_s
+
+
+def throttled_s(recording: Recording) -> float | None:
+    """When the governor first took 1 % or more, by the simulator's own truth."""
+    samples = recording.samples()
+    first = samples.filter(samples["sim.permitted"] < 0.99)["t_s"].head(1).to_list()
+    return first[0] if first else None
+
+
+# ---- taken and skipped, with the simulator's truth
+
+
+def test_probes_are_taken_where_the_governor_acts(small_drive: Path, tmp_path: Path) -> None:
+    watcher = Watcher()
+    recording, _ = run(READS, small_drive, HOT, tmp_path / "r", watcher)
+    samples = recording.samples()
+    assert begun(recording) == ["read", "pause", "again", "last"]
+    assert skipped(recording) == {}
+    why = begin_of(recording, "again").text
+    onset_s = float(why.rpartition("after ")[2].removesuffix(" s"))
+    assert why.startswith("probe: 'read' fell by ")
+    assert onset_s == pytest.approx(throttled_s(recording), abs=1.5)
+    assert ("probe", "again", why.removeprefix("probe: ")) in watcher.told
+    assert samples.filter(samples["step"] == "again").height >= 100
+
+
+def test_probes_are_left_out_where_nothing_falls(small_drive: Path, tmp_path: Path) -> None:
+    watcher = Watcher()
+    recording, target = run(READS, small_drive, COOL, tmp_path / "r", watcher)
+    samples = recording.samples()
+    assert throttled_s(recording) is None
+    assert begun(recording) == ["read", "last"]
+    assert skipped(recording) == dict.fromkeys(("pause", "again"), "nothing fell in 'read'")
+    assert ("skip", "again", "nothing fell in 'read'") in watcher.told
+    assert set(samples["step"].drop_nulls()) == {"read", "last"}
+    assert target.clock.now_s() == pytest.approx(45, abs=0.1)
+    [found] = analyze([recording]).recordings
+    assert [step.step for step in found.steps] == ["read", "last"]
+
+
+def test_an_exhausted_cache_is_probed_and_a_purge_on_a_whole_drive_brings_it_back(
+    small_hot_drive: Path, tmp_path: Path
+) -> None:
+    recording, _ = run(WRITES, small_hot_drive, "board-heatsink", tmp_path / "r")
+    samples = recording.samples()
+    # the cache it was, and not heat
+    assert throttled_s(recording) is None
+    assert samples["sim.cached_gb"].max() > 2  # type: ignore[operator]
+    assert begun(recording) == ["write", "at-once", "purge", "purged"]
+    means = {
+        name: samples.filter(samples["step"] == name)["write_bw_mb_s"].mean()
+        for name in ("at-once", "purged")
+    }
+    assert means["purged"] > 2 * means["at-once"]  # type: ignore[operator]
+
+
+def test_steps_say_their_place_in_the_protocol(small_drive: Path, tmp_path: Path) -> None:
+    for place in (HOT, COOL):
+        recording, _ = run(READS, small_drive, place, tmp_path / place)
+        at = {
+            e.data["index"]: e.step
+            for e in recording.events
+            if e.kind in ("step-begin", "step-skipped")
+        }
+        assert at == {0: "read", 1: "pause", 2: "again", 3: "last"}
+        assert isinstance(recording.meta.protocol, Protocol)
+        assert [step.name for step in recording.meta.protocol.steps] == list(at.values())
+
+
+def test_a_probe_of_a_step_that_was_left_out_is_left_out(small_drive: Path, tmp_path: Path) -> None:
+    text = READS + 'only_if_drop_in = "again"\n[[steps]]\nkind = "pause"\nname = "after"\n'
+    text += 'duration = 3\nonly_after = "again"\n'
+    recording, _ = run(text, small_drive, COOL, tmp_path / "r")
+    assert begun(recording) == ["read"]
+    assert skipped(recording)["last"] == "not run: 'again'"
+    assert skipped(recording)["after"] == "'again' was not done"
+
+
+def test_one_of_several_steps_is_enough(small_drive: Path, tmp_path: Path) -> None:
+    text = READS.replace('["read"]', '["first", "read"]').replace(
+        '[[steps]]\nname = "read"',
+        '[[steps]]\nname = "first"\nrw = "read"\nspan = "1GiB"\nruntime = "5s"\n'
+        '[[steps]]\nname = "read"',
+        1,
+    )
+    recording, _ = run(text, small_drive, HOT, tmp_path / "hot")
+    assert begin_of(recording, "again").text.startswith("probe: 'read' fell by")
+    recording, _ = run(text, small_drive, COOL, tmp_path / "cool")
+    assert skipped(recording)["again"] == "nothing fell in 'first' or 'read'"
+
+
+def test_a_step_too_short_to_be_judged_is_not_probed(small_drive: Path, tmp_path: Path) -> None:
+    text = READS.replace('"40s"', '"500ms"')
+    recording, _ = run(text, small_drive, HOT, tmp_path / "r")
+    assert skipped(recording)["again"] == "too short to judge: 'read'"
+
+
+def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_path: Path) -> None:
+    text = READS.replace('runtime = "40s"', 'runtime = "30m"\nend_after_drop = "20s"', 1)
+    recording, _ = run(text, small_drive, HOT, tmp_path / "r")
+    [end] = [e for e in recording.events if (e.kind, e.step) == ("step-end", "read")]
+    assert end.text == "ended early: it was slowed for 20 s"
+    onset_s = throttled_s(recording)
+    assert onset_s is not None
+    # the simulator gives 30 s at a time
+    assert 19 <= end.data["duration_s"] - onset_s <= 20 + 30
+    assert begun(recording) == ["read", "pause", "again", "last"]
+    cool, _ = run(
+        READS.replace('runtime = "40s"', 'runtime = "90s"\nend_after_drop = "20s"', 1),
+        small_drive,
+        COOL,
+        tmp_path / "cool",
+    )
+    [end] = [e for e in cool.events if (e.kind, e.step) == ("step-end", "read")]
+    assert end.text == ""
+    assert end.data["duration_s"] == pytest.approx(90, abs=0.1)
+
+
+def test_each_cell_of_a_matrix_is_judged_by_itself(small_drive: Path, tmp_path: Path) -> None:
+    matrix = f'[matrix]\nenclosure = "{{place}}"\n[matrix.axes]\nplace = ["{HOT}", "{COOL}"]\n'
+    session = Session(parse_place(f"sim:{small_drive}"), lambda: parse(READS + matrix, "mine"))
+    hot, cool = session.record(tmp_path / "r", workers=2)
+    assert begun(hot) == ["read", "pause", "again", "last"]
+    assert begun(cool) == ["read", "last"]
+
+
+# ---- whatever happens meanwhile
+
+
+def test_where_judging_fails_the_probe_is_run_and_a_note_says_so(
+    small_drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_samples: object) -> None:
+        raise ZeroDivisionError("division by zero\nand more")
+
+    monkeypatch.setattr(probes, "drops_of", broken)
+    text = READS.replace('runtime = "40s"', 'runtime = "40s"\nend_after_drop = "5s"', 1)
+    recording, _ = run(text, small_drive, COOL, tmp_path / "r")
+    assert recording.meta.status == "finished"
+    assert begun(recording) == ["read", "pause", "again", "last"]
+    assert begin_of(recording, "again").text == "probe: 'read' could not be judged"
+    warned = [event.text for event in recording.events if event.kind == "warning"]
+    assert warned == [
+        "cannot tell whether it fell, so it goes on to its end: division by zero",
+        "'read' could not be judged, so its probes are run: division by zero",
+    ]
+
+
+def test_a_probe_that_is_interrupted_is_kept_as_far_as_it_came(
+    small_drive: Path, tmp_path: Path
+) -> None:
+    class Impatient(Watcher):
+        is_probe = False
+
+        def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002
+            self.is_probe = step.name == "again"
+
+        def on_progress(self, t_s: float, latest: Latest) -> None:  # noqa: ARG002
+            if self.is_probe:
+                raise KeyboardInterrupt
+
+    with pytest.raises(RunInterrupted):
+        run(READS, small_drive, HOT, tmp_path / "r", Impatient())
+    recording = Recording.open(tmp_path / "r")
+    assert recording.meta.status == "interrupted"
+    assert begun(recording) == ["read", "pause", "again"]
+    assert "again" in set(recording.samples()["step"])
+
+
+def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
+    small_hot_drive: Path, tmp_path: Path
+) -> None:
+    text = READS.replace('runtime = "10s"', 'runtime = "10m"').replace('"30s"', '"1s"')
+    with pytest.raises(ShutDownError):
+        run(text.replace('"40s"', '"100s"'), small_hot_drive, "open-bench", tmp_path / "r")
+    recording = Recording.open(tmp_path / "r")
+    assert recording.meta.status == "failed"
+    assert begun(recording)[-1] == "again"
+
+
+# ---- the bundled ones
+
+
+def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_path: Path) -> None:
+    made = {}
+    for place in (HOT, COOL):
+        session = Session(parse_place(f"sim:{small_drive}@{place}"), lambda: load("quick"))
+        [made[place]] = session.record(tmp_path / place)
+    probes_of_quick = [step.name for step in load("quick").steps if step.is_probe]
+    assert set(begun(made[HOT])) > set(probes_of_quick)
+    assert set(skipped(made[COOL])) == set(probes_of_quick)
+    assert length_s(made[COOL]) < 120 < length_s(made[HOT]) < 240
+
+
+def test_why_stops_loading_when_it_has_seen_enough_and_takes_every_probe(
+    small_drive: Path, tmp_path: Path
+) -> None:
+    session = Session(parse_place(f"sim:{small_drive}@{HOT}"), lambda: load("why"))
+    [recording] = session.record(tmp_path / "r")
+    assert skipped(recording) == {}
+    lengths: dict[str | None, float] = {
+        e.step: e.data["duration_s"] for e in recording.events if e.kind == "step-end"
+    }
+    assert lengths["write"] < 300
+    [preview] = session.preview()
+    assert length_s(recording) < preview.plan.duration_s
+
+
+# ---- plans, and what a person sees
+
+
+def test_a_plan_counts_probes_as_at_most() -> None:
+    plan = typical_plan(load("quick"))
+    least = plan.without_probes()
+    probes_of_quick = [step for step in plan.steps if step.step.is_probe]
+    assert probes_of_quick
+    assert plan.duration_s - least.duration_s == pytest.approx(
+        sum(step.duration_s for step in probes_of_quick)
+    )
+    assert plan.written_bytes > least.written_bytes > 0
+
+
+def test_a_dry_run_says_when_a_step_is_taken_and_counts_all_of_them(tmp_path: Path) -> None:
+    words = ("run", "why", "--on", "sim:samsung-950-pro-512", "--dry-run")
+    [row] = json.loads(heatsoak(*words, "--format", "json", cwd=tmp_path).stdout)
+    by_name = {step["step"]: step for step in row["steps"]}
+    assert by_name["write"]["condition"] is None
+    assert by_name["write-purged"]["condition"] == "only if 'write' falls and after 'purge'"
+    assert row["written_bytes"] == sum(step["written_bytes"] for step in row["steps"])
+    always = [step for step in row["steps"] if step["condition"] is None]
+    assert row["duration_without_probes_s"] == sum(step["duration_s"] for step in always)
+    assert row["written_without_probes_bytes"] == sum(step["written_bytes"] for step in always)
+    screen = StringIO()
+    print_preview([row], Console(file=screen, width=120))
+    assert "only if 'read' or 'write' fall" in screen.getvalue()
+    assert "with all probes" in screen.getvalue()
+
+
+def test_the_time_to_go_shrinks_when_a_probe_is_left_out() -> None:
+    plan = typical_plan(load("quick"))
+    view = PlainView([plan], "quick")
+    seen = view.begin_run(plan, "")
+    shares, t_s = [view.share_done()], 0.0
+    for index, step in enumerate(plan.steps):
+        before_s = view.remaining_s()
+        if step.step.is_probe:
+            seen.on_skip(index, step.step, "nothing fell")
+            assert view.remaining_s() == pytest.approx(before_s - step.duration_s)
+        else:
+            seen.on_step(index, step.step, t_s)
+            t_s += step.duration_s
+            seen.on_progress(t_s, Latest())
+        shares.append(view.share_done())
+    assert all(later >= sooner - 1e-12 for sooner, later in pairwise(shares))
+    assert shares[-1] == pytest.approx(1)
+    assert view.planned_s() == pytest.approx(plan.without_probes().duration_s)
+
+
+def test_what_is_left_out_does_not_make_time_run_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = typical_plan(load("why"))
+    now_s = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    view = PlainView([plan], "why")
+    seen = view.begin_run(plan, "")
+    t_s = 0.0
+    for index, step in enumerate(plan.steps[:-1]):
+        if step.step.is_probe:
+            seen.on_skip(index, step.step, "nothing fell")
+            continue
+        seen.on_step(index, step.step, t_s)
+        # a step may end long before its time
+        t_s += step.duration_s / 10
+        now_s += step.duration_s / 10
+        seen.on_progress(t_s, Latest())
+    seen.on_step(len(plan.steps) - 1, plan.steps[-1].step, t_s)
+    assert view.eta_s() == pytest.approx(plan.steps[-1].duration_s)
+
+
+def test_a_terminal_shows_why_a_probe_is_taken_in_one_line() -> None:
+    plan = typical_plan(load("quick"))
+    index, probe = next((n, s.step) for n, s in enumerate(plan.steps) if s.step.is_probe)
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    view = LiveView([plan], "quick", console)
+    seen = view.begin_run(plan, "")
+    seen.on_step(index, probe, 0.0)
+    seen.on_probe(probe, "'read' fell by 60 % after 8 s")
+    console.print(view._render())
+    said = f"probe: 'read' fell by 60 % after 8 s: {probe.asks}"
+    assert any(line.strip() == said for line in screen.getvalue().splitlines())
+    seen.on_skip(index + 1, plan.steps[index + 1].step, "nothing fell in 'read'")
+    screen.truncate(0)
+    console.print(view._render())
+    assert "probe:" not in screen.getvalue()
+
+
+def test_plain_lines_say_what_is_taken_and_what_is_left_out(
+    small_drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place, said in (
+        (HOT, "probe: 'read' fell by "),
+        (COOL, "skipped again: nothing fell in 'read'"),
+    ):
+        target = parse_place(f"sim:{small_drive}@{place}")
+        Session(target, lambda: parse(READS, "mine")).record(tmp_path / place)
+        lines = capsys.readouterr().err.splitlines()
+        assert any(line.startswith(said) for line in lines)
+
+
+# ---- a real disk
+
+#: What falls here is the load itself: two workloads beside each other, of which one ends sooner.
+REAL = """
+schema = 1
+name = "real"
+[[steps]]
+name = "load"
+rw = "write"
+bs = "64k"
+rate = "10m"
+runtime = "{runtime}"
+{end}
+beside = [{{ rw = "randwrite", bs = "64k", rate = "30m", runtime = "{beside}" }}]
+[[steps]]
+name = "again"
+only_if_drop_in = "load"
+rw = "read"
+bs = "64k"
+rate = "10m"
+runtime = "500ms"
+[[steps]]
+kind = "purge"
+only_if_drop_in = "load"
+[[steps]]
+name = "purged"
+only_after = "purge"
+rw = "write"
+"""
+
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+
+def on_disk(text: str, tmp_path: Path) -> Recording:
+    place = tmp_path / "place"
+    place.mkdir()
+    target = DirectoryTarget(place, Size(bytes=64 << 20))
+    try:
+        notes = target.open(writes=True)
+        return conduct(
+            parse(text, "mine"),
+            target,
+            {},
+            tmp_path / "r",
+            sensors=[],
+            observer=Watcher(),
+            notes=notes,
+        )
+    finally:
+        target.close()
+
+
+@needs_fio
+@pytest.mark.slow
+def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_path: Path) -> None:
+    recording = on_disk(REAL.format(runtime="9s", beside="4500ms", end=""), tmp_path)
+    assert begun(recording) == ["load", "again"]
+    assert begin_of(recording, "again").text.startswith("probe: 'load' fell by 7")
+    assert skipped(recording) == {
+        "purge": "a file cannot be purged for certain, only a whole drive can",
+        "purged": "'purge' was not done",
+    }
+    assert "again" in set(recording.samples()["step"])
+
+
+@needs_fio
+@pytest.mark.slow
+def test_on_a_real_disk_a_step_ends_early_and_nothing_of_fio_is_left(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    text = REAL.format(runtime="10m", beside="4500ms", end='end_after_drop = "3s"')
+    recording = on_disk(text, tmp_path)
+    [end] = [e for e in recording.events if (e.kind, e.step) == ("step-end", "load")]
+    assert end.text == "ended early: it was slowed for 3 s"
+    assert end.data["duration_s"] < 120
+    assert begun(recording) == ["load", "again"]
+    assert list((tmp_path / "place").iterdir()) == []
+    assert threading.active_count() == threads
