@@ -4,6 +4,6 @@ A case is made of a seed, the same one each time; docs/corpus.md says what is dr
 """
 
 from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, Labelled, TrueEpisode
-from heatsoak.corpus.make import make
+from heatsoak.corpus.case import make
 
 __all__ = ["DEVELOPMENT", "HELD_OUT", "Choices", "Labelled", "TrueEpisode", "make"]

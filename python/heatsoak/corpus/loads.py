@@ -6,6 +6,7 @@ import numpy as np
 
 from heatsoak.corpus.draw import PAGE, draw_setup, pages
 from heatsoak.corpus.heat import LIMITS_C, bring_to, felt_c, give_governor, pace_heat
+from heatsoak.corpus.machine import Course
 from heatsoak.corpus.scenario import Frame, Take, course_of, fill, load, pause
 from heatsoak.protocol import WorkloadStep
 
@@ -62,33 +63,52 @@ def overwriting(
     take = Take(setup, [step], seed=int(chance.integers(1 << 31)))
     take.history = [fill(), pause(2 * frame.duration_s)] if is_filled else []
     pace_heat(setup, frame, chance)
-    for _ in range(2):
-        _come_to(take, frame, step, command_us, Like(onset_s, depth))
+    _give_room(take, frame, step, depth)
+    for _ in range(3 if like else 2):
+        _come_to(take, frame, step, Like(onset_s, depth))
     return take, step
 
 
-def _come_to(take: Take, frame: Frame, step: WorkloadStep, command_us: float, like: Like) -> None:
-    """Give it such a spare area, and the firmware such a time for a moved page, as is wanted."""
-    depth = like.depth
+def _give_room(take: Take, frame: Frame, step: WorkloadStep, depth: float) -> None:
+    """Make flash fast enough for what is written and moved: the firmware is what is slow."""
     drive = take.setup.drive
+    moved = _late_moves(course_of(take, frame, step), frame)
+    rate_mb_s = step.bs / drive["controller"]["write_command_us"]
+    flash_mb_s = drive["nand"]["dies"] * drive["nand"]["unit_bytes"] / drive["nand"]["program_us"]
+    room = max(1.0, rate_mb_s * max(1.3, 4 * (1 - depth) * (1 + moved)) / flash_mb_s)
+    for key in ("program_us", "read_us", "erase_us"):
+        drive["nand"][key] /= room
+    drive["nand"]["channel_mb_s"] *= room
+    drive["controller"]["move_us"] = _extra_us(
+        step, drive["controller"]["write_command_us"], depth
+    ) / max(moved, 0.1)
+
+
+def _come_to(take: Take, frame: Frame, step: WorkloadStep, like: Like) -> None:
+    """Correct spare area and the firmware's time for a moved page by what they gave."""
+    controller = take.setup.drive["controller"]
     course = course_of(take, frame, step)
     collects = np.flatnonzero(course.moved > 0.02)
-    if len(collects):
-        _shift_onset(take, like.onset_s / (frame.grid_s * (int(collects[0]) + 1)))
-    late = slice(max(0, len(course) - round(60 / frame.grid_s)), None)
-    moved = float(np.average(course.moved[late], weights=course.write_mb_s[late] + 1e-9))
-    if moved < 0.05:
+    if not len(collects):
         return
-    each = step.bs / PAGE
-    drive["controller"]["move_us"] = command_us / each * depth / (1 - depth) / moved
-    # flash takes what is written and moved, with some room
-    rate_mb_s = step.bs / command_us
-    flash_mb_s = drive["nand"]["dies"] * drive["nand"]["unit_bytes"] / drive["nand"]["program_us"]
-    wanted_mb_s = rate_mb_s * max(1.3, 2.0 * (1 - depth) * (1 + moved))
-    room = wanted_mb_s / flash_mb_s
-    drive["nand"]["program_us"] /= room
-    drive["nand"]["read_us"] /= max(room, 1.0)
-    drive["nand"]["channel_mb_s"] *= max(room, 1.0)
+    onset = int(collects[0]) + 1
+    _shift_onset(take, like.onset_s / (frame.grid_s * onset))
+    rate = course.rate_mb_s
+    late = float(rate[-round(60 / frame.grid_s) :].mean())
+    depth = float(np.clip(1 - late / rate[:onset].mean(), 0.02, 0.98))
+    wanted_us = _extra_us(step, controller["write_command_us"], like.depth)
+    given_us = _extra_us(step, controller["write_command_us"], depth)
+    controller["move_us"] *= float(np.clip(wanted_us / given_us, 0.05, 20))
+
+
+def _extra_us(step: WorkloadStep, command_us: float, depth: float) -> float:
+    """The firmware's time for moves, for each page that is written, that loses `depth`."""
+    return command_us / (step.bs / PAGE) * depth / (1 - depth)
+
+
+def _late_moves(course: Course, frame: Frame) -> float:
+    late = slice(-round(60 / frame.grid_s), None)
+    return float(np.average(course.moved[late], weights=course.write_mb_s[late] + 1e-9))
 
 
 def _shift_onset(take: Take, factor: float) -> None:
