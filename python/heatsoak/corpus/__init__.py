@@ -3,7 +3,7 @@
 A case is made of a seed, the same one each time; docs/corpus.md says what is drawn, and why.
 """
 
-from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, Labelled, TrueEpisode
 from heatsoak.corpus.case import make
+from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, Labelled, TrueEpisode
 
 __all__ = ["DEVELOPMENT", "HELD_OUT", "Choices", "Labelled", "TrueEpisode", "make"]

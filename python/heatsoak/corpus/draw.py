@@ -107,11 +107,12 @@ def draw_setup(chance: np.random.Generator, *, write_mb_s: float) -> Setup:
     _set_speed(drive, write_mb_s, chance)
     drive.pop("cache", None)
     drive["nand"]["block_bytes"] = 16 * MIB
-    drive["nand"]["unit_bytes"] = min(drive["nand"]["unit_bytes"], 65536)
     drive["controller"]["buffer_bytes"] = 8 * MIB
     drive["governor"] |= {"on": False, "lag_s": 0.0}
     drive["governor"].pop("shutdown_c", None)
     drive["governor"].pop("restart_c", None)
+    # pacing by level slows writes that have nothing to move, which no label here means
+    drive["collection"] |= {"policy": "greedy", "pacing": "victim"}
     drive["collection"]["idle_mb_s"] = float(chance.uniform(0, 30))
     drive["power_states"] = []
     drive["capacity"]["purge_s"] = 0.3
@@ -125,6 +126,17 @@ def draw_setup(chance: np.random.Generator, *, write_mb_s: float) -> Setup:
     return Setup(catalog_drive.model, drive, place, place_id, heatsink)
 
 
+def few_dies(nand: Spec, mb_s: float) -> None:
+    """Give it so few dies that all of them are programmed within a millisecond at `mb_s`.
+
+    On a stretched clock more would write in waves that no real drive shows at 10 Hz.
+    """
+    nand["unit_bytes"] = 4 * PAGE
+    nand["dies"] = int(np.clip(mb_s * 1e3 / nand["unit_bytes"], 4, nand["dies"]))
+    nand["channels"] = min(nand["channels"], nand["dies"])
+    nand["erase_us"] = min(nand["erase_us"], 500.0)
+
+
 def _set_speed(drive: Spec, write_mb_s: float, chance: np.random.Generator) -> None:
     """Scale every rate alike, and energies against it, so that power stays what it was."""
     nand, controller = drive["nand"], drive["controller"]
@@ -134,6 +146,7 @@ def _set_speed(drive: Spec, write_mb_s: float, chance: np.random.Generator) -> N
     for key in ("read_command_us", "write_command_us", "move_us"):
         controller[key] /= factor * chance.lognormal(0, 0.1)
     # flash keeps up with the controller, with some room
+    few_dies(nand, write_mb_s)
     flash_mb_s = nand["dies"] * nand["unit_bytes"] / nand["program_us"]
     room = write_mb_s * chance.uniform(1.3, 1.8) / flash_mb_s
     nand["program_us"] /= room

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.corpus.draw import PAGE, draw_setup, pages
+from heatsoak.corpus.draw import PAGE, draw_setup, few_dies, pages
 from heatsoak.corpus.heat import LIMITS_C, bring_to, felt_c, give_governor, pace_heat
 from heatsoak.corpus.machine import Course
 from heatsoak.corpus.scenario import Frame, Take, course_of, fill, load, pause
@@ -58,7 +58,6 @@ def overwriting(
     command_us = bs / rate_mb_s
     # energy goes with what the firmware does, so a command that takes longer costs more
     drive["controller"]["write_command_us"] = command_us
-    drive["collection"] |= {"policy": "greedy", "pacing": "victim"}
     step = load("randwrite", "randwrite", bs, frame.duration_s)
     take = Take(setup, [step], seed=int(chance.integers(1 << 31)))
     take.history = [fill(), pause(2 * frame.duration_s)] if is_filled else []
@@ -138,6 +137,7 @@ def cached(
     cache = pages(rate_mb_s * 1e6 * first_s)
     kind = str(chance.choice(["static", "dynamic"]))
     nand = setup.drive["nand"]
+    few_dies(nand, (1 - depth) * rate_mb_s)
     width = nand["dies"] * nand["unit_bytes"]
     nand["program_us"] = width / ((1 - depth) * rate_mb_s)
     setup.drive["cache"] = {

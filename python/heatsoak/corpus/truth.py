@@ -35,6 +35,8 @@ FLICKER_S = 2.0
 EVERYTHING = 0.995
 #: Fewer pages moved for a write are chance.
 LEAST_MOVED = 0.02
+#: A cache that holds this share of its bytes takes no more for long.
+FULL = 0.99
 #: A rate that moves by more than this outside of episodes has a cause that nobody labelled.
 UNEXPLAINED = 0.06
 #: A governor that swings by this share of the level before makes a cycle, from three times on.
@@ -45,16 +47,13 @@ LEAST_SWINGS = 3
 def gates_of(course: Course, cache_gb: float | None) -> Gates:
     """Return when governor, cache and spare area hold the drive back; `cache_gb` is its cache."""
     size = max(1, round(1.0 / course.grid_s))
-    moved = np.convolve(course.moved, np.ones(size) / size)[: len(course)]
-    collects = np.logical_or.accumulate(moved > LEAST_MOVED)
+    moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > LEAST_MOVED
     gates: Gates = {"thermal": course.permitted < EVERYTHING}
     if cache_gb is None:
-        gates["spare-area"] = collects
+        gates["spare-area"] = np.logical_or.accumulate(moves)
     else:
         # while it wins back blocks such a drive folds its cache: that is the cache's doing
-        gates["write-cache"] = collects | np.logical_or.accumulate(
-            course.cached_gb >= 0.99 * cache_gb
-        )
+        gates["write-cache"] = moves | (course.cached_gb >= FULL * cache_gb)
     return gates
 
 
