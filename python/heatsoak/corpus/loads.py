@@ -12,6 +12,8 @@ from heatsoak.protocol import WorkloadStep
 
 KIB = 1024
 GB = 1e9
+#: Fewer I/Os at a point of the grid would make noise of their number.
+LEAST_IOS = 40
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ def heated(chance: np.random.Generator, frame: Frame) -> tuple[Take, WorkloadSte
     setup = draw_setup(chance, write_mb_s=float(chance.uniform(150, 1500)))
     setup.set_size(chance.uniform(8, 20) * GB, chance.uniform(1, 3) * GB)
     rw = str(chance.choice(["write", "read", "rw", "randread"], p=[0.5, 0.3, 0.1, 0.1]))
-    bs = int(chance.choice([128, 256, 1024])) * KIB
+    bs = _block(chance, frame, setup.drive["controller"]["write_mb_s"], (64, 128, 256, 1024))
     if rw == "randread":
-        bs = int(chance.choice([16, 64])) * KIB
+        bs = _block(chance, frame, setup.drive["controller"]["read_mb_s"], (4, 16, 64))
         path_s = bs / (setup.drive["controller"]["read_mb_s"] * 1e6)
         setup.drive["controller"]["read_command_us"] = path_s * 1e6 * chance.uniform(1.0, 3)
     more = {"rwmixread": int(chance.choice([30, 50, 70]))} if rw == "rw" else {}
@@ -41,17 +43,26 @@ def heated(chance: np.random.Generator, frame: Frame) -> tuple[Take, WorkloadSte
     return take, step
 
 
+def _block(
+    chance: np.random.Generator, frame: Frame, rate_mb_s: float, sizes: tuple[int, ...]
+) -> int:
+    """Draw a block size in KiB with tens of I/Os to each point of the grid; return it in bytes."""
+    most = rate_mb_s * 1e6 * frame.grid_s / frame.scale / LEAST_IOS / KIB
+    fitting = [size for size in sizes if size <= most] or [sizes[0]]
+    return int(chance.choice(fitting)) * KIB
+
+
 def overwriting(
     chance: np.random.Generator, frame: Frame, like: Like | None
 ) -> tuple[Take, WorkloadStep]:
     """A drive whose free blocks are used up at a wanted time, by random writes."""
     onset_s = like.onset_s if like else chance.uniform(0.12, 0.6) * frame.duration_s
     depth = like.depth if like else chance.uniform(0.2, 0.9)
-    bs = int(chance.choice([4, 8, 16, 32])) * KIB
     is_filled = bool(chance.random() < 0.75)
     spare = chance.uniform(1.0, 5.0) * GB
     user = spare / chance.uniform(0.12, 0.5) if is_filled else spare * chance.uniform(0.6, 0.95)
     rate_mb_s = spare / (onset_s / frame.scale) / 1e6
+    bs = _block(chance, frame, (1 - depth) * rate_mb_s, (4, 8, 16, 32))
     setup = draw_setup(chance, write_mb_s=rate_mb_s * chance.uniform(1.2, 3))
     setup.set_size(user, spare if is_filled else max(spare - user, 0))
     drive = setup.drive
@@ -154,7 +165,8 @@ def cached(
     else:
         setup.set_size(written * 1.15, cache * (bits - 1) + GB)
     is_random = bool(chance.random() < 0.2)
-    bs = 64 * KIB if is_random else int(chance.choice([128, 256, 1024])) * KIB
+    sizes = (16, 64) if is_random else (64, 128, 256, 1024)
+    bs = _block(chance, frame, (1 - depth) * rate_mb_s, sizes)
     if is_random:
         setup.drive["controller"]["write_command_us"] = 0.5 * bs / rate_mb_s
     rw = "randwrite" if is_random else "write"

@@ -127,7 +127,9 @@ def _stretches(rate: Array, grid_s: float, gates: Gates) -> list[_Stretch]:
         others = [o for o, c, which in runs if which != cause and opened < o <= onset < c]
         if not others:
             found.append(_Stretch(cause, opened, onset, closed, level))
-    return sorted(found, key=lambda stretch: stretch.onset)
+    # of two that fall together, what came last took the rate lower
+    latest = {s.onset: s for s in sorted(found, key=lambda s: (s.onset, s.opened))}
+    return list(latest.values())
 
 
 def _runs(gate: Gate, flicker: int) -> list[tuple[int, int]]:
