@@ -9,8 +9,9 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import polars as pl
 from heatsoak._core import fpop
 from heatsoak.analysis import Findings, analyze
 from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, make
+from heatsoak.corpus.machine import Array
 from heatsoak.corpus.noise import averaged, factors
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import HeldRecording, RecordingMeta
@@ -151,7 +153,7 @@ def print_shares(name: str, matches: Sequence[Match]) -> None:
 def print_reliability(matches: Sequence[Match]) -> None:
     named = [match for match in matches if match.found.cause != "unknown"]
     print("\nconfidence      named   said   right")
-    for low, high in zip(CONFIDENCES, CONFIDENCES[1:], strict=False):
+    for low, high in pairwise(CONFIDENCES):
         some = [match for match in named if low <= match.found.confidence < high]
         if some:
             said = np.mean([match.found.confidence for match in some])
@@ -195,7 +197,7 @@ def steady_hour(hour: int, sampling_s: float) -> HeldRecording:
     return recording_of(values, sampling_s)
 
 
-def recording_of(values: np.ndarray, sampling_s: float) -> HeldRecording:  # type: ignore[type-arg]
+def recording_of(values: Array, sampling_s: float) -> HeldRecording:
     t_s = sampling_s * np.arange(1, len(values) + 1)
     samples = pl.DataFrame(
         {
@@ -290,7 +292,7 @@ def show(seed: int, png: Path | None) -> None:
         print(f"\n{png}")
 
 
-def sparkline(values: np.ndarray, width: int = 100) -> str:  # type: ignore[type-arg]
+def sparkline(values: Array, width: int = 100) -> str:
     means = [float(part.mean()) for part in np.array_split(values, min(width, len(values)))]
     top = max(max(means), 1e-9)
     return "".join(SPARKS[min(7, int(8 * mean / top))] for mean in means)
@@ -317,15 +319,11 @@ def draw(labelled: Labelled, png: Path) -> None:
             beside.plot(warm["t_s"], warm["temp_c.composite"], color="tab:red")
             beside.set_ylabel("C")
         begins = {event.step: event.t_s for event in recording.events if event.kind == "step-begin"}
-        for one in episodes_of(labelled, number):
+        for one in (one for one in labelled.truth if one.recording == number):
             begin_s = begins[one.step]
             axis.axvspan(begin_s + one.onset_s, begin_s + one.end_s, alpha=0.2)
             axis.text(begin_s + one.onset_s, 0, f" {one.cause}", rotation=90, va="bottom")
     figure.savefig(png, dpi=80, bbox_inches="tight")
-
-
-def episodes_of(labelled: Labelled, number: int) -> Iterator:  # type: ignore[type-arg]
-    return (one for one in labelled.truth if one.recording == number)
 
 
 def main(
