@@ -1,0 +1,114 @@
+"""What a labelled case is: recordings, and what truly happened in them."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from heatsoak.recording import HeldRecording
+
+#: What can hold throughput back; the verdicts of a judge but for ``steady`` and ``unknown``.
+Cause = Literal[
+    "thermal", "spare-area", "write-cache", "limited-by-host", "interference", "sliding"
+]
+Shape = Literal["step", "slide", "cycle"]
+TrueVerdict = Literal[
+    "steady",
+    "thermal",
+    "spare-area",
+    "write-cache",
+    "limited-by-host",
+    "interference",
+    "sliding",
+]
+
+#: Seeds that detectors may be made with, and seeds that they are only ever scored on.
+DEVELOPMENT = range(0, 10_000)
+HELD_OUT = range(1_000_000, 1_010_000)
+
+
+@dataclass(frozen=True)
+class TrueEpisode:
+    """One stretch of truly lowered throughput.
+
+    Attributes:
+        recording: index of the recording in its case.
+        step: name of the step.
+        onset_s: when the noise-free rate has lost 2 % of its level, from the step's begin.
+        end_s: when it is back, when another cause takes it lower, or the step's end.
+        depth_pct: 1 - mean of the last 60 s / mean before the onset, of the noise-free rate.
+        cause: what held it back, from the state of the simulated drive.
+        shape: ``cycle`` where it falls and recovers again and again; ``slide`` where 90 % of the
+            loss take more than `labels.SLIDE_S`; ``step`` otherwise.
+        fall_s: from the onset to where 90 % of the loss is reached.
+        recovered: whether the rate came back before the step's end.
+    """
+
+    recording: int
+    step: str
+    onset_s: float
+    end_s: float
+    depth_pct: float
+    cause: Cause
+    shape: Shape
+    fall_s: float
+    recovered: bool
+
+
+#: A fall that takes longer than this is a slide.
+SLIDE_S = 15.0
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was drawn for a case.
+
+    Attributes:
+        recipe: what the case was made to show.
+        protocol: the shape of its protocol.
+        several: why there are several recordings, if there are.
+        sampling_s: interval of the throughput's samples.
+        duration_s: of the first judged step.
+        noise_sigma: share of the level, in samples of 0.1 s.
+        correlation: of neighbouring samples of 0.1 s.
+        ramp_s: moving average that makes ramps of sudden changes.
+        has_dips: whether one sample in a hundred is a dip.
+        gaps: stretches left out.
+        has_temps: whether any temperature or counter of the drive was recorded.
+        sensor: what its temperature is: ``good``, ``stuck`` or ``placeholder``.
+        overlaps: whether a second cause was laid on top of the first.
+        pair: seed of the case whose drop is of the same onset and depth, by another cause.
+        scale: how many seconds stand for one of the simulator's; bytes and heat likewise.
+    """
+
+    recipe: str
+    protocol: str
+    several: str | None
+    sampling_s: float
+    duration_s: float
+    noise_sigma: float
+    correlation: float
+    ramp_s: float
+    has_dips: bool
+    gaps: int
+    has_temps: bool
+    sensor: str
+    overlaps: bool
+    pair: int | None
+    scale: float
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A case: recordings that look like any other, and the truth about them.
+
+    Attributes:
+        truth: episodes that a judge has to find.
+        grey: falls too small or too short to be demanded; finding them is no mistake either.
+        verdicts: of each judged step by (recording, step): the cause of its deepest episode.
+    """
+
+    seed: int
+    recordings: list[HeldRecording]
+    truth: list[TrueEpisode]
+    verdicts: dict[tuple[int, str], TrueVerdict]
+    choices: Choices
+    grey: list[TrueEpisode] = field(default_factory=list)

@@ -1,0 +1,256 @@
+"""From the state of the simulated drive and its host to episodes.
+
+A cause holds the rate back while its gate is open: the governor permits less than everything, the
+cache is full, blocks have to be won back, or the host was made to give less. An episode begins
+where the noise-free rate has lost 2 % of what it was when the gate opened.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.corpus.labels import SLIDE_S, Cause, Shape, TrueEpisode
+from heatsoak.corpus.machine import Array, Course
+
+Gate = NDArray[np.bool_]
+Gates = dict[Cause, Gate]
+
+#: An episode begins when so much of the level is lost.
+ONSET_LOSS = 0.02
+#: The rate is back when it reaches this share of the level.
+RECOVERED = 0.97
+#: Less deep or shorter is neither demanded nor wrong.
+LEAST_DEPTH_PCT = 8.0
+LEAST_S = 5.0
+#: Nor what begins sooner, or is over in fewer samples.
+LEAST_ONSET_S = 3.0
+LEAST_SAMPLES = 3
+DEPTH_WINDOW_S = 60.0
+#: The level before is taken over this long.
+LEVEL_S = 10.0
+#: A gate that closes for less than this was not closed.
+FLICKER_S = 2.0
+#: Permitted shares from here on are everything.
+EVERYTHING = 0.995
+#: Fewer pages moved for a write are chance.
+LEAST_MOVED = 0.02
+#: A cache that holds this share of its bytes takes no more for long.
+FULL = 0.99
+#: A rate that moves by more than this outside of episodes has a cause that nobody labelled.
+UNEXPLAINED = 0.06
+#: A governor that swings by this share of the level before makes a cycle, from three times on.
+LEAST_SWING = 0.08
+LEAST_SWINGS = 3
+
+
+def gates_of(course: Course, cache_gb: float | None) -> Gates:
+    """Return when governor, cache and spare area hold the drive back; `cache_gb` is its cache."""
+    size = max(1, round(1.0 / course.grid_s))
+    moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > LEAST_MOVED
+    gates: Gates = {"thermal": course.permitted < EVERYTHING}
+    if cache_gb is None:
+        gates["spare-area"] = np.logical_or.accumulate(moves)
+    else:
+        # while it wins back blocks such a drive folds its cache: that is the cache's doing
+        gates["write-cache"] = moves | (course.cached_gb >= FULL * cache_gb)
+    return gates
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A gate that is open, in indices, and where the rate has fallen by it."""
+
+    cause: Cause
+    opened: int
+    onset: int
+    closed: int
+    level: float
+
+
+def episodes(
+    rate: Array, grid_s: float, gates: Gates, recording: int, step: str
+) -> list[TrueEpisode]:
+    """Return every fall of `rate` that a gate explains, however small, in the order of time."""
+    stretches = _stretches(rate, grid_s, gates)
+    while True:
+        found = [
+            _measured(rate, grid_s, stretches, index, recording, step)
+            for index in range(len(stretches))
+        ]
+        # what is too small on top of another does not end that other
+        small = [
+            index
+            for index, episode in enumerate(found)
+            if index > 0 and _is_small(episode) and not found[index - 1].recovered
+        ]
+        if not small:
+            return _cycles(rate, grid_s, found)
+        del stretches[small[0]]
+
+
+def is_grey(episode: TrueEpisode, sampling_s: float) -> bool:
+    """Whether an episode is too small, too short or too early to be demanded."""
+    few_s = LEAST_SAMPLES * sampling_s
+    return (
+        _is_small(episode)
+        or episode.end_s - episode.onset_s < few_s
+        or episode.onset_s < max(LEAST_ONSET_S, few_s)
+    )
+
+
+def _is_small(episode: TrueEpisode) -> bool:
+    return episode.depth_pct < LEAST_DEPTH_PCT or episode.end_s - episode.onset_s < LEAST_S
+
+
+def _stretches(rate: Array, grid_s: float, gates: Gates) -> list[_Stretch]:
+    runs = sorted(
+        (opened, closed, cause)
+        for cause, gate in gates.items()
+        for opened, closed in _runs(gate, round(FLICKER_S / grid_s))
+    )
+    window, second = round(LEVEL_S / grid_s), max(1, round(1.0 / grid_s))
+    later = np.convolve(rate[::-1], np.ones(second) / second)[: len(rate)][::-1]
+    found: list[_Stretch] = []
+    for index, (opened, closed, cause) in enumerate(runs):
+        if opened < second:
+            continue  # it was so from the begin: there is nothing that it fell from
+        before = [stretch.onset for stretch in found] + [c for _, c, _ in runs[:index]]
+        since = max((at for at in before if at < opened), default=0)
+        since = min(since, opened - second)
+        level = float(rate[max(since, opened - window) : opened].mean())
+        low = rate[opened:closed] < (1 - ONSET_LOSS) * level
+        low &= later[opened:closed] < (1 - ONSET_LOSS) * level
+        if not low.any():
+            continue
+        onset = opened + int(np.argmax(low))
+        others = [o for o, c, which in runs if which != cause and opened < o <= onset < c]
+        if not others:
+            found.append(_Stretch(cause, opened, onset, closed, level))
+    # of two that fall together, what came last took the rate lower
+    latest = {s.onset: s for s in sorted(found, key=lambda s: (s.onset, s.opened))}
+    return list(latest.values())
+
+
+def _runs(gate: Gate, flicker: int) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], gate, [False]]).astype(int)))
+    runs: list[tuple[int, int]] = []
+    for begin, end in edges.reshape(-1, 2).tolist():
+        if runs and begin - runs[-1][1] <= flicker:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((begin, end))
+    return runs
+
+
+def _measured(
+    rate: Array, grid_s: float, stretches: list[_Stretch], index: int, recording: int, step: str
+) -> TrueEpisode:
+    stretch = stretches[index]
+    previous = stretches[index - 1] if index > 0 else None
+    following = stretches[index + 1].onset if index + 1 < len(stretches) else len(rate)
+    back = rate[stretch.closed : following] >= RECOVERED * stretch.level
+    recovered = bool(back.any())
+    end = stretch.closed + int(np.argmax(back)) if recovered else following
+    begin = 0
+    if previous is not None:
+        began = rate[previous.closed : stretch.onset] >= RECOVERED * previous.level
+        # the level that it fell from: since the last recovery, or the end of what came before
+        begin = (
+            previous.closed + int(np.argmax(began))
+            if began.any()
+            else max(previous.onset, stretch.onset - round(DEPTH_WINDOW_S / grid_s))
+        )
+    before = float(rate[min(begin, stretch.onset - 1) : stretch.onset].mean())
+    window = round(DEPTH_WINDOW_S / grid_s)
+    during = float(rate[max(stretch.onset, end - window) : end].mean())
+    lost = rate[stretch.onset : end] <= before - 0.9 * (before - during)
+    fall_s = grid_s * int(np.argmax(lost)) if lost.any() else grid_s * (end - stretch.onset)
+    shape: Shape = "slide" if fall_s > SLIDE_S else "step"
+    # collection of garbage wanders too; only a governor swings between levels
+    is_heat = stretch.cause == "thermal"
+    if is_heat and _swings(rate[stretch.onset : end], before, grid_s) >= LEAST_SWINGS:
+        shape = "cycle"
+    return TrueEpisode(
+        recording,
+        step,
+        onset_s=round(stretch.onset * grid_s, 3),
+        end_s=round(end * grid_s, 3),
+        depth_pct=100 * (1 - during / before),
+        cause=stretch.cause,
+        shape=shape,
+        fall_s=fall_s,
+        recovered=recovered,
+    )
+
+
+def _swings(rate: Array, before: float, grid_s: float) -> int:
+    """How often the rate rises through the upper third of its swing, having been in the lower."""
+    size = max(1, round(1.0 / grid_s))
+    if len(rate) < 4 * size:
+        return 0
+    smooth = np.convolve(rate, np.ones(size) / size, mode="valid")
+    low, high = np.quantile(smooth, [0.05, 0.95])
+    if high - low < LEAST_SWING * before:
+        return 0
+    above = np.where(smooth > low + 0.67 * (high - low), 1, 0)
+    sides = np.where(smooth < low + 0.33 * (high - low), -1, above)
+    sides = sides[sides != 0]
+    return int(np.sum(np.diff(sides) > 0))
+
+
+def _cycles(rate: Array, grid_s: float, found: list[TrueEpisode]) -> list[TrueEpisode]:
+    """Make one episode of falls of one cause that follow each other as a limit cycle does."""
+    merged: list[TrueEpisode] = []
+    index = 0
+    while index < len(found):
+        group = [found[index]]
+        while index + len(group) < len(found) and _goes_on(group, found[index + len(group)]):
+            group.append(found[index + len(group)])
+        index += len(group)
+        swings = len(group) + LEAST_SWINGS * any(one.shape == "cycle" for one in group)
+        if len(group) == 1 or swings < LEAST_SWINGS:
+            merged += group
+            continue
+        first, last = group[0], group[-1]
+        period_s = (last.onset_s - first.onset_s) / (len(group) - 1)
+        stop_s = found[index].onset_s if index < len(found) else len(rate) * grid_s
+        recovered = last.recovered and stop_s - last.end_s > 1.5 * period_s
+        end_s = last.end_s if recovered else round(stop_s, 3)
+        end, onset = round(end_s / grid_s), round(first.onset_s / grid_s)
+        window = rate[max(onset, end - round(DEPTH_WINDOW_S / grid_s)) : end]
+        depth_pct = 100 * (1 - float(window.mean()) / float(rate[:onset].mean()))
+        merged.append(
+            replace(first, end_s=end_s, depth_pct=depth_pct, shape="cycle", recovered=recovered)
+        )
+    return merged
+
+
+def _goes_on(group: list[TrueEpisode], following: TrueEpisode) -> bool:
+    """Whether the next fall is another of the same cycle: as deep, and soon enough."""
+    last = group[-1]
+    if following.cause != last.cause or not last.recovered or last.cause != "thermal":
+        return False
+    high_s = following.onset_s - last.end_s
+    if "cycle" in (last.shape, following.shape):
+        return high_s < 0.5 * max(last.end_s - last.onset_s, following.end_s - following.onset_s)
+    if len(group) < 2:
+        return True
+    period_s = (last.onset_s - group[0].onset_s) / (len(group) - 1)
+    return 0.5 * period_s <= following.onset_s - last.onset_s <= 1.5 * period_s
+
+
+def is_explained(rate: Array, grid_s: float, found: list[TrueEpisode]) -> bool:
+    """Whether the rate stays near its level wherever no episode is."""
+    size = max(1, round(LEVEL_S / grid_s))
+    count = len(rate) // size
+    if count < 2:
+        return True
+    means = rate[: count * size].reshape(count, size).mean(axis=1)
+    middle_s = grid_s * size * (np.arange(count) + 0.5)
+    outside = np.ones(count, dtype=bool)
+    for episode in found:
+        near = (middle_s > episode.onset_s - LEVEL_S) & (middle_s < episode.end_s + LEVEL_S)
+        outside &= ~near
+    level = means[outside]
+    return len(level) == 0 or float(level.min()) >= (1 - UNEXPLAINED) * float(level.max())
