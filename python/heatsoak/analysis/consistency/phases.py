@@ -60,7 +60,8 @@ def _costs(values: Array, least: int) -> Array:
     mean = (sums[:, None] - sums[None, :]) / safe
     variance = np.maximum((squares[:, None] - squares[None, :]) / safe - mean**2, 0.0)
     floor = (_LEAST_NOISE * mean) ** 2 + 1e-12
-    costs: Array = length * (np.log(np.maximum(variance, floor)) + np.minimum(variance / floor, 1.0))
+    fit = np.log(np.maximum(variance, floor)) + np.minimum(variance / floor, 1.0)
+    costs: Array = length * fit
     costs[length < least] = np.inf
     return costs
 
