@@ -364,3 +364,38 @@ def test_a_step_ends_at_the_mean_of_its_last_minute() -> None:
     falling = series(np.where(np.arange(1, 301) <= 240, 2500.0, 1250.0))
     assert end_level(falling) == pytest.approx(1250)
     assert end_level(series(np.empty(0))) is None
+
+
+# ---- since when it is as at its end
+
+
+def since_s(values: Array, sampling_s: float = 1.0) -> float | None:
+    return found(values, sampling_s).as_at_end_since_s
+
+
+@pytest.mark.parametrize("begin_s", [130, 320, 800])
+def test_a_stutter_is_told_with_its_begin(begin_s: int) -> None:
+    steady = 6000 * np.random.default_rng(2).normal(1, 0.03, begin_s)
+    values = np.concatenate([steady, stutter(600, 0.4)])
+    assert since_s(values) == pytest.approx(begin_s, abs=8)
+    text = consistency_text(found(values))
+    assert "so since" in text
+
+
+def test_a_fall_long_ago_is_when_the_end_begins() -> None:
+    values = np.concatenate([np.full(90, 90_000.0), np.full(1500, 4000.0)])
+    assert since_s(values * np.random.default_rng(1).normal(1, 0.02, 1590)) == pytest.approx(
+        90, abs=8
+    )
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.6, 0.9]), st.sampled_from([200, 900]))
+@settings(max_examples=30, deadline=None)
+def test_what_only_wanders_has_always_been_so(seed: int, correlation: float, count: int) -> None:
+    assert since_s(5000 * wandering(count, correlation, 0.05, seed)) == 0
+
+
+def test_two_minutes_are_too_short_to_have_phases() -> None:
+    assert since_s(np.full(119, 5000.0)) is None
+    assert since_s(np.full(120, 5000.0)) == 0
+    assert since_s(np.zeros(600)) == 0

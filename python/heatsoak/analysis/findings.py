@@ -134,6 +134,8 @@ class Consistency(BaseModel):
             logged.
         levels: the rates it keeps to, rising; one where it only scatters.
         changes: how often it went from one level to another.
+        as_at_end_since_s: since when, in the whole step, mean and deviation have been those of its
+            end; None where it is too short to tell.
         steady_state: over the whole step; None where it is shorter than five rounds.
     """
 
@@ -146,6 +148,7 @@ class Consistency(BaseModel):
     percentiles: IopsPercentiles | None = None
     levels: list[RateLevel] = []
     changes: int = 0
+    as_at_end_since_s: float | None = None
     steady_state: SteadyState | None = None
     read_latency: LatencySummary | None = None
     write_latency: LatencySummary | None = None

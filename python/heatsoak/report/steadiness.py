@@ -20,7 +20,7 @@ def consistency_text(found: Consistency) -> str:
         text += " (by MB/s and block size)"
     if found.each_s != 1:
         text += f" (means of {found.each_s:.3g} s)"
-    return "; ".join([text, *_levels(found), *_steady(found)])
+    return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
 
 
 def sensor_text(sensor: SensorTrust) -> str | None:
@@ -40,6 +40,11 @@ def _levels(found: Consistency) -> list[str]:
     levels = ", ".join(f"{_short(level)} for {level.share:.0%}" for level in by_share)
     changes = f"{found.changes} change{'' if found.changes == 1 else 's'}"
     return [f"{count} levels: {levels} of the time, {changes}"]
+
+
+def _since(found: Consistency) -> list[str]:
+    since_s = found.as_at_end_since_s
+    return [f"so since {format_duration(since_s)}"] if since_s else []
 
 
 def _steady(found: Consistency) -> list[str]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from heatsoak.analysis.consistency.latency import summarise
 from heatsoak.analysis.consistency.modes import find_modes
+from heatsoak.analysis.consistency.phases import as_at_end_since_s
 from heatsoak.analysis.consistency.seconds import by_second
 from heatsoak.analysis.consistency.steady import steady_state
 from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary
@@ -63,6 +64,7 @@ def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | Non
         percentiles=_percentiles(rates),
         levels=modes.levels,
         changes=modes.changes,
+        as_at_end_since_s=as_at_end_since_s(by_second(series)),
         steady_state=steady_state(series),
     )
 
