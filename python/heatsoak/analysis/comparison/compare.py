@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from heatsoak.analysis.comparison.alike import Section, find_sections
 from heatsoak.analysis.comparison.measures import METRICS
-from heatsoak.analysis.comparison.model import Comparison, NotAlikeError
+from heatsoak.analysis.comparison.model import Comparison, NotAlikeError, Ranked, Row
 from heatsoak.analysis.comparison.pairing import pair
 from heatsoak.analysis.comparison.ranking import rank
 from heatsoak.analysis.comparison.rows import section_rows
@@ -45,7 +45,7 @@ def compare(
     notes += pairing.notes
     if not anyway:
         notes += [f"not compared: {line}" for line in unlike]
-    ranking = []
+    ranking: list[Ranked] = []
     for section in sections:
         ranked, remarks = rank(section, groups, rank_by)
         ranking += ranked
@@ -57,15 +57,43 @@ def compare(
         groups=groups,
         drives=list(dict.fromkeys(drive_label(r.recording.meta.drive) for r in _taken(sections))),
         protocols=list(dict.fromkeys(run.protocol for run in _taken(sections))),
-        rows=[row for section in sections for row in section_rows(section, strata, groups)],
+        rows=[
+            _with_rank(row, ranking)
+            for section in sections
+            for row in section_rows(section, strata, groups)
+        ],
         ranking=ranking,
         notes=list(dict.fromkeys(notes)),
         caveats=unlike if anyway else [],
     )
 
 
+def _with_rank(row: Row, ranking: Sequence[Ranked]) -> Row:
+    """The row with the places of its two groups, where it is of all that was ranked."""
+    found = {
+        each.group: each
+        for each in ranking
+        if (each.protocol, each.step, each.metric) == (row.protocol, row.step, row.metric)
+    }
+    if not row.pooled and any(each.pairs > 1 for each in found.values()):
+        return row
+    one, two = found.get(row.group), found.get(row.baseline_group)
+    if one is None or two is None:
+        return row
+    return row.model_copy(
+        update={
+            "rank": one.rank,
+            "baseline_rank": two.rank,
+            "best_share": one.best_share,
+            "baseline_best_share": two.best_share,
+        }
+    )
+
+
 def _taken(sections: Sequence[Section]) -> list[Run]:
-    return [run for s in sections for cell in s.cells.values() for rs in cell.values() for run in rs]
+    return [
+        run for s in sections for cell in s.cells.values() for rs in cell.values() for run in rs
+    ]
 
 
 def _refuse_unknown(metric: str | None) -> None:

@@ -14,7 +14,7 @@ from heatsoak.protocol import (
     Purge,
     WorkloadStep,
 )
-from heatsoak.units import Size, format_block, format_duration
+from heatsoak.units import Size, format_block, format_bytes, format_duration
 
 #: Lengths of a step, and sizes of what it works on, may differ by this share.
 LENGTH_TOLERANCE = 0.03
@@ -59,7 +59,9 @@ def _origin(run: Run, other: Run) -> Iterator[str]:
 def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
     ours, theirs = run.views[name].step, other.views[name].step
     for key in _WORKLOAD:
-        yield from _unequal(key, getattr(ours, key), getattr(theirs, key), _both_known(ours, theirs))
+        yield from _unequal(
+            key, getattr(ours, key), getattr(theirs, key), _both_known(ours, theirs)
+        )
     if isinstance(ours, WorkloadStep) and isinstance(theirs, WorkloadStep):
         for key in _MORE:
             yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
@@ -98,31 +100,40 @@ def _sizes(
         return
     if str(one) == str(two) and by in (DRIVE, MODEL):
         return
-    wholes = [r.recording.meta.drive.get("size_bytes") for r in (run, other)]
-    if not all(isinstance(whole, int) and whole > 0 for whole in wholes):
+    whole, other_whole = _size_bytes(run), _size_bytes(other)
+    if whole is None or other_whole is None:
         yield from _unequal(key, str(one), str(two), True)
         return
-    in_bytes = [size.of(whole) for size, whole in zip((one, two), wholes, strict=True)]
+    in_bytes = one.of(whole), two.of(other_whole)
     if abs(in_bytes[0] - in_bytes[1]) > LENGTH_TOLERANCE * max(in_bytes):
-        said = [f"{size} of {whole / 1e9:.4g} GB" if size.percent is not None
-                else f"{size} bytes" for size, whole in zip((one, two), wholes, strict=True)]
-        yield f"{key} is {said[0]} and {said[1]}"
+        yield f"{key} is {_sized(one, whole)} and {_sized(two, other_whole)}"
+
+
+def _size_bytes(run: Run) -> int | None:
+    size = run.recording.meta.drive.get("size_bytes")
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _sized(size: Size, whole_bytes: int) -> str:
+    if size.percent is None:
+        return format_bytes(size.of(whole_bytes))
+    return f"{size} of {format_bytes(whole_bytes)}"
 
 
 def _length(run: Run, other: Run, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
-    planned = [getattr(view.step, "runtime_s", None) for view in (ours, theirs)]
-    is_workload = isinstance(ours.step, WorkloadStep) and isinstance(theirs.step, WorkloadStep)
-    # without a runtime it ends with its bytes: how long that takes is a result
-    if is_workload and planned == [None, None]:
-        return
-    if is_workload and None not in planned and planned[0] != planned[1]:
-        lengths = planned
-    else:
-        lengths = [ours.duration_s, theirs.duration_s]
-    if is_workload and (planned[0] is None) != (planned[1] is None):
-        yield "one has a runtime and one has none"
-    elif abs(lengths[0] - lengths[1]) > LENGTH_TOLERANCE * max(lengths):
+    lengths = ours.duration_s, theirs.duration_s
+    if isinstance(ours.step, WorkloadStep) and isinstance(theirs.step, WorkloadStep):
+        planned = ours.step.runtime_s, theirs.step.runtime_s
+        if planned == (None, None):
+            # it ends with its bytes: how long that takes is a result
+            return
+        if planned[0] is None or planned[1] is None:
+            yield "one has a runtime and one has none"
+            return
+        if planned[0] != planned[1]:
+            lengths = planned[0], planned[1]
+    if abs(lengths[0] - lengths[1]) > LENGTH_TOLERANCE * max(lengths):
         yield f"it took {format_duration(lengths[0])} and {format_duration(lengths[1])}"
 
 

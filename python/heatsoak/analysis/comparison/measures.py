@@ -14,7 +14,7 @@ import polars as pl
 
 from heatsoak.analysis.comparison.model import Direction
 from heatsoak.analysis.comparison.noise import DRAWS, Noise
-from heatsoak.analysis.comparison.samples import Weighted, mean_latency, power, tail_latency
+from heatsoak.analysis.comparison.samples import COLUMNS, StepSamples, Weighted
 from heatsoak.analysis.consistency import WINDOW_S, consistency
 from heatsoak.analysis.episodes import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.series import Array, Series
@@ -32,6 +32,7 @@ class Metric:
     Attributes:
         better: which way is better; None where neither is.
         scale: whether a change is a ratio, or a difference in `delta_unit`.
+        negligible: a change that matters to nobody, as a share or in `delta_unit`.
         is_shown: whether the tables for people have it.
     """
 
@@ -41,6 +42,7 @@ class Metric:
     better: Direction | None
     scale: Literal["ratio", "difference"] = "ratio"
     delta_unit: str = ""
+    negligible: float = 0.005
     is_shown: bool = True
 
 
@@ -52,17 +54,17 @@ METRICS = {
         Metric("end_mb_s", "end level", "MB/s", "higher"),
         Metric("end_iops", "end level", "IOPS", "higher"),
         Metric("onset_s", "falls after", "s", "higher"),
-        Metric("depth_pct", "falls by", "%", "lower", "difference", "points"),
-        Metric("consistency_mean_iops", "last 400 s, mean", "IOPS", "higher"),
-        Metric("consistency_ratio", "last 400 s, mean/stdev", "x", "higher"),
+        Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
+        Metric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
+        Metric("consistency_ratio", "mean / stdev", "x", "higher"),
         Metric("latency_mean_us", "mean latency", "us", "lower", is_shown=False),
-        Metric("read_latency_p99_us", "p99 latency, reads", "us", "lower"),
-        Metric("write_latency_p99_us", "p99 latency, writes", "us", "lower"),
+        Metric("read_latency_p99_us", "p99 of reads", "us", "lower"),
+        Metric("write_latency_p99_us", "p99 of writes", "us", "lower"),
         Metric("duration_s", "takes", "s", "lower"),
-        Metric("temp_start_c", "start", "C", None, "difference", "K"),
-        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K"),
+        Metric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
+        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
         Metric("power_mean_w", "mean power", "W", None),
-        Metric("efficiency_mb_per_j", "moved per joule", "MB/J", "higher"),
+        Metric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
     )
 }
 
@@ -96,20 +98,16 @@ def measure(
 
     Draws are the same for the same samples and `seed`, which no two recordings should share.
     """
-    samples = recording.samples(_COLUMNS)
+    samples = recording.samples(COLUMNS)
     return {
-        name: dict(_of_step(view, samples.filter(pl.col("step") == name), f"{seed}/{name}"))
+        name: dict(
+            _of_step(view, StepSamples(samples.filter(pl.col("step") == name)), f"{seed}/{name}")
+        )
         for name, view in views.items()
     }
 
 
-_COLUMNS = [
-    "t_s", "step", "interval_s", "read_iops", "write_iops", "iops", "read_lat_us", "write_lat_us",
-    "lat_us", "read_lat_p99_us", "write_lat_p99_us", "power_w",
-]  # fmt: skip
-
-
-def _of_step(view: StepView, samples: pl.DataFrame, salt: str) -> Iterator[tuple[str, Measure]]:
+def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
     rates = _rates(view)
@@ -122,9 +120,9 @@ def _of_step(view: StepView, samples: pl.DataFrame, salt: str) -> Iterator[tuple
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
     for name, found in (
-        ("latency_mean_us", mean_latency(samples)),
-        ("read_latency_p99_us", tail_latency(samples, "read")),
-        ("write_latency_p99_us", tail_latency(samples, "write")),
+        ("latency_mean_us", samples.mean_latency()),
+        ("read_latency_p99_us", samples.tail_latency("read")),
+        ("write_latency_p99_us", samples.tail_latency("write")),
     ):
         if found is not None:
             yield name, _overall(found, view, next(seeds))
@@ -133,7 +131,7 @@ def _of_step(view: StepView, samples: pl.DataFrame, salt: str) -> Iterator[tuple
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))
         yield "temp_max_c", Measure(float(np.max(view.temp.values)))
-    drawn = power(samples)
+    drawn = samples.power()
     if drawn is not None:
         watts = _overall(drawn, view, next(seeds))
         yield "power_mean_w", watts
@@ -166,12 +164,10 @@ def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measu
     """The mean over a whole step, by the weights that belong to it."""
     series = found.series
     draws = _noise(view, series).draws(0.0, series.duration_s, rng)
-    return Measure(float(np.average(series.values, weights=found.weights)), draws=draws)
+    return Measure(found.mean, draws=draws)
 
 
-def _falls(
-    view: StepView, noise: Noise, rng: np.random.Generator
-) -> Iterator[tuple[str, Measure]]:
+def _falls(view: StepView, noise: Noise, rng: np.random.Generator) -> Iterator[tuple[str, Measure]]:
     """When the step first falls, and how far it falls at most."""
     if view.drops is None:
         return
@@ -214,13 +210,12 @@ def _steadiness(
 
 
 def _ratio(above: Measure, below: Measure) -> Measure:
-    assert above.value is not None and below.value is not None
+    assert above.value is not None
+    assert below.value is not None
     ratio = above.value / below.value
     if above.draws is None or below.draws is None:
         return Measure(ratio)
-    return Measure(
-        ratio, draws=(above.value + above.draws) / (below.value + below.draws) - ratio
-    )
+    return Measure(ratio, draws=(above.value + above.draws) / (below.value + below.draws) - ratio)
 
 
 def _seeds(salt: str) -> Iterator[np.random.Generator]:
@@ -228,5 +223,3 @@ def _seeds(salt: str) -> Iterator[np.random.Generator]:
     seeds = np.random.SeedSequence([_SEED, zlib.crc32(salt.encode())])
     while True:
         yield np.random.default_rng(seeds.spawn(1)[0])
-
-

@@ -44,7 +44,10 @@ class Row(BaseModel):
         p_holm: the same after Holm's correction for all groups of this metric and step.
         other_conditions: those that group and baseline share, where they all share one value.
         pairs: the sets of other conditions that it is a mean over.
+        pairs_higher: in how many of them the group's value is the higher one.
         pooled: whether it is a mean over several of them; rows for each one follow.
+        rank: the group's rank where its step is ranked by this metric; None elsewhere.
+        best_share: as :attr:`Ranked.best_share`, likewise.
         caveats: what speaks against the comparison, where it was asked for anyway.
     """
 
@@ -74,7 +77,12 @@ class Row(BaseModel):
     p_holm: float | None
     other_conditions: dict[str, Label | None]
     pairs: int
+    pairs_higher: int
     pooled: bool
+    rank: int | None = None
+    baseline_rank: int | None = None
+    best_share: float | None = None
+    baseline_best_share: float | None = None
     caveats: list[str] = []
 
 

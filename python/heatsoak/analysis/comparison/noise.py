@@ -10,6 +10,7 @@ resampled blocks then say how far a mean over any window may be off.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from heatsoak.analysis.series import Array, Series
 
@@ -77,17 +78,13 @@ class Noise:
         return np.asarray(means * _widening(known_s / self.block_s - 2))
 
     def _to_measured(self, t_s: float) -> float:
-        return float(
-            np.interp(t_s, np.concatenate([[0.0], self._series.t_s]), self._measured_s)
-        )
+        return float(np.interp(t_s, np.concatenate([[0.0], self._series.t_s]), self._measured_s))
 
     def _detrended(self, cells: Array) -> Array:
         """The cells about a running mean within each stretch between edges."""
         cuts = [round(edge / self._grid_s) for edge in self._edges_s]
         width = round(max(_SLIDE_S, _SLIDE_SHARE * self.duration_s) / self._grid_s)
-        return np.concatenate(
-            [part - _running_mean(part, width) for part in np.split(cells, cuts)]
-        )
+        return np.concatenate([part - _running_mean(part, width) for part in np.split(cells, cuts)])
 
     def _hadamard(self, cells: Array, size: int) -> tuple[Array, Array]:
         """Where triples of adjacent blocks begin, and their scaled second differences."""
@@ -101,7 +98,7 @@ class Noise:
             inside = (starts_s < edge) & (starts_s + 3 * self.block_s > edge)
             if (keep & ~inside).any():
                 keep &= ~inside
-        return starts_s[keep], second[keep]
+        return np.asarray(starts_s[keep], float), np.asarray(second[keep], float)
 
     def _of_stretch(self, begin: float, end: float) -> tuple[Array, float]:
         """The residuals of the stretch that a window ends in, and how long that is."""
@@ -144,13 +141,13 @@ def block_length(values: Array) -> float:
     slope = float(np.sum(flat_top * np.abs(lags) * covariance))
     if spectrum <= 0:
         return 1.0
-    return max(1.0, float((2 * slope**2 / (4 / 3 * spectrum**2) * count) ** (1 / 3)))
+    return max(1.0, float(np.cbrt(2 * slope**2 / (4 / 3 * spectrum**2) * count)))
 
 
 def _means(measured_s: Array, amount: Array, grid_s: float) -> Array:
     """Means of `grid_s` of measured time each; what is left at the end is left out."""
     edges = np.arange(int(measured_s[-1] / grid_s + 1e-9) + 1) * grid_s
-    return np.diff(np.interp(edges, measured_s, amount)) / grid_s
+    return np.asarray(np.diff(np.interp(edges, measured_s, amount)) / grid_s, float)
 
 
 def _running_mean(values: Array, width: int) -> Array:
@@ -164,6 +161,4 @@ def _running_mean(values: Array, width: int) -> Array:
 
 
 def _widening(degrees: float) -> float:
-    from scipy.stats import norm, t  # takes a moment, which not every command has
-
-    return float(t.ppf(0.975, max(degrees, 1.0)) / norm.ppf(0.975))
+    return float(stdtrit(max(degrees, 1.0), 0.975) / ndtri(0.975))

@@ -119,8 +119,4 @@ def _unpaired(
     names = {group: ", ".join(run.name for run in members) for group, members in groups.items()}
     if baseline in groups:
         return [f"not paired: {names[baseline]}: {by} '{baseline}' is alone{at}"]
-    return [
-        f"not paired: {name}: there is no {by} '{baseline}'{at}" for name in names.values()
-    ]
-
-
+    return [f"not paired: {name}: there is no {by} '{baseline}'{at}" for name in names.values()]

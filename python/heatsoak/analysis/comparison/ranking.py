@@ -14,7 +14,7 @@ from heatsoak.analysis.comparison.spread import Estimate, Spread, holm
 from heatsoak.protocol import Label
 
 #: What is ranked by where nobody says it: the first that was measured.
-DEFAULTS = ("end_mb_s", "end_iops", "depth_pct", "temp_max_c")
+_DEFAULTS = ("end_mb_s", "end_iops", "depth_pct", "temp_max_c")
 _SEED = 2016
 
 
@@ -26,8 +26,9 @@ def rank(
     Groups are ranked over the strata that all of them have. A group is told from another where
     the difference is shown, after Holm's correction for all pairs of the step.
     """
-    names = [metric_name] if metric_name is not None else list(DEFAULTS)
-    for name in names:
+    is_random = section.workload.startswith("random")
+    defaults = ("end_iops", *_DEFAULTS) if is_random else _DEFAULTS
+    for name in defaults if metric_name is None else (metric_name,):
         metric = METRICS[name]
         cells = measured_cells(section, name)
         present = [g for g in groups if any(g in there for there in cells.values())]
@@ -35,24 +36,20 @@ def rank(
         if len(present) < 2 or metric.better is None:
             continue
         if not common:
-            return [], [
-                f"'{section.step}' is not ranked: there are no other conditions that "
-                f"{', '.join(map(str, present))} all have"
-            ]
+            names = ", ".join(map(str, present))
+            return [], [f"not ranked where there are no other conditions that {names} all have"]
         notes = []
         if len(common) < len(cells):
             notes.append(
-                f"'{section.step}' is ranked over the {len(common)} of {len(cells)} sets of other "
-                "conditions that all groups have"
+                f"ranked over the {len(common)} of {len(cells)} sets of other conditions that all "
+                "groups have"
             )
         kept = {n: {g: ms for g, ms in cells[n].items() if g in present} for n in common}
         return _rank(section, metric, kept, present), notes
     return [], []
 
 
-def _rank(
-    section: Section, metric: Metric, cells: Cells, groups: list[Label]
-) -> list[Ranked]:
+def _rank(section: Section, metric: Metric, cells: Cells, groups: list[Label]) -> list[Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
     estimates = {group: spread.estimate(group, list(cells)) for group in groups}

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from heatsoak.analysis.comparison.alike import Section
 from heatsoak.analysis.comparison.measures import METRICS, Measure, Metric
 from heatsoak.analysis.comparison.model import Bounds, Row, Verdict
@@ -11,8 +13,6 @@ from heatsoak.protocol import Label
 
 #: Where more than this share of doubt is left, no difference is shown.
 SIGNIFICANCE = 0.05
-#: Smaller changes matter to nobody, however sure they are.
-NEGLIGIBLE = 0.005
 _NONE: Bounds = (None, None)
 
 Cells = dict[int, dict[Label, list[Measure]]]
@@ -97,8 +97,17 @@ def _rows(
             other_conditions=_shared([strata[number] for number in numbers]),
             pairs=len(numbers),
             pooled=pooled,
+            pairs_higher=_pairs_higher(cells, group, baseline, numbers),
             caveats=list(dict.fromkeys(section.caveats)),
         )
+
+
+def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int]) -> int:
+    """In how many strata the group's mean is the higher one."""
+    return sum(
+        np.mean([m.bound for m in cells[n][group]]) > np.mean([m.bound for m in cells[n][baseline]])
+        for n in numbers
+    )
 
 
 def _verdict(
@@ -114,7 +123,8 @@ def _verdict(
         return "no difference shown" if difference.delta == 0 else "not tested"
     if p_holm >= SIGNIFICANCE:
         return "no difference shown"
-    if metric.scale == "ratio" and abs(difference.share or 1.0) < NEGLIGIBLE:
+    change = difference.share if metric.scale == "ratio" else difference.delta
+    if change is not None and abs(change) < metric.negligible:
         return "negligible"
     return _direction(metric, is_higher=difference.delta > 0)
 

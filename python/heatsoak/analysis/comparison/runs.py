@@ -67,7 +67,9 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
     given = [r for r in recordings if once.get(_identity(r)) is r]
     if not given:
         raise UsageError("nothing to compare: name recordings, or directories of them")
-    notes = [] if len(given) == len(recordings) else ["a recording that was given twice counts once"]
+    notes = (
+        [] if len(given) == len(recordings) else ["a recording that was given twice counts once"]
+    )
     known = [r for r in given if _group(r, by) is not None]
     if not known:
         keys = sorted({key for r in given for key in r.meta.conditions} | {DRIVE, MODEL, PROTOCOL})

@@ -1,76 +1,77 @@
-"""Power and latency of a step, as series that a mean can be taken of."""
+"""Power and latency of a step, as series with the weight of each value in a mean over the step."""
 
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from heatsoak.analysis.series import Array, Series
 
+#: What is read here of a recording.
+COLUMNS = [
+    "t_s", "step", "interval_s", "read_iops", "write_iops", "iops", "read_lat_us", "write_lat_us",
+    "lat_us", "read_lat_p99_us", "write_lat_p99_us", "power_w",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Weighted:
-    """Values of a step's intervals, and the weight of each in a mean over the step."""
+    """Values of a step's intervals, and what each counts."""
 
     series: Series
     weights: Array
 
-
-def power(samples: pl.DataFrame) -> Weighted | None:
-    """Return the watts of one step's samples; None where none were logged."""
-    begin_s = _begin_s(samples)
-    if begin_s is None:
-        return None
-    rows = samples.filter((pl.col("t_s") > begin_s) & pl.col("power_w").is_finite())
-    return _weighted(rows.select("t_s", value="power_w", weight=pl.lit(1.0)), begin_s)
+    @property
+    def mean(self) -> float:
+        """The mean over the step."""
+        return float(np.average(self.series.values, weights=self.weights))
 
 
-def mean_latency(samples: pl.DataFrame) -> Weighted | None:
-    """Return the mean latency of reads and writes, in us, each by how many there were."""
-    pairs = [("read_lat_us", "read_iops"), ("write_lat_us", "write_iops"), ("lat_us", "iops")]
-    logged = [
-        (pl.col(latency), pl.col(iops))
-        for latency, iops in pairs
-        if samples[latency].count() and samples[iops].count()
-    ]
-    begin_s = _begin_s(samples)
-    if not logged or begin_s is None:
-        return None
-    weight = pl.sum_horizontal(
-        pl.when(latency.is_finite()).then(iops).otherwise(0.0) for latency, iops in logged
-    )
-    total = pl.sum_horizontal((latency * iops).fill_nan(None) for latency, iops in logged)
-    rows = samples.select("t_s", value=total / weight, weight=weight)
-    return _weighted(rows.filter(pl.col("value").is_finite()), begin_s)
+class StepSamples:
+    """One step's samples of `COLUMNS`, times counted from when its load began."""
 
+    def __init__(self, samples: pl.DataFrame) -> None:
+        self._columns = {
+            name: samples[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in COLUMNS
+            if name != "step"
+        }
+        timed = np.flatnonzero(np.isfinite(self._columns["interval_s"]))
+        first = int(timed[0]) if len(timed) else 0
+        begin_s = self._columns["t_s"][first]
+        if len(timed):
+            begin_s -= self._columns["interval_s"][first]
+        self._t_s = self._columns["t_s"] - begin_s
 
-def tail_latency(samples: pl.DataFrame, direction: Literal["read", "write"]) -> Weighted | None:
-    """Return the 99th percentile of the latency of each interval, in us; each second counts alike.
+    def power(self) -> Weighted | None:
+        """Return the watts; None where none were logged."""
+        return self._weighted(self._columns["power_w"], np.ones_like(self._t_s))
 
-    Of the whole step it is none: percentiles of intervals cannot be added up to that.
-    """
-    begin_s = _begin_s(samples)
-    if begin_s is None:
-        return None
-    name = f"{direction}_lat_p99_us"
-    rows = samples.select("t_s", value=name, weight=pl.lit(1.0))
-    return _weighted(rows.filter(pl.col("value").is_finite()), begin_s)
+    def mean_latency(self) -> Weighted | None:
+        """Return the mean latency of reads and writes, in us, weighted by their number."""
+        weight, total = np.zeros_like(self._t_s), np.zeros_like(self._t_s)
+        for direction in ("read_", "write_", ""):
+            latency = self._columns[f"{direction}lat_us"]
+            count = self._columns[f"{direction}iops"]
+            known = np.isfinite(latency) & np.isfinite(count)
+            weight[known] += count[known]
+            total[known] += (latency * count)[known]
+        means = np.full_like(total, np.nan)
+        np.divide(total, weight, out=means, where=weight > 0)
+        return self._weighted(means, weight)
 
+    def tail_latency(self, direction: Literal["read", "write"]) -> Weighted | None:
+        """Return the 99th percentile of each interval's latency, in us; each second counts alike.
 
-def _begin_s(samples: pl.DataFrame) -> float | None:
-    """When the load began; None where no rates were logged."""
-    rates = samples.filter(pl.col("interval_s").is_not_null())
-    if rates.is_empty():
-        return None
-    first = rates.row(0, named=True)
-    return float(first["t_s"] - first["interval_s"])
+        Their mean is no percentile of the step: those of intervals cannot be added up to that.
+        """
+        return self._weighted(self._columns[f"{direction}_lat_p99_us"], np.ones_like(self._t_s))
 
-
-def _weighted(rows: pl.DataFrame, begin_s: float) -> Weighted | None:
-    rows = rows.unique("t_s", keep="first", maintain_order=True).sort("t_s")
-    if rows.is_empty():
-        return None
-    t_s = rows["t_s"].to_numpy().astype(float) - begin_s
-    interval_s = rows["t_s"].diff().fill_null(float(t_s[0])).clip(1e-6).to_numpy()
-    series = Series(t_s, interval_s, rows["value"].to_numpy().astype(float), "iops")
-    return Weighted(series, rows["weight"].to_numpy() * interval_s)
+    def _weighted(self, values: Array, weights: Array) -> Weighted | None:
+        known = np.isfinite(values) & (self._t_s > 0)
+        t_s = self._t_s[known]
+        if len(t_s) == 0:
+            return None
+        interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
+        return Weighted(Series(t_s, interval_s, values[known], "iops"), weights[known] * interval_s)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import IntervalOf
@@ -71,20 +72,25 @@ class Spread:
 
     def __init__(self, cells: Cells, scale: Scale) -> None:
         self._cells = cells
-        values = [m.value for _, _, ms in _flat(cells) for m in ms]
-        is_positive = all(value is None or value > 0 for value in values)
+        never_fell = {g for _, g, ms in _flat(cells) for m in ms if m.value is None}
+        known: Cells = {
+            number: {g: ms for g, ms in groups.items() if g not in never_fell}
+            for number, groups in cells.items()
+        }
+        self._known = known
+        is_positive = all(m.bound > 0 for _, _, ms in _flat(known) for m in ms)
         self.scale: Scale = scale if is_positive else "difference"
         self.basis: IntervalOf | None = None
         self._stdevs: dict[Label, tuple[float, float]] = {}
         self._is_shared = False
-        if None in values:
+        if not _flat(known):
             return
-        if any(len(ms) > 1 for _, _, ms in _flat(cells)):
+        if any(len(ms) > 1 for _, _, ms in _flat(known)):
             self.basis, self._stdevs = "runs", self._between_runs()
         elif (found := self._between_conditions()) is not None:
             self.basis, self._is_shared = "conditions", True
-            self._stdevs = {group: found for _, group, _ in _flat(cells)}
-        elif all(m.draws is not None for _, _, ms in _flat(cells) for m in ms):
+            self._stdevs = {group: found for _, group, _ in _flat(known)}
+        elif all(m.draws is not None for _, _, ms in _flat(known) for m in ms):
             self.basis = "this run"
 
     def estimate(self, group: Label, strata: Sequence[int]) -> Estimate:
@@ -94,7 +100,7 @@ class Spread:
         bound = float(np.mean([np.mean([m.bound for m in cell]) for cell in cells]))
         runs = sum(len(cell) for cell in cells)
         value = None if None in known else bound
-        if self.basis == "this run":
+        if self.basis == "this run" and value is not None:
             per_cell = [_only(cell).draws for cell in cells]
             draws = np.mean([d for d in per_cell if d is not None], axis=0)
             return Estimate(value, bound, float("nan"), 0, draws, runs)
@@ -108,17 +114,16 @@ class Spread:
 
     def difference(self, one: Estimate, two: Estimate) -> Difference:
         """Return `one` against `two`; both must have values."""
-        assert one.value is not None and two.value is not None
+        assert one.value is not None
+        assert two.value is not None
         delta = one.value - two.value
         share = delta / two.value if two.value else None
         if one.draws is not None and two.draws is not None:
             return _by_draws(one.value, two.value, one.draws, two.draws)
         if not (np.isfinite(one.stdev) and np.isfinite(two.stdev)):
             return Difference(delta, None, share, None, None)
-        from scipy.stats import t as student  # takes a moment, which not every command has
-
         degrees = one.degrees if self._is_shared else _welch(one, two)
-        quantile = float(student.ppf(0.975, degrees))
+        quantile = float(stdtrit(degrees, 0.975))
         if self.scale == "ratio":
             log = np.log(one.value / two.value)
             stdev = float(np.hypot(one.stdev / one.value, two.stdev / two.value))
@@ -161,9 +166,7 @@ class Spread:
             return float(low), float(high)
         if not np.isfinite(estimate.stdev):
             return None
-        from scipy.stats import t as student
-
-        reach = float(student.ppf(0.975, estimate.degrees)) * estimate.stdev
+        reach = float(stdtrit(estimate.degrees, 0.975)) * estimate.stdev
         if self.scale == "ratio":
             factor = float(np.exp(reach / estimate.value))
             return estimate.value / factor, estimate.value * factor
@@ -173,18 +176,22 @@ class Spread:
         """Standard deviation of a run, and its degrees of freedom, for each group."""
         squares: dict[Label, float] = {}
         degrees: dict[Label, int] = {}
-        for _, group, measures in _flat(self._cells):
+        for _, group, measures in _flat(self._known):
             values = np.array([m.bound for m in measures])
             scale = values.mean() if self.scale == "ratio" else 1.0
-            squares[group] = squares.get(group, 0.0) + float(np.sum((values / scale - values.mean() / scale) ** 2))
+            squares[group] = squares.get(group, 0.0) + float(
+                np.sum((values / scale - values.mean() / scale) ** 2)
+            )
             degrees[group] = degrees.get(group, 0) + len(values) - 1
         pooled = (sum(squares.values()) / sum(degrees.values()), sum(degrees.values()))
-        found = {g: (squares[g] / degrees[g], degrees[g]) if degrees[g] else pooled for g in squares}
+        found = {
+            g: (squares[g] / degrees[g], degrees[g]) if degrees[g] else pooled for g in squares
+        }
         return {g: (float(np.sqrt(variance)), float(df)) for g, (variance, df) in found.items()}
 
     def _between_conditions(self) -> tuple[float, float] | None:
         """What is left of an additive model of groups and strata, of one run; None for too few."""
-        rows = [(number, group, _only(ms).bound) for number, group, ms in _flat(self._cells)]
+        rows = [(number, group, _only(ms).bound) for number, group, ms in _flat(self._known)]
         strata = list(dict.fromkeys(number for number, _, _ in rows))
         groups = list(dict.fromkeys(group for _, group, _ in rows))
         degrees = len(rows) - len(strata) - len(groups) + 1
@@ -229,11 +236,9 @@ def _welch(one: Estimate, two: Estimate) -> float:
 
 
 def _two_sided(delta: float, stdev: float, degrees: float) -> float:
-    from scipy.stats import t as student
-
     if stdev == 0:
         return 1.0 if delta == 0 else 0.0
-    return float(2 * student.sf(abs(delta) / stdev, degrees))
+    return float(2 * stdtr(degrees, -abs(delta) / stdev))
 
 
 def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Difference:
