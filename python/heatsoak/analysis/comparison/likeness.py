@@ -134,7 +134,7 @@ def _length(run: Run, other: Run, name: str) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if abs(lengths[0] - lengths[1]) > LENGTH_TOLERANCE * max(lengths):
-        yield f"it took {format_duration(lengths[0])} and {format_duration(lengths[1])}"
+        yield f"it took {lengths[0]:.4g} s and {lengths[1]:.4g} s"
 
 
 def _history(run: Run, other: Run, name: str) -> Iterator[str]:

@@ -101,7 +101,11 @@ def measure(
     samples = recording.samples(COLUMNS)
     return {
         name: dict(
-            _of_step(view, StepSamples(samples.filter(pl.col("step") == name)), f"{seed}/{name}")
+            _of_step(
+                view,
+                StepSamples(samples.filter(pl.col("step") == view.step.name)),
+                f"{seed}/{name}",
+            )
         )
         for name, view in views.items()
     }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heatsoak.analysis.comparison.runs import ENCLOSURE, PROTOCOL, Run
+from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, Run
 from heatsoak.protocol import Label
 
 #: Differ along with what is compared as a matter of course; what matters of them is asked apart.
@@ -31,23 +31,26 @@ def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False)
     """Return the runs in strata of equal other conditions.
 
     Where a condition never has the same value in a group and in the baseline, the group cannot be
-    paired: with `anyway`, that condition is then left out for all.
+    paired: with `anyway`, that condition is then left out for all. An enclosure stands for the
+    conditions of a simulated place: the one differs along with the others.
     """
     keys = list(runs[0].others)
     notes: list[str] = []
-    unlike: list[str] = []
+    apart_in: dict[Label, list[str]] = {}
     for key in keys[:]:
         apart = _apart(runs, key, baseline)
         if not apart:
             continue
-        if key in _GOES_ALONG:
+        if key in _GOES_ALONG or (by == ENCLOSURE and key != DRIVE):
             keys.remove(key)
-            if key == ENCLOSURE:
-                notes.append(f"the enclosure differs along with {by}: {_values(runs, key)}")
+            if key != PROTOCOL:
+                notes.append(f"{key} differs along with {by}: {_values(runs, key)}")
             continue
-        unlike += [_difference(runs, key, baseline, group) for group in apart]
+        for group in apart:
+            apart_in.setdefault(group, []).append(key)
         if anyway:
             keys.remove(key)
+    unlike = [_difference(runs, them, baseline, group) for group, them in apart_in.items()]
     strata: dict[tuple[Label | None, ...], dict[Label, list[Run]]] = {}
     for run in runs:
         there = strata.setdefault(tuple(run.others[key] for key in keys), {})
@@ -57,11 +60,23 @@ def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False)
         conditions = dict(zip(keys, values, strict=True))
         if baseline in groups and len(groups) > 1:
             kept.append(Stratum(conditions, groups))
-        else:
+        elif not groups.keys() <= apart_in.keys():
             notes += _unpaired(groups, conditions, by, baseline, runs)
     if not kept and not unlike:
-        unlike = [_nearest(runs, keys, baseline)]
+        others = dict.fromkeys(run.group for run in runs if run.group != baseline)
+        unlike = [_difference(runs, keys, baseline, group) for group in others]
+        if anyway:
+            kept, notes = [_all_of(runs, keys)], []
     return Pairing(kept, notes, unlike)
+
+
+def _all_of(runs: Sequence[Run], keys: list[str]) -> Stratum:
+    """All runs as one stratum, whatever they differ in."""
+    groups: dict[Label, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    values = {key: {run.others[key] for run in runs} for key in keys}
+    return Stratum({key: next(iter(v)) for key, v in values.items() if len(v) == 1}, groups)
 
 
 def _apart(runs: Sequence[Run], key: str, baseline: Label) -> list[Label]:
@@ -72,26 +87,21 @@ def _apart(runs: Sequence[Run], key: str, baseline: Label) -> list[Label]:
     return [g for g, own in values.items() if g != baseline and not own & values[baseline]]
 
 
-def _difference(runs: Sequence[Run], key: str, baseline: Label, group: Label) -> str:
-    ours = next(run for run in runs if run.group == group)
-    theirs = next(run for run in runs if run.group == baseline)
-    return f"{theirs.name} and {ours.name}: {_said(key, theirs)} and {_said(key, ours)}"
-
-
-def _nearest(runs: Sequence[Run], keys: list[str], baseline: Label) -> str:
-    """Name the two recordings of different groups that differ in the fewest conditions."""
+def _difference(runs: Sequence[Run], keys: list[str], baseline: Label, group: Label) -> str:
+    """Name the two recordings of the groups that differ least in `keys`, and in what."""
     ours, theirs = min(
-        ((a, b) for a in runs if a.group != baseline for b in runs if b.group == baseline),
+        ((a, b) for a in runs if a.group == group for b in runs if b.group == baseline),
         key=lambda two: sum(two[0].others[key] != two[1].others[key] for key in keys),
     )
-    differing = [key for key in keys if ours.others[key] != theirs.others[key]]
-    said = "; ".join(f"{_said(key, theirs)} and {_said(key, ours)}" for key in differing)
-    return f"{theirs.name} and {ours.name}: {said}"
-
-
-def _said(key: str, run: Run) -> str:
-    value = run.others[key]
-    return f"{key} is not said" if value is None else f"{key} is {value}"
+    said = []
+    for key in keys:
+        one, two = theirs.others[key], ours.others[key]
+        if one != two:
+            said.append(
+                f"{key} is {'not said' if one is None else one} and "
+                f"{'not said' if two is None else two}"
+            )
+    return f"{theirs.name} and {ours.name}: {'; '.join(said)}"
 
 
 def _values(runs: Sequence[Run], key: str) -> str:

@@ -1,14 +1,14 @@
 """Recordings as runs of groups: what each is grouped by, and what it must share to be paired."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Label
+from heatsoak.protocol import Label, Observation
 from heatsoak.recording import Recording
 
 #: What recordings can be grouped by besides their conditions.
@@ -18,16 +18,24 @@ ENCLOSURE = "enclosure"
 #: Labels that number repetitions of the same.
 _REPETITIONS = ("run", "repeat", "repetition")
 _BASELINE = "none"
+_LOAD = "load"
 
 
 @dataclass(frozen=True)
 class Run:
-    """One recording, and the group that it belongs to; `number` is its place among those given."""
+    """One recording, and the group that it belongs to.
+
+    Attributes:
+        number: its place among those given.
+        others: what it must share with another to be its pair.
+        alias: what its only step is called here, where logs name the same load differently.
+    """
 
     recording: Recording
     number: int
     group: Label
     others: dict[str, Label | None] = field(default_factory=dict)
+    alias: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,7 +50,8 @@ class Run:
     @cached_property
     def views(self) -> dict[str, StepView]:
         """Its judged steps that have rates, by name."""
-        return {v.step.name: v for v in judged_steps(self.recording) if v.has_rates}
+        views = [view for view in judged_steps(self.recording) if view.has_rates]
+        return {self.alias or view.step.name: view for view in views}
 
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
@@ -77,9 +86,10 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
             f"--by {by}: no recording has the condition '{by}'{suggestion(by, keys)}: "
             f"there are {', '.join(keys)}"
         )
-    for recording in given:
-        if recording not in known:
-            notes.append(f"left out: {recording.path} has no condition '{by}'")
+    left_out = [str(recording.path) for recording in given if recording not in known]
+    if left_out:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        notes.append(f"left out, without a condition '{by}': {', '.join(left_out[:3])}{more}")
     others = [_others(recording, by) for recording in known]
     # what one recording says and another does not is a difference as well
     keys = list(dict.fromkeys(key for labels in others for key in labels))
@@ -88,7 +98,7 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
         if (group := _group(recording, by)) is not None
     ]
-    return runs, notes
+    return _with_aliases(runs), notes
 
 
 def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[Label, list[str]]:
@@ -117,6 +127,15 @@ def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[L
     return groups[0], [
         f"compared with {by} '{groups[0]}', the first that was given; --baseline names another"
     ]
+
+
+def _with_aliases(runs: list[Run]) -> list[Run]:
+    """Logs of one load each are of the same load, whatever their files are called."""
+    logged = [r for r in runs if isinstance(r.recording.meta.protocol, Observation)]
+    names = {step.name for r in logged for step in r.recording.meta.protocol.workload_steps}
+    if len(names) < 2 or any(len(r.recording.meta.protocol.workload_steps) > 1 for r in logged):
+        return runs
+    return [replace(run, alias=_LOAD) if run in logged else run for run in runs]
 
 
 def _identity(recording: Recording) -> Any:

@@ -56,7 +56,7 @@ def _rests(run: Run, step: str) -> bool | None:
     if not columns:
         return None
     samples = run.recording.samples(["t_s", "step", columns[0]])
-    first_s = samples.filter(pl.col("step") == step)["t_s"].min()
+    first_s = samples.filter(pl.col("step") == view.step.name)["t_s"].min()
     assert isinstance(first_s, float)
     before = samples.filter(
         (pl.col("t_s") >= first_s - _REST_S)
