@@ -115,6 +115,21 @@ def test_a_fall_and_a_slide_within_a_step_do_not_count_as_noise() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=0.35)
 
 
+def test_an_interval_is_about_the_value_where_throughput_slides() -> None:
+    t_s = np.arange(1, 3001) / 10
+    slide = np.where(t_s < 60, 1.0, 0.4 + 0.6 * np.exp(-(t_s - 60) / 40))
+    recordings = [
+        run({"heatsink": group}, 1000 * gain * slide, seed=seed, sigma=0.001)
+        for seed, (group, gain) in enumerate([("none", 1.0), ("big", 1.2)])
+    ]
+    rows = compare(recordings, "heatsink").rows
+    intervals = [(r.ci95_pct, r.delta_pct, r.metric) for r in rows if r.interval_of is not None]
+    assert len(intervals) >= 4
+    for (low, high), delta, metric in intervals:
+        if low is not None and high is not None and delta is not None:
+            assert low <= delta <= high, metric
+
+
 def test_blocks_grow_with_the_correlation_and_white_noise_needs_none() -> None:
     lengths = [block_length(noise(4000, 1, correlation=rho)) for rho in (0.0, 0.5, 0.9, 0.97)]
     assert lengths == sorted(lengths)
@@ -571,3 +586,20 @@ def test_the_baseline_is_none_or_the_first_and_the_choice_is_said() -> None:
     assert found.baseline == "top"
     assert any("the first that was given" in note for note in found.notes)
     assert compare(slots, "slot", "BOTTOM").baseline == "bottom"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(3000), np.array([1000.0]), np.full(20, 1000.0)],
+    ids=["idle", "one", "short"],
+)
+def test_a_step_that_did_nothing_or_has_hardly_a_sample_is_compared_as_far_as_it_goes(
+    values: Array,
+) -> None:
+    recordings = [
+        run({"heatsink": group}, values, seed=seed, imported=True)
+        for seed, group in enumerate(("none", "big"))
+    ]
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s")
+    assert mean.value == pytest.approx(float(values.mean()), rel=0.05)
+    assert mean.verdict in ("no difference shown", "negligible", "not tested")

@@ -74,7 +74,8 @@ class Noise:
         weights[-1] = blocks - (len(weights) - 1)
         chosen = rng.integers(0, len(residuals), size=(DRAWS, len(weights)))
         # a part of a block is noisier than a whole one, by the root of how short it is
-        means = residuals[chosen] @ np.sqrt(weights) / blocks
+        # what is left of a bend in the slide is no noise: draws are about 0
+        means = (residuals - residuals.mean())[chosen] @ np.sqrt(weights) / blocks
         return np.asarray(means * _widening(known_s / self.block_s - 2))
 
     def _to_measured(self, t_s: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from heatsoak.analysis.comparison.alike import Section
+from heatsoak.analysis.comparison.likeness import LENGTH_TOLERANCE
 from heatsoak.analysis.comparison.measures import METRICS, Measure, Metric
 from heatsoak.analysis.comparison.model import Bounds, Row, Verdict
 from heatsoak.analysis.comparison.pairing import Stratum
@@ -132,7 +133,9 @@ def _verdict(
 def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> Verdict:
     """Where one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
-        return "no difference shown" if one.bound == two.bound else "not tested"
+        apart = abs(one.bound - two.bound)
+        is_alike = apart <= LENGTH_TOLERANCE * max(one.bound, two.bound)
+        return "no difference shown" if is_alike else "not tested"
     if one.value is None and two.value is not None and one.bound > two.value:
         return _direction(metric, is_higher=True)
     if two.value is None and one.value is not None and two.bound > one.value:
