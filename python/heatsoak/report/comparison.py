@@ -164,9 +164,9 @@ def _print_notes(comparison: Comparison, rows: Sequence[Row], console: Console) 
             "interval does not"
         )
         said.append(
-            "groups share a rank where no difference is shown, in brackets the ranks left open; "
-            "'best in' is a share of draws"
+            "groups share a rank where no difference is shown; in brackets, those left open"
         )
+        said.append("'best in' is the share of draws from the noise in which a group is the best")
     console.print()
     for text in said:
         console.print(Text(f"note: {text}", style="dim"))
