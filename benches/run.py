@@ -2,6 +2,7 @@
 
 import platform
 
+import comparison
 import engine
 import importing
 import matrix
@@ -11,7 +12,7 @@ import segmentation
 
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
-    for bench in (engine, segmentation, importing, matrix, measuring):
+    for bench in (engine, segmentation, comparison, importing, matrix, measuring):
         print(f"## {bench.__name__}")
         bench.main()
         print()

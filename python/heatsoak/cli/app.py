@@ -11,6 +11,7 @@ import heatsoak
 from heatsoak.cli import (
     analyze,
     calibrate,
+    compare,
     demo,
     drives,
     export,
@@ -33,6 +34,7 @@ for module in (
     protocols,
     run,
     analyze,
+    compare,
     import_logs,
     export,
     reproduce,

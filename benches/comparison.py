@@ -1,0 +1,108 @@
+"""How often the intervals of a comparison cover the truth, and how long a comparison takes.
+
+Coverage is of the mean of AR(1) noise sampled at 10 Hz, whose true mean is known; 95 % is right.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from heatsoak.analysis.comparison import compare
+from heatsoak.analysis.comparison.noise import Noise
+from heatsoak.analysis.series import Series
+from heatsoak.protocol import Conditions, Protocol
+from heatsoak.recording import HeldRecording, RecordingMeta
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+REPETITIONS = 400
+STEPS = ("sequential-read", "sequential-write", "random-read", "random-write")
+
+
+def wander(count: int, correlation: float, seed: int) -> NDArray[np.float64]:
+    """Return AR(1) noise about 1 with a standard deviation of 2 %."""
+    draws = np.random.default_rng(seed).normal(0, 0.02 * np.sqrt(1 - correlation**2), count + 1000)
+    noise = lfilter([1.0], [1.0, -correlation], draws)[1000:]
+    return np.asarray(1 + noise, dtype=np.float64)
+
+
+def coverage(correlation: float, length_s: float, window_s: float) -> tuple[float, float]:
+    """Return the share of intervals that cover the truth: ours, and those of independent draws."""
+    count = round(10 * length_s)
+    t_s = np.arange(1, count + 1) / 10
+    ours = naive = 0
+    for seed in range(REPETITIONS):
+        series = Series(t_s, np.full(count, 0.1), wander(count, correlation, seed), "mb_s")
+        draws = Noise(series).draws(length_s - window_s, length_s, np.random.default_rng(seed))
+        assert draws is not None
+        off = series.mean(length_s - window_s, length_s) - 1
+        low, high = np.quantile(draws, [0.025, 0.975])
+        ours += low <= off <= high
+        inside = series.values[t_s > length_s - window_s]
+        naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
+    return ours / REPETITIONS, naive / REPETITIONS
+
+
+def recording(conditions: Conditions, seed: int) -> HeldRecording:
+    """Return four steps of 300 s at 10 Hz."""
+    protocol = {
+        "name": "bench",
+        "steps": [{"name": step, "rw": "read", "runtime": "300s"} for step in STEPS],
+    }
+    t_s = np.arange(1, 3001) / 10
+    frames = [
+        pl.DataFrame(
+            {
+                "t_s": 1000 * number + t_s,
+                "interval_s": np.full(3000, 0.1),
+                "read_bw_mb_s": np.where(t_s < 60, 2500, 1500) * wander(3000, 0.9, seed + number),
+            }
+        ).with_columns(step=pl.lit(step))
+        for number, step in enumerate(STEPS)
+    ]
+    samples = pl.concat(frames)
+    meta = RecordingMeta(
+        status="finished",
+        protocol=Protocol.model_validate(protocol),
+        conditions=conditions,
+        drive={"model": "a drive"},
+        columns=dict.fromkeys(samples.columns, "x"),
+        started_unix_s=None,
+    )
+    return HeldRecording(Path(f"bench-{seed}"), meta, samples, [])
+
+
+def main() -> None:
+    print("correlation of neighbours  step, s  mean over, s  covered, %  as if independent, %")
+    for correlation, length_s, window_s in (
+        (0.0, 300, 300),
+        (0.9, 300, 300),
+        (0.9, 300, 60),
+        (0.9, 3600, 400),
+        (0.98, 3600, 400),
+        (0.99, 300, 300),
+    ):
+        ours, naive = coverage(correlation, length_s, window_s)
+        print(
+            f"{correlation:25}  {length_s:7.0f}  {window_s:12.0f}  {100 * ours:10.1f}  "
+            f"{100 * naive:20.1f}"
+        )
+    recordings = [
+        recording({"slot": slot, "gpus": gpus, "gpu_load": load}, 10 * number)
+        for number, (slot, gpus, load) in enumerate(
+            (slot, gpus, load)
+            for slot in ("bottom", "top", "upright", "underside")
+            for gpus in (1, 2)
+            for load in ("idle", "loaded")
+            if (slot, gpus) != ("underside", 2)
+        )
+    ]
+    began_s = time.process_time()
+    rows = len(compare(recordings, "slot").rows)
+    took_s = time.process_time() - began_s
+    print(f"{len(recordings)} recordings of {len(STEPS)} steps: {rows} rows in {took_s:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""What a condition changes: recordings with and without it, held against each other.
+
+`runs` groups recordings, `pairing` finds those that differ in nothing else, `alike` (with
+`likeness`, `warmth`) leaves out what was not run alike. `measures` takes the metrics of each step
+and `noise` says how far they are to be trusted within a run, `spread` between runs and conditions.
+`rows` and `ranking` put the results together.
+"""
+
+from heatsoak.analysis.comparison.compare import compare
+from heatsoak.analysis.comparison.measures import METRICS, Metric
+from heatsoak.analysis.comparison.model import Comparison, NotAlikeError, Ranked, Row
+
+__all__ = ["METRICS", "Comparison", "Metric", "NotAlikeError", "Ranked", "Row", "compare"]

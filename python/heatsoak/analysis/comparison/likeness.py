@@ -1,0 +1,177 @@
+"""Whether two runs of a step were alike but for what is compared; each difference is a sentence."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, Run
+from heatsoak.analysis.comparison.warmth import warm_start
+from heatsoak.protocol import (
+    Observation,
+    Observed,
+    Pause,
+    Precondition,
+    Protocol,
+    Purge,
+    WorkloadStep,
+)
+from heatsoak.units import Size, format_block, format_bytes, format_duration
+
+#: Lengths of a step, and sizes of what it works on, may differ by this share.
+LENGTH_TOLERANCE = 0.03
+
+#: What says which workload a step is; lengths are asked apart.
+_WORKLOAD = ("rw", "rwmixread", "bs", "iodepth", "numjobs")
+_MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
+
+
+def cut_short(run: Run, step: str) -> str | None:
+    """Return why the step of a run is not whole; None where it is."""
+    meta = run.recording.meta
+    if meta.status == "finished":
+        return None
+    last = list(run.views)[-1]
+    ended = any(e.kind == "step-end" and e.step == step for e in run.recording.events)
+    if step != last or ended:
+        return None
+    if run.recording.was_cut:
+        return f"'{step}' was cut, or is still running"
+    return f"the run was {meta.status} in '{step}'{f': {meta.reason}' if meta.reason else ''}"
+
+
+def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
+    """Return how `other`'s run of a step is unlike that of `run`, besides what is compared."""
+    found = [*_origin(run, other), *_workload(run, other, step, by), *_length(run, other, step)]
+    if by != PROTOCOL:
+        found += _history(run, other, step)
+    warm = warm_start(run, other, step, by)
+    return [*found, *([warm] if warm else [])]
+
+
+def _origin(run: Run, other: Run) -> Iterator[str]:
+    origins = [
+        "imported" if isinstance(r.recording.meta.protocol, Observation) else "recorded here"
+        for r in (run, other)
+    ]
+    if origins[0] != origins[1]:
+        yield f"one was {origins[0]} and one {origins[1]}"
+
+
+def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
+    ours, theirs = run.views[name].step, other.views[name].step
+    for key in _WORKLOAD:
+        yield from _unequal(
+            key, getattr(ours, key), getattr(theirs, key), _both_known(ours, theirs)
+        )
+    if isinstance(ours, WorkloadStep) and isinstance(theirs, WorkloadStep):
+        for key in _MORE:
+            yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
+        for key in ("span", "offset", "io_size"):
+            yield from _sizes(run, other, key, getattr(ours, key), getattr(theirs, key), by)
+
+
+def _both_known(ours: Any, theirs: Any) -> bool:
+    """Whether nothing said means a default; a log may just not have said it."""
+    return not (isinstance(ours, Observed) or isinstance(theirs, Observed))
+
+
+def _unequal(key: str, one: Any, two: Any, says_all: bool) -> Iterator[str]:
+    if one == two or (not says_all and (one is None or two is None)):
+        return
+    said = [format_block(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
+    if said[0] == said[1]:
+        yield f"{key} differs"
+    else:
+        yield f"{key} is {said[0]} and {said[1]}"
+
+
+def _plain(value: Any) -> str:
+    if value is None or value in ((), {}):
+        return "not set"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={text}" for key, text in value.items())
+    return f"{len(value)} more workloads" if isinstance(value, tuple) else str(value)
+
+
+def _sizes(
+    run: Run, other: Run, key: str, one: Size | None, two: Size | None, by: str
+) -> Iterator[str]:
+    if one is None or two is None:
+        yield from _unequal(key, one, two, True)
+        return
+    if str(one) == str(two) and by in (DRIVE, MODEL):
+        return
+    whole, other_whole = _size_bytes(run), _size_bytes(other)
+    if whole is None or other_whole is None:
+        yield from _unequal(key, str(one), str(two), True)
+        return
+    in_bytes = one.of(whole), two.of(other_whole)
+    if abs(in_bytes[0] - in_bytes[1]) > LENGTH_TOLERANCE * max(in_bytes):
+        yield f"{key} is {_sized(one, whole)} and {_sized(two, other_whole)}"
+
+
+def _size_bytes(run: Run) -> int | None:
+    size = run.recording.meta.drive.get("size_bytes")
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _sized(size: Size, whole_bytes: int) -> str:
+    if size.percent is None:
+        return format_bytes(size.of(whole_bytes))
+    return f"{size} of {format_bytes(whole_bytes)}"
+
+
+def _length(run: Run, other: Run, name: str) -> Iterator[str]:
+    ours, theirs = run.views[name], other.views[name]
+    lengths = ours.duration_s, theirs.duration_s
+    if isinstance(ours.step, WorkloadStep) and isinstance(theirs.step, WorkloadStep):
+        planned = ours.step.runtime_s, theirs.step.runtime_s
+        if planned == (None, None):
+            # it ends with its bytes: how long that takes is a result
+            return
+        if planned[0] is None or planned[1] is None:
+            yield "one has a runtime and one has none"
+            return
+        if planned[0] != planned[1]:
+            lengths = planned[0], planned[1]
+    if abs(lengths[0] - lengths[1]) > LENGTH_TOLERANCE * max(lengths):
+        yield f"it took {lengths[0]:.4g} s and {lengths[1]:.4g} s"
+
+
+def _history(run: Run, other: Run, name: str) -> Iterator[str]:
+    """What was done before the step, as far as the protocols say it."""
+    ours, theirs = run.recording.meta.protocol, other.recording.meta.protocol
+    if not (isinstance(ours, Protocol) and isinstance(theirs, Protocol)):
+        return
+    before = [_before(protocol, name) for protocol in (ours, theirs)]
+    if before[0] == before[1]:
+        return
+    for kind, verb in ((Purge, "purged"), (Precondition, "preconditioned")):
+        has = [any(isinstance(step, kind) for step in steps) for steps in before]
+        if has[0] != has[1]:
+            yes, no = (0, 1) if has[0] else (1, 0)
+            yield f"the {_ORDER[yes]} was {verb} before and the {_ORDER[no]} not"
+            return
+    for one, two in zip(*before, strict=False):
+        if one != two:
+            yield f"before it came {_said(one)} and {_said(two)}"
+            return
+    yield f"{len(before[0])} and {len(before[1])} steps came before it"
+
+
+_ORDER = ("first", "second")
+
+
+def _before(protocol: Protocol, name: str) -> list[Any]:
+    steps = list(protocol.steps)
+    index = next(i for i, step in enumerate(steps) if step.name == name)
+    return steps[:index]
+
+
+def _said(step: Any) -> str:
+    if isinstance(step, Pause):
+        until = "" if step.until_temp_c is None else f", until {step.until_temp_c:g} C"
+        return f"a pause of {format_duration(step.duration_s)}{until}"
+    if isinstance(step, WorkloadStep):
+        length = "" if step.runtime_s is None else f", {format_duration(step.runtime_s)}"
+        return f"'{step.name}' ({step.describe()}{length})"
+    return f"'{step.name}'"

@@ -1,0 +1,165 @@
+"""How far the mean of an autocorrelated series is to be trusted: a block bootstrap.
+
+Throughput slides and steps while a drive throttles, and a repetition would slide and step alike;
+what it would not repeat is the noise about that. So noise is taken from second differences of
+adjacent blocks, as the Hadamard variance does (Baugh, 25th Symposium on Frequency Control, 1971):
+straight slides drop out of them, and blocks that contain a known fall are left out. Means of
+resampled blocks then say how far a mean over any window may be off.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from heatsoak.analysis.series import Array, Series
+
+#: Draws of each bootstrap.
+DRAWS = 2000
+#: No block is shorter: shorter ones understate the noise of a drive's 10 Hz samples.
+LEAST_BLOCK_S = 15.0
+#: A step has at least so many blocks, however long its noise is correlated.
+LEAST_BLOCKS = 8
+#: Fewer blocks in one stretch of a step say less than all of the step.
+_ENOUGH_BLOCKS = 6
+#: Wander that is slower than this, and than this share of the step, is taken for a slide.
+_SLIDE_S, _SLIDE_SHARE = 60.0, 0.2
+
+
+class Noise:
+    """The noise of one step's rates.
+
+    `edges_s` are where the step's level changes, from its begin; `cycle_s` is the length of a
+    cycle that it follows, if it does: a block takes at least one.
+    """
+
+    def __init__(
+        self, series: Series, edges_s: Sequence[float] = (), cycle_s: float | None = None
+    ) -> None:
+        self._series = series
+        self._grid_s = max(1.0, series.sampling_s) if len(series.values) else 1.0
+        # time that was measured: gaps between samples are no part of it
+        self._measured_s = np.concatenate([[0.0], np.cumsum(series.interval_s)])
+        self._amount = np.concatenate([[0.0], np.cumsum(series.values * series.interval_s)])
+        self.duration_s = float(self._measured_s[-1])
+        self._edges_s = sorted({self._to_measured(edge) for edge in edges_s})
+        cells = _means(self._measured_s, self._amount, self._grid_s)
+        shortest_s = max(LEAST_BLOCK_S, cycle_s or 0.0, 2 * self._grid_s)
+        correlated_s = self._grid_s * block_length(self._detrended(cells))
+        longest_s = self.duration_s / LEAST_BLOCKS
+        self.block_s = max(shortest_s, min(correlated_s, longest_s))
+        size = round(self.block_s / self._grid_s)
+        self.block_s = size * self._grid_s
+        self._starts_s, self._residuals = self._hadamard(cells, size)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the step is long enough to tell its noise."""
+        return len(self._residuals) > 0 and self.duration_s >= 4 * self.block_s
+
+    def draws(self, begin_s: float, end_s: float, rng: np.random.Generator) -> Array | None:
+        """Return by how much the mean over `begin_s` to `end_s` may be off, `DRAWS` times.
+
+        Draws are widened by Student's t for the number of blocks that the noise is known from, so
+        that their percentiles are an interval. None where :attr:`is_known` is false.
+        """
+        if not self.is_known:
+            return None
+        begin, end = self._to_measured(begin_s), self._to_measured(end_s)
+        length_s = max(end - begin, self._grid_s)
+        residuals, known_s = self._of_stretch(begin, end)
+        blocks = length_s / self.block_s
+        # the last block counts for the part of it that lies in the window
+        weights = np.ones(int(np.ceil(blocks - 1e-9)))
+        weights[-1] = blocks - (len(weights) - 1)
+        chosen = rng.integers(0, len(residuals), size=(DRAWS, len(weights)))
+        # a part of a block is noisier than a whole one, by the root of how short it is
+        # what is left of a bend in the slide is no noise: draws are about 0
+        means = (residuals - residuals.mean())[chosen] @ np.sqrt(weights) / blocks
+        return np.asarray(means * _widening(known_s / self.block_s - 2))
+
+    def _to_measured(self, t_s: float) -> float:
+        return float(np.interp(t_s, np.concatenate([[0.0], self._series.t_s]), self._measured_s))
+
+    def _detrended(self, cells: Array) -> Array:
+        """The cells about a running mean within each stretch between edges."""
+        cuts = [round(edge / self._grid_s) for edge in self._edges_s]
+        width = round(max(_SLIDE_S, _SLIDE_SHARE * self.duration_s) / self._grid_s)
+        return np.concatenate([part - _running_mean(part, width) for part in np.split(cells, cuts)])
+
+    def _hadamard(self, cells: Array, size: int) -> tuple[Array, Array]:
+        """Where triples of adjacent blocks begin, and their scaled second differences."""
+        if len(cells) < 3 * size or size < 1:
+            return np.empty(0), np.empty(0)
+        blocks = np.convolve(cells, np.full(size, 1 / size), mode="valid")
+        second = (blocks[: -2 * size] - 2 * blocks[size:-size] + blocks[2 * size :]) / np.sqrt(6)
+        starts_s = np.arange(len(second)) * self._grid_s
+        keep = np.ones(len(second), dtype=bool)
+        for edge in self._edges_s:
+            inside = (starts_s < edge) & (starts_s + 3 * self.block_s > edge)
+            if (keep & ~inside).any():
+                keep &= ~inside
+        return np.asarray(starts_s[keep], float), np.asarray(second[keep], float)
+
+    def _of_stretch(self, begin: float, end: float) -> tuple[Array, float]:
+        """The residuals of the stretch that a window ends in, and how long that is."""
+        bounds = [0.0, *self._edges_s, self.duration_s]
+        last = max(index for index, edge in enumerate(bounds[:-1]) if edge < end or index == 0)
+        first, until = bounds[last], bounds[last + 1]
+        inside = (self._starts_s >= first - 1e-9) & (
+            self._starts_s + 3 * self.block_s <= until + 1e-9
+        )
+        is_enough = until - first >= _ENOUGH_BLOCKS * self.block_s and inside.any()
+        if begin >= first - 1.0 and is_enough:
+            return self._residuals[inside], until - first
+        return self._residuals, self.duration_s
+
+
+def block_length(values: Array) -> float:
+    """Return the length of blocks that suits the autocorrelation of `values`, in samples.
+
+    Politis and White, Econometric Reviews 23 (2004), corrected by Patton, Politis and White (2009);
+    for circular blocks. 1 for white noise, and for too little to tell.
+    """
+    count = len(values)
+    centred = values - values.mean() if count else values
+    variance = float(np.mean(centred**2)) if count else 0.0
+    if count < 30 or variance == 0:
+        return 1.0
+    run = max(5, int(np.sqrt(np.log10(count))))
+    most = min(int(np.ceil(np.sqrt(count))) + run, count - 1)
+    autocovariance = np.array(
+        [float(centred[lag:] @ centred[: count - lag]) / count for lag in range(most + 1)]
+    )
+    significant = np.abs(autocovariance[1:] / variance) >= 2 * np.sqrt(np.log10(count) / count)
+    quiet = np.convolve(~significant, np.ones(run), mode="valid") == run
+    reach = int(np.argmax(quiet)) if quiet.any() else int(np.flatnonzero(significant)[-1]) + 1
+    window = min(2 * max(reach, 1), most)
+    lags = np.arange(-window, window + 1)
+    flat_top = np.clip(2 * (1 - np.abs(lags) / window), 0, 1)
+    covariance = autocovariance[np.abs(lags)]
+    spectrum = float(np.sum(flat_top * covariance))
+    slope = float(np.sum(flat_top * np.abs(lags) * covariance))
+    if spectrum <= 0:
+        return 1.0
+    return max(1.0, float(np.cbrt(2 * slope**2 / (4 / 3 * spectrum**2) * count)))
+
+
+def _means(measured_s: Array, amount: Array, grid_s: float) -> Array:
+    """Means of `grid_s` of measured time each; what is left at the end is left out."""
+    edges = np.arange(int(measured_s[-1] / grid_s + 1e-9) + 1) * grid_s
+    return np.asarray(np.diff(np.interp(edges, measured_s, amount)) / grid_s, float)
+
+
+def _running_mean(values: Array, width: int) -> Array:
+    """Means of the `width` values about each, of fewer towards the ends."""
+    count = len(values)
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    index = np.arange(count)
+    low = np.maximum(index - width // 2, 0)
+    high = np.minimum(index + width // 2 + 1, count)
+    return np.asarray((total[high] - total[low]) / np.maximum(high - low, 1))
+
+
+def _widening(degrees: float) -> float:
+    return float(stdtrit(max(degrees, 1.0), 0.975) / ndtri(0.975))

@@ -1,0 +1,166 @@
+"""Recordings as runs of groups: what each is grouped by, and what it must share to be paired."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from heatsoak.analysis.comparison.measures import Measure, measure
+from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol import Label, Observation
+from heatsoak.recording import Recording
+
+#: What recordings can be grouped by besides their conditions.
+DRIVE, MODEL, PROTOCOL = "drive", "model", "protocol"
+#: The simulated place, which stands for conditions.
+ENCLOSURE = "enclosure"
+#: Labels that number repetitions of the same.
+_REPETITIONS = ("run", "repeat", "repetition")
+_BASELINE = "none"
+_LOAD = "load"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording, and the group that it belongs to.
+
+    Attributes:
+        number: its place among those given.
+        others: what it must share with another to be its pair.
+        alias: what its only step is called here, where logs name the same load differently.
+    """
+
+    recording: Recording
+    number: int
+    group: Label
+    others: dict[str, Label | None] = field(default_factory=dict)
+    alias: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What a message calls it."""
+        return str(self.recording.path)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name, or the kind of log it was imported from."""
+        return self.recording.meta.protocol.name
+
+    @cached_property
+    def views(self) -> dict[str, StepView]:
+        """Its judged steps that have rates, by name."""
+        views = [view for view in judged_steps(self.recording) if view.has_rates]
+        return {self.alias or view.step.name: view for view in views}
+
+    @cached_property
+    def measures(self) -> dict[str, dict[str, Measure]]:
+        """What was measured of each step, by the metric's name."""
+        return measure(self.recording, self.views, self.number)
+
+
+def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
+    """Return a drive's name for people; copies of a model differ by their serial."""
+    name = str(drive.get("model") or drive.get("path") or "a drive that is not named")
+    serial = drive.get("serial")
+    simulated = " (simulated)" if drive.get("simulated") else ""
+    return f"{name}{f' {serial}' if serial and with_serial else ''}{simulated}"
+
+
+def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], list[str]]:
+    """Return the recordings that have a value of `by`, as runs, and sentences on the others.
+
+    A recording that is given twice counts once. Raises UsageError where none has it.
+    """
+    once = {_identity(recording): recording for recording in reversed(recordings)}
+    given = [r for r in recordings if once.get(_identity(r)) is r]
+    if not given:
+        raise UsageError("nothing to compare: name recordings, or directories of them")
+    notes = (
+        [] if len(given) == len(recordings) else ["a recording that was given twice counts once"]
+    )
+    known = [r for r in given if _group(r, by) is not None]
+    if not known:
+        keys = sorted({key for r in given for key in r.meta.conditions} | {DRIVE, MODEL, PROTOCOL})
+        raise UsageError(
+            f"--by {by}: no recording has the condition '{by}'{suggestion(by, keys)}: "
+            f"there are {', '.join(keys)}"
+        )
+    left_out = [str(recording.path) for recording in given if recording not in known]
+    if left_out:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        notes.append(f"left out, without a condition '{by}': {', '.join(left_out[:3])}{more}")
+    others = [_others(recording, by) for recording in known]
+    # what one recording says and another does not is a difference as well
+    keys = list(dict.fromkeys(key for labels in others for key in labels))
+    runs = [
+        Run(recording, number, group, {key: labels.get(key) for key in keys})
+        for number, (recording, labels) in enumerate(zip(known, others, strict=True))
+        if (group := _group(recording, by)) is not None
+    ]
+    return _with_aliases(runs), notes
+
+
+def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[Label, list[str]]:
+    """Return the group that the others are compared with, and a sentence where it was chosen.
+
+    Raises UsageError where no recording has `wanted`, or where there is only one group.
+    """
+    groups = list(dict.fromkeys(run.group for run in runs))
+    names = [str(group) for group in groups]
+    if wanted is not None:
+        matching = [g for g in groups if str(g).casefold() == wanted.casefold()]
+        if not matching:
+            raise UsageError(
+                f"--baseline {wanted}: no recording has {by} '{wanted}'"
+                f"{suggestion(wanted, names)}: there are {', '.join(names)}"
+            )
+    if len(groups) == 1:
+        raise UsageError(
+            f"--by {by}: all recordings have {by} '{groups[0]}': name one with another value too"
+        )
+    if wanted is not None:
+        return matching[0], []
+    for group in groups:
+        if str(group).casefold() == _BASELINE:
+            return group, []
+    return groups[0], [
+        f"compared with {by} '{groups[0]}', the first that was given; --baseline names another"
+    ]
+
+
+def _with_aliases(runs: list[Run]) -> list[Run]:
+    """Logs of one load each are of the same load, whatever their files are called."""
+    logged = [r for r in runs if isinstance(r.recording.meta.protocol, Observation)]
+    names = {step.name for r in logged for step in r.recording.meta.protocol.workload_steps}
+    if len(names) < 2 or any(len(r.recording.meta.protocol.workload_steps) > 1 for r in logged):
+        return runs
+    return [replace(run, alias=_LOAD) if run in logged else run for run in runs]
+
+
+def _identity(recording: Recording) -> Any:
+    return recording.path.resolve() if type(recording) is Recording else id(recording)
+
+
+def _group(recording: Recording, by: str) -> Label | None:
+    meta = recording.meta
+    if by == DRIVE:
+        return drive_label(meta.drive)
+    if by == MODEL:
+        return drive_label(meta.drive, with_serial=False)
+    return meta.protocol.name if by == PROTOCOL else meta.conditions.get(by)
+
+
+def _others(recording: Recording, by: str) -> dict[str, Label | None]:
+    """What a recording must share with another to be its pair."""
+    meta = recording.meta
+    others: dict[str, Label | None] = {
+        key: value
+        for key, value in meta.conditions.items()
+        if key != by and key not in _REPETITIONS
+    }
+    if by not in (DRIVE, MODEL):
+        others[DRIVE] = drive_label(meta.drive)
+    if by != PROTOCOL:
+        others[PROTOCOL] = meta.protocol.name
+    return others

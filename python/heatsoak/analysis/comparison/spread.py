@@ -1,0 +1,256 @@
+"""The mean of a group over several conditions, and how far it is to be trusted.
+
+The unit of repetition is the run. Where a group was run several times, what its runs differ by
+tells how far the next one may differ (Welch's t; a group that was run once is taken to vary as the
+others do). Where each was run once but under several conditions, what is left of an additive model
+of groups and conditions tells it: randomised blocks, which count it as noise where a group's effect
+differs from one condition to the next. With one pair of runs, only noise within the run is known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.model import IntervalOf
+from heatsoak.analysis.comparison.noise import DRAWS
+from heatsoak.analysis.series import Array
+from heatsoak.protocol import Label
+
+Scale = Literal["ratio", "difference"]
+#: A group's runs in each stratum, by the stratum's number.
+Cells = Mapping[int, Mapping[Label, Sequence[Measure]]]
+
+#: Fewer degrees of freedom give no interval that is of use.
+_LEAST_DEGREES = 2
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A group's mean over conditions.
+
+    Attributes:
+        value: None where one of its runs never fell.
+        bound: the value, or what it is at least.
+        stdev: standard deviation of the value, `degrees` of freedom behind it; NaN for none.
+        draws: deviations by noise within the run, where that is all that is known.
+        runs: how many runs it is of.
+    """
+
+    value: float | None
+    bound: float
+    stdev: float
+    degrees: float
+    draws: Array | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two estimates held against each other; intervals are None where nothing is known of noise.
+
+    Attributes:
+        delta: in the metric's unit.
+        ci95: of `delta`.
+        share: `delta` over the second one's value; None where that is 0.
+        share_ci95: of `share`.
+        p: two-sided.
+    """
+
+    delta: float
+    ci95: tuple[float, float] | None
+    share: float | None
+    share_ci95: tuple[float, float] | None
+    p: float | None
+
+
+class Spread:
+    """Estimates of one metric in one step, for all groups alike."""
+
+    def __init__(self, cells: Cells, scale: Scale) -> None:
+        self._cells = cells
+        never_fell = {g for _, g, ms in _flat(cells) for m in ms if m.value is None}
+        known: Cells = {
+            number: {g: ms for g, ms in groups.items() if g not in never_fell}
+            for number, groups in cells.items()
+        }
+        self._known = known
+        is_positive = all(m.bound > 0 for _, _, ms in _flat(known) for m in ms)
+        self.scale: Scale = scale if is_positive else "difference"
+        self.basis: IntervalOf | None = None
+        self._stdevs: dict[Label, tuple[float, float]] = {}
+        self._is_shared = False
+        if not _flat(known):
+            return
+        if any(len(ms) > 1 for _, _, ms in _flat(known)):
+            self.basis, self._stdevs = "runs", self._between_runs()
+        elif (found := self._between_conditions()) is not None:
+            self.basis, self._is_shared = "conditions", True
+            self._stdevs = {group: found for _, group, _ in _flat(known)}
+        elif all(m.draws is not None for _, _, ms in _flat(known) for m in ms):
+            self.basis = "this run"
+
+    def estimate(self, group: Label, strata: Sequence[int]) -> Estimate:
+        """Return the group's mean over `strata`, all of which it has."""
+        cells = [self._cells[number][group] for number in strata]
+        known = [m.value for cell in cells for m in cell]
+        bound = float(np.mean([np.mean([m.bound for m in cell]) for cell in cells]))
+        runs = sum(len(cell) for cell in cells)
+        value = None if None in known else bound
+        if self.basis == "this run" and value is not None:
+            per_cell = [_only(cell).draws for cell in cells]
+            draws = np.mean([d for d in per_cell if d is not None], axis=0)
+            return Estimate(value, bound, float("nan"), 0, draws, runs)
+        stdev, degrees = self._stdevs.get(group, (float("nan"), 0.0))
+        parts = []
+        for cell in cells:
+            level = float(np.mean([m.bound for m in cell])) if self.scale == "ratio" else 1.0
+            parts.append((stdev * level) ** 2 / len(cell))
+        of_mean = float(np.sqrt(sum(parts))) / len(cells)
+        return Estimate(value, bound, of_mean, degrees, None, runs)
+
+    def difference(self, one: Estimate, two: Estimate) -> Difference:
+        """Return `one` against `two`; both must have values."""
+        assert one.value is not None
+        assert two.value is not None
+        delta = one.value - two.value
+        share = delta / two.value if two.value else None
+        if one.draws is not None and two.draws is not None:
+            return _by_draws(one.value, two.value, one.draws, two.draws)
+        if not (np.isfinite(one.stdev) and np.isfinite(two.stdev)):
+            return Difference(delta, None, share, None, None)
+        degrees = one.degrees if self._is_shared else _welch(one, two)
+        quantile = float(stdtrit(degrees, 0.975))
+        if self.scale == "ratio":
+            log = np.log(one.value / two.value)
+            stdev = float(np.hypot(one.stdev / one.value, two.stdev / two.value))
+            ends = np.exp([log - quantile * stdev, log + quantile * stdev]) - 1
+            p = _two_sided(float(log), stdev, degrees)
+            share_ci = (float(ends[0]), float(ends[1]))
+            ci = (two.value * share_ci[0], two.value * share_ci[1])
+            return Difference(delta, ci, share, share_ci, p)
+        stdev = float(np.hypot(one.stdev, two.stdev))
+        ci = (delta - quantile * stdev, delta + quantile * stdev)
+        relative = (ci[0] / two.value, ci[1] / two.value) if two.value > 0 else None
+        return Difference(delta, ci, share, relative, _two_sided(delta, stdev, degrees))
+
+    def draws(self, estimates: Sequence[Estimate], rng: np.random.Generator) -> Array | None:
+        """Return values of the estimates as they may as well have come out, one row a draw."""
+        if any(e.value is None for e in estimates):
+            return None
+        if all(e.draws is not None for e in estimates):
+            return np.stack([e.bound + e.draws for e in estimates if e.draws is not None], axis=1)
+        if not all(np.isfinite(e.stdev) for e in estimates):
+            return None
+        # one chi-squared for all: with two groups, their difference then has Welch's t
+        total = sum(e.stdev**2 for e in estimates)
+        shares = sum(e.stdev**4 / e.degrees for e in estimates)
+        degrees = estimates[0].degrees if self._is_shared or not shares else total**2 / shares
+        swell = np.sqrt(degrees / rng.chisquare(degrees, size=(DRAWS, 1)))
+        normal = rng.standard_normal((DRAWS, len(estimates))) * swell
+        values = np.array([e.bound for e in estimates])
+        stdevs = np.array([e.stdev for e in estimates])
+        if self.scale == "ratio":
+            return np.asarray(values * np.exp(normal * stdevs / values))
+        return np.asarray(values + normal * stdevs)
+
+    def interval(self, estimate: Estimate) -> tuple[float, float] | None:
+        """Return the 95 % interval of one estimate."""
+        if estimate.value is None:
+            return None
+        if estimate.draws is not None:
+            low, high = np.quantile(estimate.value + estimate.draws, [0.025, 0.975])
+            return float(low), float(high)
+        if not np.isfinite(estimate.stdev):
+            return None
+        reach = float(stdtrit(estimate.degrees, 0.975)) * estimate.stdev
+        if self.scale == "ratio":
+            factor = float(np.exp(reach / estimate.value))
+            return estimate.value / factor, estimate.value * factor
+        return estimate.value - reach, estimate.value + reach
+
+    def _between_runs(self) -> dict[Label, tuple[float, float]]:
+        """Standard deviation of a run, and its degrees of freedom, for each group."""
+        squares: dict[Label, float] = {}
+        degrees: dict[Label, int] = {}
+        for _, group, measures in _flat(self._known):
+            values = np.array([m.bound for m in measures])
+            scale = values.mean() if self.scale == "ratio" else 1.0
+            squares[group] = squares.get(group, 0.0) + float(
+                np.sum((values / scale - values.mean() / scale) ** 2)
+            )
+            degrees[group] = degrees.get(group, 0) + len(values) - 1
+        pooled = (sum(squares.values()) / sum(degrees.values()), sum(degrees.values()))
+        found = {
+            g: (squares[g] / degrees[g], degrees[g]) if degrees[g] else pooled for g in squares
+        }
+        return {g: (float(np.sqrt(variance)), float(df)) for g, (variance, df) in found.items()}
+
+    def _between_conditions(self) -> tuple[float, float] | None:
+        """What is left of an additive model of groups and strata, of one run; None for too few."""
+        rows = [(number, group, _only(ms).bound) for number, group, ms in _flat(self._known)]
+        strata = list(dict.fromkeys(number for number, _, _ in rows))
+        groups = list(dict.fromkeys(group for _, group, _ in rows))
+        degrees = len(rows) - len(strata) - len(groups) + 1
+        if degrees < _LEAST_DEGREES:
+            return None
+        model = np.zeros((len(rows), len(strata) + len(groups)))
+        for index, (number, group, _) in enumerate(rows):
+            model[index, strata.index(number)] = 1
+            model[index, len(strata) + groups.index(group)] = 1
+        values = np.array([value for _, _, value in rows])
+        if self.scale == "ratio":
+            values = np.log(values)
+        fitted = model @ np.linalg.lstsq(model, values, rcond=None)[0]
+        return float(np.sqrt(np.sum((values - fitted) ** 2) / degrees)), float(degrees)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p values for as many questions asked at once (Holm, Scand. J. Statist. 6, 1979)."""
+    known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    least = 0.0
+    for place, (p, index) in enumerate(known):
+        least = max(least, min(1.0, p * (len(known) - place)))
+        adjusted[index] = least
+    return adjusted
+
+
+def _flat(cells: Cells) -> list[tuple[int, Label, Sequence[Measure]]]:
+    return [(number, g, ms) for number, groups in cells.items() for g, ms in groups.items()]
+
+
+def _only(measures: Sequence[Measure]) -> Measure:
+    (measure,) = measures
+    return measure
+
+
+def _welch(one: Estimate, two: Estimate) -> float:
+    if one.stdev == two.stdev == 0:
+        return min(one.degrees, two.degrees)
+    parts = (one.stdev**4 / one.degrees) + (two.stdev**4 / two.degrees)
+    return float((one.stdev**2 + two.stdev**2) ** 2 / parts)
+
+
+def _two_sided(delta: float, stdev: float, degrees: float) -> float:
+    if stdev == 0:
+        return 1.0 if delta == 0 else 0.0
+    return float(2 * stdtr(degrees, -abs(delta) / stdev))
+
+
+def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Difference:
+    delta = one - two
+    moved = delta + noise_one - noise_two
+    low, high = (float(end) for end in np.quantile(moved, [0.025, 0.975]))
+    share = share_ci = None
+    if two > 0:
+        ratios = (one + noise_one) / np.maximum(two + noise_two, 1e-9 * two) - 1
+        ends = np.quantile(ratios, [0.025, 0.975])
+        share, share_ci = delta / two, (float(ends[0]), float(ends[1]))
+    # draws that are all alike carry no doubt; else no p is smaller than one draw tells
+    beyond = min(float(np.mean(moved <= 0)), float(np.mean(moved >= 0)))
+    p = min(1.0, 2 * beyond) if low == high else min(1.0, max(2 * beyond, 1 / DRAWS))
+    return Difference(delta, (low, high), share, share_ci, p)

@@ -1,0 +1,106 @@
+"""``heatsoak compare``: what a condition changes."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli.common import (
+    DeviceOption,
+    Format,
+    FormatOption,
+    MapOption,
+    SeparateOption,
+    ShiftOption,
+    console,
+    print_json,
+    progress_bar,
+)
+from heatsoak.errors import UsageError
+
+
+def compare_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING|FILE...",
+            help="Recordings, directories of them, or logs of other tools.",
+        ),
+    ],
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="KEY",
+            help="The condition that is compared: heatsink, slot, gpus...; or drive, model, "
+            "protocol.",
+        ),
+    ],
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="VALUE",
+            help="What the others are compared with; without it 'none', or the first given.",
+        ),
+    ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Show each set of the other conditions by itself too.")
+    ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare what was not run alike, and warn of it.")
+    ] = False,
+    rank_by: Annotated[
+        str | None,
+        typer.Option(
+            "--rank-by", metavar="METRIC", help="What groups are ranked by, instead of end level."
+        ),
+    ] = None,
+    mapping: MapOption = None,
+    device: DeviceOption = None,
+    shift_s: ShiftOption = None,
+    separate: SeparateOption = False,
+    output_format: FormatOption = Format.TEXT,
+) -> int:
+    """Hold recordings that differ in one condition against each other."""
+    # these take a while to load, and every command loads this module
+    from heatsoak.analysis.comparison import NotAlikeError, compare
+    from heatsoak.importer import Options, open_all
+    from heatsoak.report.comparison import print_comparison
+
+    with progress_bar(stays=False) as progress:
+        recordings = open_all(
+            paths,
+            Options.of(mapping or [], device),
+            shift_s=shift_s,
+            joins=not separate,
+            progress=progress,
+        )
+    try:
+        comparison = compare(recordings, by, baseline, anyway, rank_by=rank_by)
+    except NotAlikeError as error:
+        for line in error.differences:
+            _say(line)
+        if anyway:
+            return UsageError.exit_code
+        _say("nothing that was run alike is left to compare; --anyway compares all the same")
+        return UsageError.exit_code
+    for line in comparison.caveats:
+        _say(f"warning: not alike: {line}")
+    if output_format is Format.JSON:
+        for note in comparison.notes:
+            _say(note)
+        print_json([row.model_dump(mode="json") for row in comparison.rows])
+    else:
+        print_comparison(comparison, console(), each=each)
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"heatsoak: {' '.join(text.split())}", file=sys.stderr)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare_command)

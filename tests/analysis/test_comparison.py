@@ -1,0 +1,605 @@
+"""Comparisons of recordings whose difference is known."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from compared import DURATION_S, READ, Array, falling, noise, run, steady
+from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
+from heatsoak.analysis.comparison.noise import Noise, block_length
+from heatsoak.analysis.comparison.spread import holm
+from heatsoak.analysis.series import Series
+from heatsoak.errors import UsageError
+from heatsoak.recording import HeldRecording
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def row(comparison: Comparison, metric: str, group: Any = "big", step: str = "read") -> Row:
+    """The row over all strata."""
+    return next(
+        each
+        for each in comparison.rows
+        if (each.metric, each.group, each.step) == (metric, group, step)
+    )
+
+
+def lines_of(error: pytest.ExceptionInfo[NotAlikeError]) -> list[str]:
+    return error.value.differences
+
+
+def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
+    found = compare(
+        [
+            run({"heatsink": "none"}, steady(1000), seed=1),
+            run({"heatsink": "big"}, steady(1100), seed=2),
+        ],
+        "heatsink",
+    )
+    mean = row(found, "mean_mb_s")
+    assert mean.baseline == pytest.approx(1000, rel=0.01)
+    assert mean.delta_pct == pytest.approx(10, abs=1)
+    assert mean.delta_pct == pytest.approx(100 * (mean.value - mean.baseline) / mean.baseline)  # type: ignore[operator]
+    low, high = mean.ci95_pct
+    assert low is not None
+    assert high is not None
+    assert 0 < low < 10 < high < 20
+    assert (mean.verdict, mean.interval_of, mean.runs) == ("better", "this run", 1)
+    assert found.baseline == "none"
+
+
+def test_no_difference_is_shown_between_runs_of_the_same() -> None:
+    shown = 0
+    for seed in range(20):
+        found = compare(
+            [
+                run({"heatsink": "none"}, steady(1000), seed=2 * seed),
+                run({"heatsink": "big"}, steady(1000), seed=2 * seed + 1),
+            ],
+            "heatsink",
+        )
+        end = row(found, "end_mb_s")
+        shown += end.verdict not in ("no difference shown", "negligible")
+    # one in twenty is what 95 % intervals are expected to show
+    assert shown <= 3
+
+
+def test_a_metric_that_is_better_low_is_worse_where_it_is_higher() -> None:
+    found = compare(
+        [
+            run({"heatsink": "none"}, falling(60, 0.9), seed=1),
+            run({"heatsink": "big"}, falling(120, 0.5), seed=2),
+        ],
+        "heatsink",
+    )
+    depth = row(found, "depth_pct")
+    assert depth.baseline == pytest.approx(10, abs=2)
+    assert depth.value == pytest.approx(50, abs=2)
+    assert depth.delta == pytest.approx(40, abs=3)
+    assert depth.verdict == "worse"
+    onset = row(found, "onset_s")
+    assert onset.delta_pct == pytest.approx(100, abs=5)
+    assert (onset.ci95_pct, onset.verdict) == ((None, None), "not tested")
+
+
+@pytest.mark.parametrize("window_s", [60.0, 300.0])
+def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float) -> None:
+    t_s = np.arange(1, 3001) / 10
+    reps, covered, naive = 200, 0, 0
+    for seed in range(reps):
+        wander = noise(len(t_s), seed, sigma=0.05)
+        series = Series(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
+        draws = Noise(series).draws(300 - window_s, 300, np.random.default_rng(seed))
+        assert draws is not None
+        off = series.mean(300 - window_s, 300) - 1000
+        low, high = np.quantile(draws, [0.025, 0.975])
+        covered += low <= off <= high
+        inside = series.values[t_s > 300 - window_s]
+        naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
+    assert 0.91 <= covered / reps <= 0.985
+    assert naive / reps < 0.6
+
+
+def test_a_fall_and_a_slide_within_a_step_do_not_count_as_noise() -> None:
+    t_s = np.arange(1, 3001) / 10
+    wander = 1 + noise(len(t_s), 3)
+    level = Series(t_s, np.full(len(t_s), 0.1), 1000 * wander, "mb_s")
+    slope = np.where(t_s <= 60, 2000, 1000 - t_s)
+    fallen = Series(t_s, np.full(len(t_s), 0.1), slope + 1000 * (wander - 1), "mb_s")
+    widths = [
+        float(np.ptp(np.quantile(draws, [0.025, 0.975])))
+        for each in (Noise(level), Noise(fallen, [60.0]))
+        if (draws := each.draws(0, 300, np.random.default_rng(0))) is not None
+    ]
+    assert widths[1] == pytest.approx(widths[0], rel=0.35)
+
+
+def test_an_interval_is_about_the_value_where_throughput_slides() -> None:
+    t_s = np.arange(1, 3001) / 10
+    slide = np.where(t_s < 60, 1.0, 0.4 + 0.6 * np.exp(-(t_s - 60) / 40))
+    recordings = [
+        run({"heatsink": group}, 1000 * gain * slide, seed=seed, sigma=0.001)
+        for seed, (group, gain) in enumerate([("none", 1.0), ("big", 1.2)])
+    ]
+    rows = compare(recordings, "heatsink").rows
+    intervals = [(r.ci95_pct, r.delta_pct, r.metric) for r in rows if r.interval_of is not None]
+    assert len(intervals) >= 4
+    for (low, high), delta, metric in intervals:
+        if low is not None and high is not None and delta is not None:
+            assert low <= delta <= high, metric
+
+
+def test_blocks_grow_with_the_correlation_and_white_noise_needs_none() -> None:
+    lengths = [block_length(noise(4000, 1, correlation=rho)) for rho in (0.0, 0.5, 0.9, 0.97)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < 3
+    assert lengths[-1] > 20
+
+
+@settings(max_examples=15, deadline=None)
+@given(scale=st.floats(1e-3, 1e6), shift=st.floats(-1e3, 1e3))
+def test_draws_go_with_the_unit_and_do_not_mind_the_level(scale: float, shift: float) -> None:
+    t_s = np.arange(1, 1201) / 10
+    values = noise(len(t_s), 7)
+
+    def draws(of: Array) -> Array:
+        found = Noise(Series(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
+            0, 120, np.random.default_rng(1)
+        )
+        assert found is not None
+        return found
+
+    moved = draws((values + shift) * scale)
+    assert moved == pytest.approx(draws(values) * scale, rel=1e-3, abs=1e-5 * scale)
+
+
+def test_what_is_too_short_has_no_interval() -> None:
+    found = compare(
+        [run({"heatsink": k}, steady(1000)[:400], seed=i) for i, k in enumerate(("none", "big"))],
+        "heatsink",
+    )
+    mean = row(found, "mean_mb_s")
+    assert (mean.ci95_pct, mean.interval_of) == ((None, None), None)
+    assert mean.verdict == "not tested"
+
+
+def test_several_runs_are_compared_by_how_they_differ_and_not_by_their_own_noise() -> None:
+    levels = {"none": (1000, 1080, 920), "big": (1030, 1110, 950)}
+    recordings = [
+        run({"heatsink": group}, steady(level), seed=10 * index + number)
+        for index, (group, of_group) in enumerate(levels.items())
+        for number, level in enumerate(of_group)
+    ]
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s")
+    assert (mean.runs, mean.baseline_runs, mean.interval_of) == (3, 3, "runs")
+    assert mean.delta_pct == pytest.approx(3, abs=1)
+    low, high = mean.ci95_pct
+    assert low is not None
+    assert high is not None
+    # Welch: 4 degrees of freedom, 8 % between runs
+    assert low < -10
+    assert high > 15
+    assert mean.verdict == "no difference shown"
+
+
+def test_runs_that_hardly_differ_show_a_difference_and_give_the_onset_an_interval() -> None:
+    recordings = [
+        run({"heatsink": group}, falling(onset, share), seed=number)
+        for number, (group, onset, share) in enumerate(
+            [("none", 50, 0.5), ("none", 53, 0.5), ("none", 51, 0.51),
+             ("big", 100, 0.8), ("big", 104, 0.8), ("big", 101, 0.79)]
+        )
+    ]  # fmt: skip
+    onset = row(compare(recordings, "heatsink"), "onset_s")
+    assert onset.interval_of == "runs"
+    assert onset.delta_pct == pytest.approx(98, abs=6)
+    assert onset.verdict == "better"
+    low, high = onset.ci95_pct
+    assert low is not None
+    assert high is not None
+    assert 75 < low < 98 < high < 125
+
+
+def test_a_group_that_was_run_once_takes_its_spread_from_the_others() -> None:
+    recordings = [
+        run({"heatsink": "none"}, steady(level), seed=number)
+        for number, level in enumerate((1000, 1050, 950, 1020))
+    ]
+    recordings.append(run({"heatsink": "big"}, steady(1030), seed=9))
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s")
+    assert (mean.interval_of, mean.runs, mean.baseline_runs) == ("runs", 1, 4)
+    assert mean.verdict == "no difference shown"
+
+
+def test_a_step_that_never_fell_has_no_onset_that_could_be_taken_for_a_number() -> None:
+    found = compare(
+        [
+            run({"heatsink": "none"}, falling(60, 0.5), seed=1),
+            run({"heatsink": "big"}, steady(2000), seed=2),
+        ],
+        "heatsink",
+    )
+    onset = row(found, "onset_s")
+    assert onset.value is None
+    assert onset.value_at_least == pytest.approx(DURATION_S)
+    assert onset.delta_pct is None
+    assert onset.verdict == "better"
+    depth = row(found, "depth_pct")
+    assert depth.value == 0
+    assert depth.delta == pytest.approx(-50, abs=2)
+    assert depth.verdict == "better"
+
+
+def test_two_that_never_fell_show_no_difference_and_a_depth_of_0_has_no_percentage() -> None:
+    found = compare(
+        [run({"heatsink": k}, steady(2000), seed=i) for i, k in enumerate(("none", "big"))],
+        "heatsink",
+    )
+    onset, depth = row(found, "onset_s"), row(found, "depth_pct")
+    assert (onset.value, onset.baseline, onset.verdict) == (None, None, "no difference shown")
+    assert (depth.value, depth.baseline, depth.delta_pct) == (0, 0, None)
+    assert depth.verdict == "no difference shown"
+
+
+def test_one_of_several_that_never_fell_leaves_a_least_value() -> None:
+    recordings = [
+        run({"heatsink": "none"}, falling(50, 0.5), seed=1),
+        run({"heatsink": "none"}, falling(55, 0.5), seed=2),
+        run({"heatsink": "big"}, falling(100, 0.5), seed=3),
+        run({"heatsink": "big"}, steady(2000), seed=4),
+    ]
+    onset = row(compare(recordings, "heatsink"), "onset_s")
+    assert onset.value is None
+    assert onset.value_at_least == pytest.approx((100 + DURATION_S) / 2, abs=2)
+    assert onset.baseline == pytest.approx(52.5, abs=2)
+
+
+STRATA = {("idle", 1): 1000.0, ("idle", 2): 800.0, ("loaded", 1): 600.0, ("loaded", 2): 400.0}
+
+
+def matrix(gains: Mapping[str, float], left_out: Sequence[tuple[str, str, int]] = ()) -> list[Any]:
+    """Slots under loads and with cards; each slot is faster by its gain wherever it is."""
+    return [
+        run({"slot": slot, "load": load, "gpus": gpus}, steady(level * gain), seed=10 * i + j)
+        for i, (slot, gain) in enumerate(gains.items())
+        for j, ((load, gpus), level) in enumerate(STRATA.items())
+        if (slot, load, gpus) not in left_out
+    ]
+
+
+def test_equal_other_conditions_are_paired_and_combined() -> None:
+    found = compare(matrix({"bottom": 1.0, "top": 1.2}), "slot")
+    pooled, *single = [r for r in found.rows if r.metric == "mean_mb_s"]
+    assert pooled.pooled
+    assert (pooled.pairs, pooled.runs, pooled.interval_of) == (4, 4, "conditions")
+    assert pooled.baseline == pytest.approx(700, rel=0.01)
+    assert pooled.delta_pct == pytest.approx(20, abs=1)
+    assert pooled.verdict == "better"
+    assert pooled.pairs_higher == 4
+    assert [(r.other_conditions["load"], r.other_conditions["gpus"]) for r in single] == [*STRATA]
+    assert all(r.interval_of == "this run" and r.pairs == 1 and not r.pooled for r in single)
+    assert "load" not in pooled.other_conditions
+
+
+def test_a_change_that_differs_between_conditions_is_not_shown_as_one() -> None:
+    recordings = [
+        run({"slot": slot, "gpus": gpus}, steady(level), seed=seed)
+        for seed, (slot, gpus, level) in enumerate(
+            [
+                ("a", 1, 1000),
+                ("b", 1, 1010),
+                ("a", 2, 1000),
+                ("b", 2, 1900),
+                ("a", 3, 1000),
+                ("b", 3, 900),
+            ]
+        )
+    ]
+    pooled, *single = [r for r in compare(recordings, "slot").rows if r.metric == "mean_mb_s"]
+    assert pooled.verdict == "no difference shown"
+    assert {r.verdict for r in single} >= {"better", "worse"}
+
+
+def test_what_has_no_pair_is_named_and_left_out() -> None:
+    recordings = matrix({"bottom": 1.0, "top": 1.2}, left_out=[("bottom", "idle", 2)])
+    found = compare(recordings, "slot")
+    assert row(found, "mean_mb_s", "top").pairs == 3
+    (note,) = [n for n in found.notes if n.startswith("not paired")]
+    assert "top-idle-2" in note
+    assert "gpus 2" in note
+
+
+def test_groups_are_ranked_and_those_not_told_apart_share_a_rank() -> None:
+    gains = {"bottom": 1.0, "top": 1.005, "upright": 1.5}
+    found = compare(matrix(gains), "slot")
+    first, second, third = found.ranking
+    assert (first.group, first.rank, first.ranks) == ("upright", 1, (1, 1))
+    assert first.best_share == pytest.approx(1)
+    assert {second.group, third.group} == {"bottom", "top"}
+    assert second.rank == third.rank == 2
+    assert second.ranks == (2, 3)
+    assert second.not_told_apart_from == [third.group]
+    end = row(found, "end_mb_s", "upright")
+    assert (end.rank, end.baseline_rank) == (1, 2)
+
+
+def test_ranks_are_over_conditions_that_all_groups_have() -> None:
+    gains = {"bottom": 1.0, "top": 1.2, "underside": 1.4}
+    found = compare(
+        matrix(gains, left_out=[("underside", "idle", 2), ("underside", "loaded", 2)]), "slot"
+    )
+    assert {each.pairs for each in found.ranking} == {2}
+    assert [each.group for each in found.ranking] == ["underside", "top", "bottom"]
+    assert any("2 of 4" in note for note in found.notes)
+
+
+def test_what_is_ranked_by_can_be_chosen() -> None:
+    recordings = [
+        run({"slot": "a"}, falling(100, 0.7), seed=1),
+        run({"slot": "b"}, falling(100, 0.5, level=4000.0), seed=2),
+    ]
+    assert compare(recordings, "slot").ranking[0].group == "b"
+    assert compare(recordings, "slot", rank_by="depth_pct").ranking[0].group == "a"
+    with pytest.raises(UsageError, match="depth_pct"):
+        compare(recordings, "slot", rank_by="depth")
+
+
+def test_many_groups_are_held_to_more_than_one() -> None:
+    adjusted = holm([0.04, None, 0.001, 0.02])
+    assert adjusted == [0.04, None, pytest.approx(0.003), pytest.approx(0.04)]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_no_p_is_made_smaller_and_their_order_stays(p_values: list[float]) -> None:
+    adjusted = [p for p in holm(p_values) if p is not None]
+    assert all(new >= old for new, old in zip(adjusted, p_values, strict=True))
+    order = np.argsort(p_values, kind="stable")
+    assert np.all(np.diff(np.array(adjusted)[order]) >= 0)
+
+
+def two(**second: Any) -> list[HeldRecording]:
+    """Two recordings that differ in the heatsink, the second also in what is given."""
+    rates = second.pop("rates", steady(1000))
+    return [
+        run({"heatsink": "none"}, steady(1000), seed=1),
+        run({"heatsink": "big"}, rates, seed=2, **second),
+    ]
+
+
+def step(**changes: Any) -> list[dict[str, Any]]:
+    return [{**READ, **changes}]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ({"steps": step(rw="randread")}, "rw is read and randread"),
+        ({"steps": step(bs="4k")}, "bs is 128k and 4k"),
+        ({"steps": step(iodepth=1)}, "iodepth is 32 and 1"),
+        ({"steps": step(numjobs=4)}, "numjobs is 1 and 4"),
+        ({"steps": step(span="16GiB")}, "span is 100% of 1 TB and 17.2 GB"),
+        ({"steps": step(rw="rw", rwmixread=70)}, "rwmixread is not set and 70"),
+        ({"steps": step(rate="100m")}, "rate is not set and 104857600"),
+        ({"steps": step(runtime="100s"), "rates": steady(1000)[:1000]}, "it took 300 s and 100 s"),
+        ({"rates": steady(1000)[:2000]}, "it took 300 s and 200 s"),
+        ({"steps": [{"kind": "purge"}, READ]}, "the second was purged before and the first not"),
+        (
+            {"steps": [{"kind": "precondition", "name": "fill", "rw": "write"}, READ]},
+            "the second was preconditioned before and the first not",
+        ),
+        ({"temp_c": 52.0}, "it began at 40 C and at 52 C"),
+        ({"drive": {"model": "another"}}, "drive is a drive and another"),
+        ({"drive": {"serial": "S2"}}, "drive is a drive and a drive S2"),
+        ({"drive": {"simulated": True}}, "drive is a drive and a drive (simulated)"),
+        ({"imported": True}, "one was recorded here and one imported"),
+        ({"status": "failed", "reason": "it was too hot"}, "failed in 'read': it was too hot"),
+        ({"status": "running"}, "'read' was cut, or is still running"),
+    ],
+)  # fmt: skip
+def test_what_was_not_run_alike_is_refused_and_can_be_compared_anyway(
+    second: dict[str, Any], said: str
+) -> None:
+    recordings = two(**second)
+    with pytest.raises(NotAlikeError) as error:
+        compare(recordings, "heatsink")
+    (line,) = lines_of(error)
+    assert line.startswith("none-1 and big-2: ")
+    assert said in line
+    found = compare(recordings, "heatsink", anyway=True)
+    assert any(said in caveat for caveat in found.caveats)
+    assert found.rows
+    assert all(any(said in caveat for caveat in each.caveats) for each in found.rows)
+
+
+def test_a_pause_before_that_differs_is_named() -> None:
+    def pauses(length: str) -> list[dict[str, Any]]:
+        return [{"kind": "pause", "duration": length}, READ]
+
+    recordings = [
+        run({"heatsink": "none"}, steady(1000), steps=pauses("5m")),
+        run({"heatsink": "big"}, steady(1000), steps=pauses("30s")),
+    ]
+    with pytest.raises(NotAlikeError) as error:
+        compare(recordings, "heatsink")
+    assert "a pause of 5 min and a pause of 30 s" in lines_of(error)[0]
+
+
+def test_only_the_steps_that_were_alike_are_compared_and_the_others_named() -> None:
+    write = {**READ, "name": "write", "rw": "write"}
+    shallow = {**write, "iodepth": 1}
+    rates = {"read": steady(1000), "write": steady(500)}
+    recordings = [
+        run({"heatsink": "none"}, rates, steps=[READ, write], seed=1),
+        run({"heatsink": "big"}, rates, steps=[READ, shallow], seed=2),
+    ]
+    found = compare(recordings, "heatsink")
+    assert {each.step for each in found.rows} == {"read"}
+    (note,) = [n for n in found.notes if n.startswith("not compared")]
+    assert "iodepth is 32 and 1 in 'write'" in note
+
+
+def test_the_whole_steps_of_a_run_that_was_cut_are_compared() -> None:
+    write = {**READ, "name": "write", "rw": "write"}
+    rates = {"read": steady(1000), "write": steady(500)}
+    recordings = [
+        run({"heatsink": group}, rates, steps=[READ, write], seed=seed, status=status)
+        for seed, (group, status) in enumerate([("none", "finished"), ("big", "interrupted")])
+    ]
+    found = compare(recordings, "heatsink")
+    assert {each.step for each in found.rows} == {"read"}
+    assert any("interrupted in 'write'" in note for note in found.notes)
+
+
+def test_a_place_that_is_warm_at_rest_is_no_warm_start_but_one_that_was_cooling_is() -> None:
+    steps: list[dict[str, Any]] = [{"kind": "pause", "duration": "5m"}, READ]
+
+    def pair(rest_c: Sequence[float]) -> list[HeldRecording]:
+        return [
+            run({"heatsink": "none"}, steady(1000), steps=steps, temp_c=50, rest_c=rest_c),
+            run({"heatsink": "big"}, steady(1000), steps=steps, temp_c=38, rest_c=(38, 38)),
+        ]
+
+    assert compare(pair((50, 50, 50)), "heatsink").rows
+    with pytest.raises(NotAlikeError) as error:
+        compare(pair((58, 54, 50)), "heatsink")
+    assert "still cooling" in lines_of(error)[0]
+
+
+def test_a_warm_start_is_no_difference_where_the_surroundings_are_compared() -> None:
+    recordings = [run({"ambient_c": c}, steady(1000), temp_c=c + 15.0, seed=c) for c in (20, 35)]
+    assert row(compare(recordings, "ambient_c"), "mean_mb_s", 35).baseline_group == 20
+
+
+def test_another_condition_that_always_differs_too_is_refused_but_an_enclosure_goes_along() -> None:
+    confounded = [
+        run({"heatsink": "none", "ambient_c": 22}, steady(1000), seed=1),
+        run({"heatsink": "big", "ambient_c": 30}, steady(1100), seed=2),
+    ]
+    with pytest.raises(NotAlikeError) as error:
+        compare(confounded, "heatsink")
+    assert "ambient_c is 22 and 30" in lines_of(error)[0]
+    placed = [
+        run({"heatsink": "none", "enclosure": "open-bench"}, steady(1000), seed=1),
+        run({"heatsink": "big", "enclosure": "wings-px1"}, steady(1100), seed=2),
+    ]
+    for by, group in (("heatsink", "big"), ("enclosure", "wings-px1")):
+        found = compare(placed, by)
+        assert row(found, "mean_mb_s", group).delta_pct == pytest.approx(10, abs=2)
+        assert any("differs along with" in note for note in found.notes)
+
+
+def test_drives_are_compared_by_drive_and_by_model() -> None:
+    recordings = [
+        run({}, steady(1000), drive={"model": "A", "serial": "1"}, name="a", temp_c=30.0),
+        run({}, steady(1500), drive={"model": "B", "serial": "2"}, name="b", seed=1),
+    ]
+    assert row(compare(recordings, "model", "A"), "mean_mb_s", "B").verdict == "better"
+    assert row(compare(recordings, "drive"), "mean_mb_s", "B 2").baseline_group == "A 1"
+
+
+def test_the_same_step_of_two_protocols_is_compared_by_protocol() -> None:
+    recordings = [
+        run({}, steady(1000), protocol="cold", name="a"),
+        run({}, steady(900), protocol="hot", name="b", seed=1, steps=[{"kind": "purge"}, READ]),
+    ]
+    assert row(compare(recordings, "protocol", "cold"), "mean_mb_s", "hot").verdict == "worse"
+
+
+def test_numbers_of_repetitions_are_no_conditions() -> None:
+    recordings = [
+        run({"heatsink": group, "run": number}, steady(1000), seed=seed)
+        for seed, (group, number) in enumerate([("none", 1), ("none", 2), ("big", 3), ("big", 4)])
+    ]
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s")
+    assert (mean.runs, mean.pairs, mean.interval_of) == (2, 1, "runs")
+
+
+def test_power_latency_and_the_hottest_reading_are_compared_where_they_were_logged() -> None:
+    recordings = [
+        run({"heatsink": group}, steady(level), seed=seed, temp_c=temp_c,
+            more={"power_w": watts, "read_lat_us": 100 * watts, "read_lat_p99_us": 300 * watts})
+        for seed, (group, level, watts, temp_c) in enumerate(
+            [("none", 1000.0, 5.0, 42.0), ("big", 1000.0, 4.0, 40.0)])
+    ]  # fmt: skip
+    found = compare(recordings, "heatsink")
+    assert row(found, "power_mean_w").delta_pct == pytest.approx(-20)
+    assert row(found, "efficiency_mb_per_j").delta_pct == pytest.approx(25, abs=2)
+    assert row(found, "efficiency_mb_per_j").verdict == "better"
+    assert row(found, "latency_mean_us").value == pytest.approx(400)
+    assert row(found, "read_latency_p99_us").verdict == "better"
+    assert row(found, "temp_start_c").delta == pytest.approx(-2)
+    assert row(found, "temp_max_c").value == pytest.approx(60, abs=0.5)
+
+
+def test_an_hours_steadiness_is_compared_over_its_last_400_s() -> None:
+    recordings = [
+        run({"heatsink": group}, {"read": np.full(6000, 1000.0)}, seed=seed, sigma=sigma,
+            steps=step(runtime="600s"))
+        for seed, (group, sigma) in enumerate([("none", 0.1), ("big", 0.01)])
+    ]  # fmt: skip
+    found = compare(recordings, "heatsink")
+    assert row(found, "consistency_ratio").delta_pct == pytest.approx(900, abs=350)
+    assert row(found, "consistency_mean_iops").value == pytest.approx(1000 / 0.131072, rel=0.02)
+
+
+def test_the_same_recordings_give_the_same_numbers() -> None:
+    assert compare(two(), "heatsink") == compare(two(), "heatsink")
+
+
+def test_logs_of_one_load_each_are_compared_whatever_their_files_are_called() -> None:
+    recordings = [
+        run({"heatsink": "none"}, {"bare": steady(1000)}, seed=1, imported=True),
+        run({"heatsink": "big"}, {"cooled": steady(1100)}, seed=2, imported=True),
+    ]
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s", step="load")
+    assert mean.delta_pct == pytest.approx(10, abs=1)
+
+
+def test_an_unknown_key_names_those_that_there_are() -> None:
+    with pytest.raises(
+        UsageError, match=r"did you mean 'heatsink'.*drive, heatsink, model"
+    ) as error:
+        compare(two(), "heatsinks")
+    assert "\n" not in str(error.value)
+
+
+def test_a_recording_without_the_condition_is_left_out_and_named() -> None:
+    found = compare([*two(), run({}, steady(1000), name="plain")], "heatsink")
+    assert any("plain" in note for note in found.notes)
+
+
+def test_an_unknown_baseline_names_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match="there are none, big"):
+        compare(two(), "heatsink", "bare")
+
+
+def test_a_single_group_has_nothing_to_be_compared_with() -> None:
+    with pytest.raises(UsageError, match="all recordings have heatsink 'none'"):
+        compare(two()[:1], "heatsink")
+
+
+def test_the_baseline_is_none_or_the_first_and_the_choice_is_said() -> None:
+    assert compare(two()[::-1], "heatsink").baseline == "none"
+    slots = [run({"slot": s}, steady(1000), seed=i) for i, s in enumerate(("top", "bottom"))]
+    found = compare(slots, "slot")
+    assert found.baseline == "top"
+    assert any("the first that was given" in note for note in found.notes)
+    assert compare(slots, "slot", "BOTTOM").baseline == "bottom"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(3000), np.array([1000.0]), np.full(20, 1000.0)],
+    ids=["idle", "one", "short"],
+)
+def test_a_step_that_did_nothing_or_has_hardly_a_sample_is_compared_as_far_as_it_goes(
+    values: Array,
+) -> None:
+    recordings = [
+        run({"heatsink": group}, values, seed=seed, imported=True)
+        for seed, group in enumerate(("none", "big"))
+    ]
+    mean = row(compare(recordings, "heatsink"), "mean_mb_s")
+    assert mean.value == pytest.approx(float(values.mean()), rel=0.05)
+    assert mean.verdict in ("no difference shown", "negligible", "not tested")

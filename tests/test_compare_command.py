@@ -1,0 +1,121 @@
+"""``heatsoak compare`` as a user meets it: tables, JSON, exit codes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import complaint, heatsoak
+from compared import READ, falling, run, steady
+from heatsoak.importer import import_files
+
+CONTRACT = {"metric", "step", "group", "baseline", "value", "delta_pct", "ci95_pct", "runs"}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """A directory with a recording of a bare drive and one of it under a heatsink."""
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
+    return tmp_path
+
+
+def shown(words: Sequence[str], cwd: Path) -> list[dict[str, Any]]:
+    done = heatsoak("compare", *words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def test_json_is_one_list_of_the_promised_keys(pair: Path) -> None:
+    rows = shown(["r", "--by", "heatsink"], pair)
+    assert all(row.keys() >= CONTRACT for row in rows)
+    assert all(len(row["ci95_pct"]) == 2 for row in rows)
+    (mean,) = [row for row in rows if row["metric"] == "mean_mb_s"]
+    assert (mean["step"], mean["group"], mean["baseline_group"]) == ("read", "big", "none")
+    assert mean["runs"] == 1
+    expected = 100 * (mean["value"] - mean["baseline"]) / mean["baseline"]
+    assert mean["delta_pct"] == pytest.approx(expected)
+    assert mean["delta_pct"] == pytest.approx(100 * (2000 / 1200 - 1), abs=2)
+    (onset,) = [row for row in rows if row["metric"] == "onset_s"]
+    assert (onset["value"], onset["delta_pct"]) == (None, None)
+    assert onset["value_at_least"] == pytest.approx(300)
+
+
+def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) -> None:
+    done = heatsoak("compare", "r", "--by", "heatsink", "--baseline", "none", cwd=pair)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("heatsink: big against none\n")
+    assert "+ is more than there" in done.stdout
+    assert "1 run each" in done.stdout
+    (onset,) = [line for line in done.stdout.splitlines() if line.startswith("falls after, s")]
+    assert "> 300" in onset
+    assert onset.rstrip().endswith("better")
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_three_groups_are_ranked(tmp_path: Path) -> None:
+    for number, slot in enumerate(("bottom", "top", "upright")):
+        run({"slot": slot}, steady(1000 + 300 * number), seed=number).save(tmp_path / slot)
+    done = heatsoak("compare", *("bottom", "top", "upright"), "--by", "slot", cwd=tmp_path)
+    table = done.stdout.split("Rank by end level")[1]
+    order = [table.index(slot) for slot in ("upright", "top", "bottom")]
+    assert order == sorted(order)
+    assert "first that was given" in done.stdout
+
+
+def test_each_set_of_other_conditions_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
+    for number, (slot, gpus) in enumerate([("a", 1), ("a", 2), ("b", 1), ("b", 2)]):
+        run({"slot": slot, "gpus": gpus}, steady(1000), seed=number).save(tmp_path / str(number))
+    words = ["compare", *"0123", "--by", "slot"]
+    assert "b gpus 2" not in heatsoak(*words, cwd=tmp_path).stdout
+    assert "b gpus 2" in heatsoak(*words, "--each", cwd=tmp_path).stdout
+
+
+def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path: Path) -> None:
+    run({"heatsink": "none"}, steady(1000)).save(tmp_path / "bare")
+    for number, depth in enumerate((1, 4)):
+        steps = [{**READ, "iodepth": depth}]
+        run({"heatsink": "big"}, steady(1000), steps=steps).save(tmp_path / f"cooled-{number}")
+    words = ["compare", "bare", "cooled-0", "cooled-1", "--by", "heatsink"]
+    done = heatsoak(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    first, second, last = done.stderr.splitlines()
+    assert first == "heatsoak: bare and cooled-0: iodepth is 32 and 1 in 'read'"
+    assert second == "heatsoak: bare and cooled-1: iodepth is 32 and 4 in 'read'"
+    assert "--anyway" in last
+
+    anyway = heatsoak(*words, "--anyway", "--format", "json", cwd=tmp_path)
+    assert anyway.returncode == 0
+    assert anyway.stderr.count("warning: not alike") == 2
+    assert all(row["caveats"] for row in json.loads(anyway.stdout))
+
+
+def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
+    for name, rate in (("a", 1000), ("b", 1200)):
+        lines = ["time_s,read_mb_s", *(f"{i},{rate + i % 7}" for i in range(1, 301))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        (held,) = import_files([tmp_path / f"{name}.csv"], conditions={"heatsink": name})
+        held.save(tmp_path / name)
+    rows = shown(["a", "b", "--by", "heatsink", "--baseline", "a"], tmp_path)
+    (mean,) = [row for row in rows if row["metric"] == "mean_mb_s"]
+    assert mean["delta_pct"] == pytest.approx(20, abs=0.1)
+    # a file by itself says nothing of its conditions
+    complaint(heatsoak("compare", "a.csv", "--by", "heatsink", cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["r", "--by", "heatsnk"], "did you mean 'heatsink'"),
+        (["r", "--by", "heatsink", "--baseline", "bare"], "there are none, big"),
+        (["r/bare", "--by", "heatsink"], "all recordings have heatsink 'none'"),
+        (["r", "--by", "heatsink", "--rank-by", "speed"], "cannot be ranked by"),
+        (["nowhere", "--by", "heatsink"], "no such file"),
+        (["r"], "--by"),
+    ],
+)
+def test_a_wrong_word_is_one_line(pair: Path, words: Sequence[str], said: str) -> None:
+    assert said in complaint(heatsoak("compare", *words, cwd=pair), 2)
