@@ -11,6 +11,14 @@ pub enum SeriesError {
         /// What it is.
         value: f64,
     },
+    /// Squares of what lies between the values would be infinite.
+    #[error("values from {lowest} to {highest} are too far apart for their squares to be added up")]
+    Range {
+        /// The least value.
+        lowest: f64,
+        /// The greatest value.
+        highest: f64,
+    },
     /// The penalty is not a positive number.
     #[error("penalty is {0}: it must be a positive number")]
     Penalty(f64),
@@ -27,6 +35,24 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<(), SeriesError> {
             index,
             value: values[index],
         }),
+    }
+}
+
+/// The least and the greatest value, if squares of sums of what lies between can be had.
+pub(crate) fn check_range(values: &[f64]) -> Result<(f64, f64), SeriesError> {
+    let (lowest, highest) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
+            (low.min(value), high.max(value))
+        });
+    if ((highest - lowest) * values.len() as f64)
+        .powi(2)
+        .is_finite()
+        || values.is_empty()
+    {
+        Ok((lowest, highest))
+    } else {
+        Err(SeriesError::Range { lowest, highest })
     }
 }
 

@@ -5,109 +5,25 @@
 //! is kept as a function of the last segment's mean. It is the lower envelope of one parabola
 //! for each candidate of the last change; a candidate that is nowhere lowest can never win again.
 
-use crate::error::{SeriesError, check_finite, check_penalty};
-
-/// A stretch of means on which one candidate is the lowest.
-///
-/// Its cost is `count * (mean - centre)^2 + least`: centred, so that long series keep precision.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    low: f64,
-    high: f64,
-    count: f64,
-    centre: f64,
-    least: f64,
-    /// Where the last segment begins.
-    start: usize,
-}
-
-impl Piece {
-    fn add(&mut self, value: f64) {
-        let difference = value - self.centre;
-        let count = self.count + 1.0;
-        self.least += self.count / count * difference * difference;
-        self.centre += difference / count;
-        self.count = count;
-    }
-
-    /// The lowest cost on the stretch.
-    fn minimum(&self) -> f64 {
-        let offset = self.centre.clamp(self.low, self.high) - self.centre;
-        self.least + self.count * offset * offset
-    }
-}
+use crate::envelope::Envelope;
+use crate::error::{SeriesError, check_finite, check_penalty, check_range};
 
 /// Returns the end of each segment (exclusive) of the optimal segmentation; the last is the
 /// series' length, and an empty series has none.
 ///
 /// # Errors
-/// A value that is not finite, or a penalty that is not a positive number.
+/// A value that is not finite, values too far apart to be squared, or a penalty that is not a
+/// positive number.
 pub fn fpop(values: &[f64], penalty: f64) -> Result<Vec<usize>, SeriesError> {
     check_penalty(penalty)?;
     check_finite(values)?;
-    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-
-    let fresh = |low, high, start, least| Piece {
-        low,
-        high,
-        count: 0.0,
-        centre: 0.0,
-        least,
-        start,
-    };
-    let mut pieces = vec![fresh(lowest, highest, 0, 0.0)];
-    let mut next = Vec::new();
-    let mut starts = Vec::with_capacity(values.len());
-    for (index, &value) in values.iter().enumerate() {
-        let mut best = f64::INFINITY;
-        let mut best_start = 0;
-        for piece in &mut pieces {
-            piece.add(value);
-            let minimum = piece.minimum();
-            if minimum < best {
-                best = minimum;
-                best_start = piece.start;
-            }
-        }
-        starts.push(best_start);
-
-        // A change after this value costs the same whatever the next mean: candidates keep only
-        // the means on which they are no dearer, the new candidate takes the rest.
-        let ceiling = best + penalty;
-        let mut covered = lowest;
-        next.clear();
-        for piece in &pieces {
-            let reach = ((ceiling - piece.least) / piece.count).max(0.0).sqrt();
-            let low = piece.low.max(piece.centre - reach);
-            let high = piece.high.min(piece.centre + reach);
-            if piece.least > ceiling || low > high {
-                continue;
-            }
-            if low > covered {
-                next.push(fresh(covered, low, index + 1, ceiling));
-            }
-            next.push(Piece {
-                low,
-                high,
-                ..*piece
-            });
-            covered = high;
-        }
-        if covered < highest {
-            next.push(fresh(covered, highest, index + 1, ceiling));
-        }
-        std::mem::swap(&mut pieces, &mut next);
-    }
-
-    let mut ends = Vec::new();
-    let mut end = values.len();
-    while end > 0 {
-        ends.push(end);
-        end = starts[end - 1];
-    }
-    ends.reverse();
-    Ok(ends)
+    let (lowest, highest) = check_range(values)?;
+    let mut envelope = Envelope::new(lowest, highest);
+    let starts: Vec<usize> = values
+        .iter()
+        .map(|&value| envelope.add(value, penalty))
+        .collect();
+    Ok(crate::ends(&starts))
 }
 
 #[cfg(test)]
@@ -127,38 +43,93 @@ mod tests {
         total
     }
 
-    /// Optimal partitioning by trying every last change: O(n^2) costs, each O(n).
+    /// Optimal partitioning by trying every last change, for every end: O(n^2).
     fn least_cost(values: &[f64], penalty: f64) -> f64 {
         let mut least = vec![-penalty];
         for end in 1..=values.len() {
-            let best = (0..end)
-                .map(|start| least[start] + cost(&values[start..end], &[end - start], penalty))
-                .fold(f64::INFINITY, f64::min);
-            least.push(best + penalty);
+            let (mut count, mut mean, mut error, mut best) = (0.0, 0.0, 0.0, f64::INFINITY);
+            for start in (0..end).rev() {
+                let distance = values[start] - mean;
+                count += 1.0;
+                mean += distance / count;
+                error += distance * (values[start] - mean);
+                best = best.min(least[start] + error + penalty);
+            }
+            least.push(best);
         }
         least[values.len()]
     }
 
+    fn assert_optimal(values: &[f64], penalty: f64) -> Result<(), TestCaseError> {
+        let ends = fpop(values, penalty).unwrap();
+        prop_assert_eq!(*ends.last().unwrap(), values.len());
+        prop_assert!(ends.windows(2).all(|pair| pair[0] < pair[1]));
+        let found = cost(values, &ends, penalty);
+        let least = least_cost(values, penalty);
+        prop_assert!(
+            found <= least * (1.0 + 1e-9) + 1e-9 * penalty,
+            "{} > {}",
+            found,
+            least
+        );
+        Ok(())
+    }
+
     proptest! {
         #[test]
-        fn no_segmentation_is_cheaper(
-            levels in prop::collection::vec((0.0..100.0f64, 1..12usize), 1..8),
-            noise in prop::collection::vec(-5.0..5.0f64, 90),
-            penalty in 0.1..500.0f64,
+        fn no_segmentation_of_noisy_levels_is_cheaper(
+            levels in prop::collection::vec((0.0..100.0f64, 1..40usize), 1..8),
+            noise in prop::collection::vec(-1.0..1.0f64, 320),
+            (size, penalty) in (-3.0..1.5f64, -6.0..3.0f64),
         ) {
             let values: Vec<f64> = levels
                 .iter()
                 .flat_map(|&(level, length)| std::iter::repeat_n(level, length))
                 .zip(&noise)
-                .map(|(level, noise)| level + noise)
+                .map(|(level, noise)| 1e4 + level + noise * 10f64.powf(size))
                 .collect();
-            let ends = fpop(&values, penalty).unwrap();
-            prop_assert_eq!(*ends.last().unwrap(), values.len());
-            prop_assert!(ends.windows(2).all(|pair| pair[0] < pair[1]));
-            let found = cost(&values, &ends, penalty);
-            let least = least_cost(&values, penalty);
-            prop_assert!(found <= least * (1.0 + 1e-9) + 1e-6, "{} > {}", found, least);
+            assert_optimal(&values, 10f64.powf(penalty))?;
         }
+
+        #[test]
+        fn no_segmentation_of_whole_numbers_is_cheaper(
+            values in prop::collection::vec((-4..4i8).prop_map(f64::from), 1..200),
+            penalty in prop_oneof![(1..40u8).prop_map(f64::from), 0.1..40.0f64],
+        ) {
+            assert_optimal(&values, penalty)?;
+        }
+
+        /// Slides keep many more candidates alive than levels do.
+        #[test]
+        fn no_segmentation_of_a_slide_is_cheaper(
+            noise in prop::collection::vec(-1.0..1.0f64, 1..400),
+            size in prop_oneof![Just(0.0), 0.0..20.0f64],
+            (slope, bend) in (-3.0..3.0f64, -0.05..0.05f64),
+            penalty in 0.0..7.0f64,
+        ) {
+            let values: Vec<f64> = noise
+                .iter()
+                .enumerate()
+                .map(|(index, noise)| {
+                    let t = index as f64;
+                    slope * t + bend * t * t + size * noise
+                })
+                .collect();
+            assert_optimal(&values, 10f64.powf(penalty))?;
+        }
+    }
+
+    #[test]
+    fn a_small_step_far_from_others_is_found_where_it_is() {
+        let noise = |index: usize| ((index * 7919) % 1009) as f64 / 1009.0 - 0.5;
+        let values: Vec<f64> = (0..300_000)
+            .map(|index| match index {
+                0..1_000 => 10_000.0,
+                1_000..200_000 => 1e-3 * noise(index),
+                _ => 1e-3 * noise(index) + 1e-3,
+            })
+            .collect();
+        assert_eq!(fpop(&values, 1e-5).unwrap(), vec![1_000, 200_000, 300_000]);
     }
 
     #[test]
@@ -181,6 +152,8 @@ mod tests {
     fn what_is_not_a_number_is_named() {
         let error = fpop(&[1.0, f64::NAN], 1.0).unwrap_err();
         assert!(error.to_string().starts_with("value 1 is NaN"));
+        let error = fpop(&[1e160, 0.0, -1e160], 1.0).unwrap_err();
+        assert!(error.to_string().contains("too far apart"));
         assert!(matches!(fpop(&[1.0], 0.0), Err(SeriesError::Penalty(_))));
     }
 }

@@ -5,6 +5,7 @@
 //! a staircase, and autocorrelated noise needs a penalty scaled by its long-run variance. Both
 //! are the caller's to handle. [`hampel`] takes lone outliers out of a series.
 
+mod envelope;
 mod error;
 mod fpop;
 mod hampel;
@@ -12,3 +13,15 @@ mod hampel;
 pub use error::SeriesError;
 pub use fpop::fpop;
 pub use hampel::hampel;
+
+/// The end of each segment, from where the best last segment up to each value begins.
+fn ends(starts: &[usize]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut end = starts.len();
+    while end > 0 {
+        ends.push(end);
+        end = starts[end - 1];
+    }
+    ends.reverse();
+    ends
+}
