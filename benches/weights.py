@@ -25,7 +25,7 @@ def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
     """Return what was seen of each drop of a case whose cause is known, and that cause."""
     labelled = make(seed)
     looked = [Looked(recording) for recording in labelled.recordings]
-    rows = []
+    rows: list[tuple[list[tuple[str, str]], str]] = []
     for index, one in enumerate(looked):
         for view in one.views:
             true = [

@@ -108,7 +108,9 @@ def course_of(
         purges_s=tuple(
             event.t_s
             for event in recording.events
-            if event.kind == "step-end" and event.step in _purges(recording)
+            if event.kind == "step-end"
+            and event.step in _purges(recording)
+            and event.data.get("was_done", True)
         ),
         # a simulated drive is made anew for each recording
         begins_purged=bool(meta.drive.get("simulated")),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from heatsoak.analysis.episodes import Drop, find_drops
+from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import throughput
 
 __all__ = ["Drop", "drops_of"]

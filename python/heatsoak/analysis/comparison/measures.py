@@ -16,7 +16,7 @@ from heatsoak.analysis.comparison.model import Direction
 from heatsoak.analysis.comparison.noise import DRAWS, Noise
 from heatsoak.analysis.comparison.samples import COLUMNS, StepSamples, Weighted
 from heatsoak.analysis.consistency import WINDOW_S, consistency
-from heatsoak.analysis.episodes import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import WorkloadStep
