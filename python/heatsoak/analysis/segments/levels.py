@@ -28,6 +28,8 @@ _LEAST_BINS = 2000
 _INDEPENDENT_S = 4.0
 #: Proposals are cheaper than what is kept.
 _PROPOSAL_FACTOR = 1.5
+#: More proposals than this are noise that no block length shows.
+_MOST_PROPOSALS = 20_000
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     variance = noise.sigma**2 / bins.width_s
     penalty = _PROPOSAL_FACTOR / PENALTY_FACTOR * unit * variance
     ends = fpop(bins.logs, float(penalty))
+    while len(ends) > _MOST_PROPOSALS:
+        penalty *= 2
+        ends = fpop(bins.logs, float(penalty))
     starts = np.concatenate([[0], ends[:-1]])
     weight = np.ones(len(bins))
     sums = _Sums(bins, noise, weight)

@@ -19,6 +19,8 @@ _BEFORE_S, _LEAST_BEFORE = 30.0, 20
 _AFTER_S, _LEAST_AFTER = 10.0, 8
 #: At most as many steps are fitted.
 _MOST_STEPS = 600
+#: Fewer rows than this fit nothing.
+_LEAST_ROWS = 6
 #: Fewer samples than this before a fall say nothing of the noise's correlation.
 _FEWEST = 20
 _RAMPS_S = (0.5, 1.0, 2.0, 3.0, 4.0)
@@ -49,11 +51,13 @@ def fit_onset(series: Series, begin_s: float, low_s: float, high_s: float, end_s
     step_s = sampling_s * max(1, -(-round((last_s - first_s) / sampling_s) // _MOST_STEPS))
     values = resampled(series, first_s, last_s, step_s)
     known = np.isfinite(values)
-    if known.sum() < 6:
+    if known.sum() < _LEAST_ROWS:
         return high_s
     values = np.where(known, values, 0.0)
     known &= ~_outliers(values, known, max(2, round(0.5 / step_s)))
     low, high = (low_s - first_s) / step_s, (high_s - first_s) / step_s
+    if known.sum() < _LEAST_ROWS:
+        return high_s
     correlation = _correlation(values, known, int(low))
     phases = min(_MOST_PHASES, max(1, round(step_s / _APART_S)))
     errors = _errors(values, known, correlation, step_s, phases)
@@ -98,6 +102,9 @@ def _errors(
     used = known.copy()
     used[1:] &= known[:-1]
     used[0] = False
+    if used.sum() < _LEAST_ROWS:
+        # hardly any have a neighbour
+        correlation, used = 0.0, known
     level = 1 - correlation
     centre = float(np.median(values[known]))
     y = np.where(known, values - centre, 0.0)
