@@ -126,10 +126,19 @@ class _Search:
         if not is_back and found.period_s < DEPTH_WINDOW_S:
             end_s = group.until_s
         series, bins = self._series, self._bins
-        low_s = max(found.duty * found.period_s, 3 * series.sampling_s)
-        until_s = max(self._fall_s(first), float(bins.begin_s[first.lowered[0].start])) + low_s
+        # what follows the first fall, but not the first recovery
+        low_for_s = found.duty * found.period_s
+        until_s = float(bins.begin_s[first.lowered[0].start])
+        until_s += max(low_for_s, 3 * series.sampling_s)
+        until_s += bins.width_s if bins.width_s > BIN_S else 0.0
         onset_s = onset_between(
-            series, bins, first.begin, first.normal[-1], first.lowered[0], min(end_s, until_s)
+            series,
+            bins,
+            first.begin,
+            first.normal[-1],
+            first.lowered[0],
+            min(end_s, until_s),
+            low_for_s,
         )
         begin_s = float(bins.begin_s[first.begin])
         return measured(series, begin_s, onset_s, end_s, is_back, found=found)

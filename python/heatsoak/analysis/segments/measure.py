@@ -19,11 +19,18 @@ _FALLEN_S = 1.0
 
 
 def onset_between(
-    series: Series, bins: Bins, begin: int, before: Level, after: Level, end_s: float
+    series: Series,
+    bins: Bins,
+    begin: int,
+    before: Level,
+    after: Level,
+    end_s: float,
+    low_for_s: float = np.inf,
 ) -> float:
     """Return when throughput falls from one level to the next.
 
-    `begin` is the first bin of what is held before, `end_s` where what follows the fall ends.
+    `begin` is the first bin of what is held before, `end_s` where what follows the fall ends,
+    `low_for_s` how long throughput is low at a time.
     """
     begin_s = float(bins.begin_s[begin])
     least_s = begin_s + 2 * bins.width_s
@@ -36,7 +43,7 @@ def onset_between(
     if high_s <= low_s:
         return left_s
     while True:
-        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s)
+        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
         if onset_s > low_s + 1 or low_s <= least_s:
             return onset_s
         # a slow fall is found late

@@ -25,6 +25,8 @@ _LEAST_LENGTH_S = 20.0
 _AS_GOOD = 1.3
 #: A later onset than the stretch's begin must take this many variances of the noise off the error.
 _CLEARLY = 20.0
+#: So early a bend, as a share of the stretch, may be the begin's own.
+_EARLY = 0.15
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,13 @@ def find_slide(bins: Bins, noise: Noise, begin: int, fall: int, end: int) -> Sli
     variance = (noise.sigma * level[index]) ** 2 * (len(t_s) / span_s)
     if error[index] > _AS_GOOD * least + _CLEARLY * variance:
         return None
-    whole, _, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
-    if whole[0] <= error[index] + _CLEARLY * variance:
-        return Slide(float(onsets[0]), float(whole_level[0]), True)
+    if error[0] <= error[index] + _CLEARLY * variance:
+        return Slide(float(onsets[0]), float(level[0]), True)
+    if onsets[index] - onsets[0] < _EARLY * span_s:
+        # it may bend more than a parabola does
+        whole, _, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
+        if whole[0] <= error[index] + _CLEARLY * variance:
+            return Slide(float(onsets[0]), float(whole_level[0]), True)
     return Slide(float(onsets[index]), float(level[index]), False)
 
 
