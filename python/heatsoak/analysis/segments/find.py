@@ -1,5 +1,6 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
@@ -9,7 +10,7 @@ from heatsoak.analysis.segments.levels import BLIP_S, find_levels
 from heatsoak.analysis.segments.measure import measured, onset_between
 from heatsoak.analysis.segments.noise import Noise, noise_of
 from heatsoak.analysis.segments.seconds import second_falls
-from heatsoak.analysis.segments.slides import find_slide
+from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span, lowered_spans
 from heatsoak.analysis.series import Series, tidied
 
@@ -149,6 +150,9 @@ class _Search:
         begin_s, end_s = float(bins.begin_s[span.begin]), float(bins.end_s[span.end - 1])
         recovered = span.back is not None
         seconds = second_falls(bins, span.lowered)
+        if seconds and self._slide(span, span.end, [s.before.end for s in seconds]) is not None:
+            # what looks like a step is one of the stairs that a slide is drawn as
+            seconds = []
         drops: list[Drop] = []
         lasting: list[float] = []
         for second in seconds:
@@ -178,16 +182,26 @@ class _Search:
     ) -> list[Drop]:
         """The fall from the normal level, whose own levels reach to the bin `end`."""
         series, bins = self._series, self._bins
-        after = span.lowered[0]
-        lowered = [level for level in span.lowered if level.start < end]
-        lowest = min(lowered, key=lambda level: level.value)
-        slide = find_slide(bins, self._noise, span.begin, after.start, lowest.end)
+        slide = self._slide(span, end)
         if slide is None:
             onset_s = onset_between(
-                series, bins, span.begin, span.normal[-1], after, float(bins.end_s[end - 1])
+                series,
+                bins,
+                span.begin,
+                span.normal[-1],
+                span.lowered[0],
+                float(bins.end_s[end - 1]),
             )
             return measured(series, begin_s, onset_s, end_s, recovered)
         before = slide.start if slide.from_begin else None
         return measured(
             series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=before
+        )
+
+    def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
+        """How the levels of a span up to the bin `end` slide, until they are lowest."""
+        lowered = [level for level in span.lowered if level.start < end]
+        lowest = min(lowered, key=lambda level: level.value)
+        return find_slide(
+            self._bins, self._noise, span.begin, span.lowered[0].start, lowest.end, seconds
         )

@@ -58,8 +58,8 @@ def noise_of(bins: Bins) -> Noise:
     sums = np.concatenate([[0.0], np.cumsum(bins.logs)])
     sizes, spreads = [], []
     for size in _BLOCKS:
-        is_short = size * bins.width_s <= _SHORT_S and len(bins) >= (_FEWEST + 1) * size
-        if is_short or len(bins) >= _BETWEEN_CHANGES * size:
+        least = _FEWEST + 1 if size == 1 or size * bins.width_s <= _SHORT_S else _BETWEEN_CHANGES
+        if len(bins) >= least * size:
             steps = _steps(sums, size)
             sizes.append(size)
             spreads.append(MAD_TO_SIGMA * float(np.median(np.abs(steps - np.median(steps)))))
@@ -81,7 +81,9 @@ def _limit(sizes: NDArray[np.int64], spreads: Array) -> float:
     """The long-run sigma of a bin that spreads of block differences come from."""
     # for white noise the variance of a difference is 2 sigma^2 / size
     seen = np.maximum(spreads**2 * sizes / 2, 1e-12)
-    u = sizes / np.maximum(_CORRELATION[:, None], 1e-9)
+    # what is slower than half the longest block cannot be told from changes of level
+    times = _CORRELATION[0.5 * sizes[-1] >= _CORRELATION]
+    u = sizes / np.maximum(times[:, None], 1e-9)
     decay = -np.expm1(-u)
     part = 1 - decay / u - decay**2 / (2 * u)
     # as many independent differences as there are blocks: that is what a length knows
