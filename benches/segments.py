@@ -77,7 +77,9 @@ def line(name: str, result: Score) -> str:
 
 
 def main(seeds: int = 40, verbose: bool = False) -> None:
-    print("kind, sampling      found       onset error, s   depth error, pt  false  shape   ms/hour")
+    print(
+        "kind, sampling      found       onset error, s   depth error, pt  false  shape   ms/hour"
+    )
     print("                                median  95th %   median  95th %")
     for sampling_s in (0.1, 1.0, 5.0):
         total = Score()

@@ -67,7 +67,7 @@ def noise_of(bins: Bins) -> Noise:
         return Noise(LEAST_NOISE, np.ones(len(bins)))
     sigma = _limit(np.array(sizes), np.array(spreads)) * np.sqrt(bins.width_s)
     reach = min(sizes[-1], 4)
-    share = _local(np.abs(_steps(sums, reach)), reach, bins)
+    share = _local(_steps(sums, reach), reach, bins)
     return Noise(max(float(sigma), LEAST_NOISE), share)
 
 
@@ -98,13 +98,16 @@ def _local(steps: Array, reach: int, bins: Bins) -> Array:
     """The variance about each bin over the usual one, by medians over `_LOCAL_S`."""
     size = max(_FEWEST * reach, round(_LOCAL_S / bins.width_s))
     count = len(steps) // size
-    usual = float(np.median(steps))
-    if count < 3 or usual == 0:
+    if count < 3:
         return np.ones(len(bins))
-    medians = np.median(steps[: count * size].reshape(count, size), axis=1)
+    pieces = steps[: count * size].reshape(count, size)
+    # a steady decline is no noise
+    medians = np.median(np.abs(pieces - np.median(pieces, axis=1)[:, None]), axis=1)
     around = np.median(
         np.lib.stride_tricks.sliding_window_view(np.pad(medians, 1, mode="edge"), 3), axis=1
     )
+    least = LEAST_NOISE / MAD_TO_SIGMA * np.sqrt(2 / (reach * bins.width_s))
+    usual = max(float(np.median(np.abs(steps))), least)
     share = np.maximum(around / usual, _QUIETEST) ** 2
     where = np.clip((np.arange(len(bins)) - reach) // size, 0, count - 1)
     return np.asarray(share[where], dtype=np.float64)
