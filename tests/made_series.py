@@ -65,7 +65,7 @@ def observed(
     size = max(1, round(sampling_s / FINE_S))
     count = len(values) // size
     values = values[: count * size].reshape(count, size).mean(axis=1)
-    t_s = np.arange(1, count + 1) * (size * FINE_S)
+    t_s: Array = np.arange(1, count + 1, dtype=np.float64) * (size * FINE_S)
     keep = np.ones(count, dtype=bool)
     for _ in range(gaps):
         begin_s = chance.uniform(0, t_s[-1])
@@ -80,7 +80,7 @@ def _ramp(t_s: Array, onset_s: float, length_s: float = 2.0) -> Array:
 
 def _times(duration_s: float) -> Array:
     # the middles of the intervals
-    return (np.arange(round(duration_s / FINE_S)) + 0.5) * FINE_S
+    return (np.arange(round(duration_s / FINE_S), dtype=np.float64) + 0.5) * FINE_S
 
 
 def _depth(chance: np.random.Generator, sigma: float) -> float:

@@ -8,12 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.analysis.segments import find_drops
-from heatsoak.analysis.series import Series, hampel
+from heatsoak.analysis.series import Series
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -107,83 +104,6 @@ def judged(tmp_path: Path, **kwargs: Any) -> RecordingFindings:
 def only(findings: RecordingFindings) -> StepFindings:
     (step,) = findings.steps
     return step
-
-
-@pytest.mark.parametrize("sigma", [0.0, 0.01, 0.03])
-@pytest.mark.parametrize(
-    ("onset_s", "depth"), [(7.0, 0.76), (15.0, 0.68), (30.0, 0.6), (55.0, 0.4), (65.0, 0.42)]
-)
-def test_onset_and_depth_of_a_governed_drive_are_found(
-    onset_s: float, depth: float, sigma: float
-) -> None:
-    values = governed(onset_s, depth, 30.0) * noise(len(T_S), 0.8, sigma)
-    drops = find_drops(series(values))
-    assert drops is not None
-    (drop,) = drops
-    # with noise a slide of 1 % a second hides its first seconds
-    assert drop.onset_s == pytest.approx(onset_s, abs=0.6 if sigma == 0 else 5)
-    assert drop.depth == pytest.approx(depth, abs=0.02)
-    assert not drop.recovered
-
-
-@pytest.mark.parametrize("sampling_s", [0.01, 0.1, 0.25, 1.0])
-def test_a_step_is_found_at_any_sampling_rate(sampling_s: float) -> None:
-    t_s = np.arange(0, 300, sampling_s) + sampling_s
-    values = np.where(t_s <= 100, 500.0, 300.0) * noise(len(t_s), 0.5, 0.02)
-    (drop,) = find_drops(series(values, sampling_s)) or []
-    assert drop.onset_s == pytest.approx(100, abs=max(0.6, sampling_s))
-    assert drop.depth == pytest.approx(0.4, abs=0.01)
-
-
-def test_recovery_ends_an_episode() -> None:
-    values = np.where((T_S <= 100) | (T_S > 200), 500.0, 300.0) * noise(len(T_S), 0.6, 0.02)
-    (drop,) = find_drops(series(values)) or []
-    assert drop.recovered
-    assert drop.end_s == pytest.approx(200, abs=1)
-
-
-def test_regular_falls_and_recoveries_are_one_oscillating_episode() -> None:
-    low = (T_S > 60) & ((T_S - 60) % 30 < 15)
-    values = np.where(low, 1750.0, 2500.0) * noise(len(T_S), 0.6, 0.02)
-    (drop,) = find_drops(series(values)) or []
-    assert drop.oscillates
-    assert drop.period_s == pytest.approx(30, abs=1)
-    assert drop.onset_s == pytest.approx(60, abs=1)
-
-
-@pytest.mark.slow
-def test_noise_alone_makes_no_episodes() -> None:
-    chance = np.random.default_rng(7)
-    for seed in range(100):
-        correlation, sigma = chance.uniform(0.6, 0.95), chance.uniform(0.01, 0.08)
-        assert find_drops(series(FULL * noise(3000, correlation, sigma, seed))) == []
-
-
-def test_dips_while_garbage_is_collected_make_no_episode() -> None:
-    values = FULL * noise(len(T_S), 0.6, 0.02)
-    values[::100] *= 0.3
-    assert find_drops(series(values)) == []
-
-
-@given(
-    st.lists(st.floats(min_value=0, max_value=1e5), max_size=200),
-    st.sampled_from([0.01, 0.1, 1.0, 10.0]),
-)
-@settings(deadline=None)
-def test_any_series_has_an_answer(values: list[float], sampling_s: float) -> None:
-    drops = find_drops(series(np.array(values), sampling_s))
-    for drop in drops or []:
-        assert 0 <= drop.onset_s < drop.end_s <= len(values) * sampling_s + 1e-9
-        assert 0 < drop.depth <= 1
-
-
-@given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.integers(0, 10))
-def test_the_filter_invents_no_values(values: list[float], half_width: int) -> None:
-    filtered = hampel(np.array(values), half_width)
-    assert len(filtered) == len(values)
-    if values:
-        assert min(values) <= filtered.min()
-        assert filtered.max() <= max(values)
 
 
 WARMING = np.minimum(70.0, 40 + T_S * 30 / 60)

@@ -216,38 +216,3 @@ def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
     moved = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
     time_s = np.bincount(second[inside], weights=series.interval_s[inside])
     return moved[time_s > 0] / time_s[time_s > 0], float(end_s - begin_s)
-
-
-def hampel(values: Array, half_width: int, limit: float = 3.0) -> Array:
-    """Return `values` with outliers replaced by the median around them.
-
-    An outlier is farther than `limit` standard deviations (by the median absolute deviation)
-    from the median of the 2 x `half_width` + 1 values about it. Hampel, JASA 69 (1974).
-    """
-    if half_width < 1 or len(values) < 2 * half_width + 1:
-        return values
-    padded = np.pad(values, half_width, mode="reflect")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half_width + 1)
-    median = np.median(windows, axis=1)
-    spread = MAD_TO_SIGMA * np.median(np.abs(windows - median[:, None]), axis=1)
-    return np.where(np.abs(values - median) > limit * spread, median, values)
-
-
-def long_run_sigma(series: Series, block_s: tuple[float, ...] = (1.0, 2.0, 4.0)) -> float:
-    """Return the standard deviation that white noise would need to make the same slow wander.
-
-    Samples of a drive are autocorrelated, so their own spread understates how far means
-    wander. Differences of block means tell: each block length gives an estimate, the largest
-    holds. Medians keep level changes out, and centring the differences a steady slide.
-    """
-    estimates = [0.0]
-    for length_s in block_s:
-        size = max(1, round(length_s / series.sampling_s))
-        count = len(series.values) // size
-        if count < 8:
-            continue
-        means = series.values[: count * size].reshape(count, size).mean(axis=1)
-        steps = np.diff(means)
-        spread = MAD_TO_SIGMA * np.median(np.abs(steps - np.median(steps))) / np.sqrt(2)
-        estimates.append(float(spread * np.sqrt(size)))
-    return max(estimates)

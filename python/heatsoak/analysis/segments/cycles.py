@@ -1,8 +1,10 @@
 """Whether throughput swings regularly, as under a governor that lets go and takes hold again."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.series import Array, Series, resampled
@@ -14,6 +16,8 @@ _REGULAR = 0.5
 #: So alike is a swing to itself one period later, at least.
 _LEAST_ALIKE = 0.4
 _MOST_POINTS = 4096
+#: A mean cycle is drawn in so many parts.
+_PARTS = 24
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,61 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
         return None
     period = lag + _summit(alike, lag)
-    high, low = _extent(rest, period)
-    if high - low < MIN_DROP * level:
+    mean = _folded(rest, _phase(x.astype(np.float64), period))
+    if np.nanmax(mean) - np.nanmin(mean) < MIN_DROP * level:
         return None
     whole = values[: int(len(values) // period * period)]
     middle = 0.5 * (np.quantile(whole, 0.05) + np.quantile(whole, 0.95))
     return Swing(period * step_s, float(np.mean(whole < middle)))
+
+
+def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found: Swing) -> bool:
+    """Whether throughput swung before `fall_s`, from `begin_s` on, as it does until `end_s`.
+
+    It did where the first high part is no longer than the later ones, or where what came before
+    follows the mean cycle better than a level.
+    """
+    if fall_s - begin_s < 1.3 * (1 - found.duty) * found.period_s + series.sampling_s:
+        return True
+    step_s = max(series.sampling_s, found.period_s / _PARTS)
+    before = resampled(series, begin_s, fall_s, step_s)
+    after = resampled(series, fall_s, end_s, step_s)
+    phase = _phase(np.arange(len(after)) * step_s, found.period_s)
+    mean = _folded(after, phase)
+    # counted back from the fall
+    expected = mean[_phase(step_s * np.arange(-len(before), 0), found.period_s)]
+    known = np.isfinite(before) & np.isfinite(expected)
+    if known.sum() < 3:
+        return False
+    by_cycle = np.sum((before - expected)[known] ** 2)
+    by_level = np.sum((before[known] - np.mean(before[known])) ** 2)
+    return bool(by_cycle < _LEAST_ALIKE * by_level)
+
+
+def flattened(series: Series, begin_s: float, found: Swing) -> Series:
+    """Return the series without its swing: each value by the usual one of its phase."""
+    phase = _phase(series.t_s - series.interval_s / 2 - begin_s, found.period_s)
+    mean = _folded(series.values, phase)
+    usual = float(np.mean(series.values))
+    share = mean[phase] / usual if usual > 0 else np.ones(len(phase))
+    # where a cycle stands still, nothing says how fast it would be
+    good = share > 0.1
+    values = series.values[good] / share[good]
+    return Series(series.t_s[good], series.interval_s[good], values, series.unit)
+
+
+def _phase(t_s: NDArray[Any], period_s: float) -> NDArray[np.int64]:
+    part = np.floor(np.mod(t_s / period_s, 1.0) * _PARTS + 1e-6).astype(np.int64)
+    return np.minimum(part, _PARTS - 1)
+
+
+def _folded(values: Array, phase: NDArray[np.int64]) -> Array:
+    known = np.isfinite(values)
+    count = np.bincount(phase[known], minlength=_PARTS)
+    total = np.bincount(phase[known], weights=values[known], minlength=_PARTS)
+    mean: Array = np.full(_PARTS, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
 
 
 def _even(series: Series, begin_s: float, end_s: float) -> tuple[Array, float]:
@@ -102,13 +155,3 @@ def _summit(values: Array, index: int) -> float:
     left, top, right = values[index - 1 : index + 2]
     bend = left - 2 * top + right
     return float(0.5 * (left - right) / bend) if bend < 0 else 0.0
-
-
-def _extent(values: Array, period: float) -> tuple[float, float]:
-    """The highest and the lowest of the mean cycle."""
-    parts = max(2, min(16, int(period)))
-    phase = np.floor(np.mod(np.arange(len(values)), period) / period * parts).astype(int)
-    phase = np.minimum(phase, parts - 1)
-    count = np.bincount(phase, minlength=parts)
-    mean = np.bincount(phase, weights=values, minlength=parts)[count > 0] / count[count > 0]
-    return float(mean.max()), float(mean.min())

@@ -18,7 +18,8 @@ class Drop:
     """A stretch of lowered throughput, in the series' unit and seconds from the step's begin.
 
     A second, deeper fall inside a lowered stretch is a drop of its own: the first ends where it
-    begins, has not recovered, and its last level is what the second falls from.
+    begins, has not recovered, and its last level is what the second falls from. Where the second
+    passes and leaves the first as it was, the first goes on, and the second lies within it.
 
     Attributes:
         onset_s: where throughput leaves its level.
@@ -54,12 +55,14 @@ class Drop:
 
 
 def joined(first: Drop, second: Drop) -> Drop:
-    """Return `first` and the deeper fall `second` that follows it as one drop.
+    """Return `first` and the deeper fall `second`, which follows it or lies in it, as one drop.
 
-    It is a slide only where both are, and a cycle where either is. 90 % of the loss of both is
-    reached within the second fall, unless the first took that much already.
+    Its end and what it ends at are those of the one that ends later. It is a slide only where both
+    are, and a cycle where either is. 90 % of the loss of both is reached within the second fall,
+    unless the first took that much already.
     """
-    lost = first.before - second.during
+    last = second if second.end_s >= first.end_s else first
+    lost = first.before - last.during
     if first.before - first.during >= 0.9 * lost:
         fall_s = first.fall_s
     else:
@@ -68,10 +71,10 @@ def joined(first: Drop, second: Drop) -> Drop:
     both_slide = first.shape == second.shape == "slide"
     return Drop(
         onset_s=first.onset_s,
-        end_s=second.end_s,
+        end_s=last.end_s,
         before=first.before,
-        during=second.during,
-        recovered=second.recovered,
+        during=last.during,
+        recovered=last.recovered,
         oscillates=cycle.oscillates,
         period_s=cycle.period_s,
         duty=cycle.duty,

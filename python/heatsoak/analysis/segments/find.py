@@ -1,228 +1,207 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
-from itertools import pairwise
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-import numpy as np
-
-from heatsoak.analysis.segments.bins import Bins, binned
-from heatsoak.analysis.segments.cycles import Swing, regular, swing
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
-from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S, Level, find_levels
-from heatsoak.analysis.segments.noise import noise_of
-from heatsoak.analysis.segments.onset import fit_onset
-from heatsoak.analysis.segments.slides import find_slide
+from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
+from heatsoak.analysis.segments.cycles import Swing, flattened, regular, swing, was_there
+from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.levels import BLIP_S, find_levels
+from heatsoak.analysis.segments.measure import measured, onset_between
+from heatsoak.analysis.segments.noise import Noise, noise_of
+from heatsoak.analysis.segments.seconds import second_falls
+from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span, lowered_spans
 from heatsoak.analysis.series import Series, tidied
 
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
-#: An onset lies at most so far before the first change that was found, or after it.
-_LATE_S = 8.0
-_EARLY_S = 3.0
-_SLOW_S = 16.0
-#: A level inside a drop has settled once it is held so long; a second fall takes this share of it.
-SETTLED_S = 8.0
-SECOND_FALL = 0.15
+#: Falls that come again within so many lengths of the last one may be one cycle.
+_SOON = 3.0
 
 
 def find_drops(series: Series) -> list[Drop] | None:
-    """Return the episodes of a series, or None where it is too short to tell."""
+    """Return the episodes of a series in the order of their onsets; None if it is too short.
+
+    Levels that differ by more than noise explains are compared with the level before them. A fall
+    of `MIN_DROP` begins a drop, which lasts until throughput is back at `RECOVERED` of that level.
+    Regular falls are one drop that oscillates; throughput that swings from the begin has none
+    unless its mean falls. A deeper fall inside a drop ends it and is a drop of its own; one that
+    passes while the first lasts is a drop beside it.
+    """
     series = tidied(series)
     if len(series.values) < MIN_SAMPLES:
         return None
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:
         return None
-    bins = binned(series)
-    spans = list(lowered_spans(find_levels(bins, noise_of(bins))))
-    if not spans:
+    drops = _Search(series, BIN_S).drops()
+    if not drops:
+        drops = _in_means_of_a_swing(series)
+    return sorted(drops, key=lambda drop: drop.onset_s)
+
+
+def _in_means_of_a_swing(series: Series) -> list[Drop]:
+    """Drops where a quick swing hides them: levels of means over its period."""
+    middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
+    found = swing(series, middle_s, series.duration_s, series.mean(middle_s, series.duration_s))
+    if found is None or found.period_s <= BIN_S or found.period_s <= 2 * series.sampling_s:
         return []
-    groups = _grouped(bins, spans)
-    nexts = [group[0].normal[-1].end - 1 for group in groups[1:]] + [len(bins) - 1]
-    drops: list[Drop] = []
-    for group, until in zip(groups, nexts, strict=True):
-        drops += _judged(series, bins, group, float(bins.end_s[until]))
-    return drops
+    return _Search(series, found.period_s).drops()
 
 
-def _grouped(bins: Bins, spans: list[Span]) -> list[list[Span]]:
-    """Spans that may be one cycle together: each ends about as long before the next as it is."""
-    groups: list[list[Span]] = []
-    for span in spans:
-        if groups and _apart_s(bins, groups[-1][-1], span) <= 3 * _length_s(bins, groups[-1][-1]):
-            groups[-1].append(span)
-        else:
-            groups.append([span])
-    return groups
+@dataclass(frozen=True)
+class _Group:
+    """Spans that may be one cycle together, and when the next group falls."""
+
+    spans: list[Span]
+    until_s: float
 
 
-def _length_s(bins: Bins, span: Span) -> float:
-    return float(bins.end_s[span.end - 1] - bins.begin_s[span.lowered[0].start])
+class _Search:
+    """One look at a series, in bins of a width."""
 
+    def __init__(self, series: Series, width_s: float, *, is_flat: bool = False) -> None:
+        self._series = series
+        self._bins: Bins = binned(series, width_s)
+        self._noise: Noise = noise_of(self._bins)
+        self._is_flat = is_flat
 
-def _apart_s(bins: Bins, one: Span, other: Span) -> float:
-    return float(bins.begin_s[other.lowered[0].start] - bins.begin_s[one.end])
+    def drops(self) -> list[Drop]:
+        drops: list[Drop] = []
+        for group in self._groups():
+            found, end_s = self._swing(group)
+            if found is None:
+                drops += [drop for span in group.spans for drop in self._of_span(span)]
+                continue
+            fall_s = self._fall_s(group.spans[0])
+            begin_s = float(self._bins.begin_s[0])
+            is_first = group.spans[0].is_first
+            if not is_first or not was_there(self._series, begin_s, fall_s, end_s, found):
+                drops += self._cycle(group, end_s, found)
+            elif not self._is_flat:
+                # a swing that was there before is no drop; its mean may fall all the same
+                flat = flattened(self._series, begin_s, found)
+                if len(flat.values) >= MIN_SAMPLES:
+                    return _Search(flat, BIN_S, is_flat=True).drops()
+        return drops
 
+    def _groups(self) -> list[_Group]:
+        bins = self._bins
+        groups: list[list[Span]] = []
+        last: Span | None = None
+        for span in lowered_spans(find_levels(bins, self._noise)):
+            if last is not None:
+                length_s = float(bins.end_s[last.end - 1] - bins.begin_s[last.lowered[0].start])
+                apart_s = float(bins.begin_s[span.lowered[0].start] - bins.begin_s[last.end])
+            if last is not None and apart_s <= _SOON * length_s:
+                groups[-1].append(span)
+            else:
+                groups.append([span])
+            last = span
+        untils_s = [self._fall_s(group[0]) for group in groups[1:]] + [self._series.duration_s]
+        return [_Group(*both) for both in zip(groups, untils_s, strict=False)]
 
-def _judged(series: Series, bins: Bins, group: list[Span], until_s: float) -> list[Drop]:
-    """The drops of a group; the next one falls at `until_s`."""
-    first, last = group[0], group[-1]
-    falls_s = [float(bins.begin_s[span.normal[-1].end]) for span in group]
-    backs_s = [float(bins.begin_s[span.end]) for span in group if span.back is not None]
-    end_s = float(bins.end_s[last.end - 1])
-    found = regular(falls_s, backs_s)
-    if found is None:
+    def _fall_s(self, span: Span) -> float:
+        return float(self._bins.end_s[span.normal[-1].end - 1])
+
+    def _swing(self, group: _Group) -> tuple[Swing | None, float]:
+        """The regular swing of a group's falls, and where it ends."""
+        first, last = group.spans[0], group.spans[-1]
+        falls_s = [self._fall_s(span) for span in group.spans]
+        backs_s = [float(self._bins.begin_s[s.end]) for s in group.spans if s.back is not None]
+        end_s = float(self._bins.end_s[last.end - 1])
+        if (found := regular(falls_s, backs_s)) is not None:
+            return found, end_s
         # what falls little is lost between its cycles
-        for to_s in dict.fromkeys((until_s, end_s)):
-            found = swing(series, falls_s[0], to_s, first.normal[-1].value)
+        for to_s in dict.fromkeys((group.until_s, end_s)):
+            found = swing(self._series, falls_s[0], to_s, first.normal[-1].value)
             if found is not None:
-                end_s = to_s
-                break
-    if found is not None:
-        is_back = last.back is not None and until_s - end_s > 1.5 * found.period_s
-        return _cycle(series, bins, first, end_s if is_back else until_s, is_back, found)
-    return [drop for span in group for drop in _drops_of(series, bins, span)]
+                return found, to_s
+        return None, end_s
 
-
-def _cycle(
-    series: Series, bins: Bins, first: Span, end_s: float, recovered: bool, found: Swing
-) -> list[Drop]:
-    """One drop of falls and recoveries; none where throughput swings like that from the begin."""
-    begin_s = float(bins.begin_s[first.begin])
-    high_s = (1 - found.duty) * found.period_s
-    fall_s = float(bins.begin_s[first.normal[-1].end])
-    if first.begin == 0 and fall_s - begin_s < 1.3 * high_s + bins.width_s:
-        return []
-    onset_s = _onset(series, bins, first)
-    drop = _measured(series, begin_s, onset_s, end_s, recovered, found)
-    return [] if drop is None else [drop]
-
-
-def _drops_of(series: Series, bins: Bins, span: Span) -> list[Drop]:
-    """The drop of a span, and a deeper one inside it."""
-    begin_s = float(bins.begin_s[span.begin])
-    end_s = float(bins.end_s[span.end - 1])
-    recovered = span.back is not None
-    onset_s = _onset(series, bins, span)
-    lowest = min(span.lowered, key=lambda level: level.value)
-    slide = find_slide(bins, span.begin, span.lowered[0].start, lowest.end)
-    if slide is not None:
-        start = slide.start if slide.from_begin else None
-        drop = _measured(
-            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=start
+    def _cycle(self, group: _Group, end_s: float, found: Swing) -> list[Drop]:
+        """One drop of falls and recoveries."""
+        first, last = group.spans[0], group.spans[-1]
+        is_back = last.back is not None and group.until_s - end_s > 1.5 * found.period_s
+        # a high part at the very end, as long as what depth is taken over, would hide the lows
+        if not is_back and found.period_s < DEPTH_WINDOW_S:
+            end_s = group.until_s
+        series, bins = self._series, self._bins
+        # what follows the first fall, but not the first recovery
+        low_for_s = found.duty * found.period_s
+        until_s = float(bins.begin_s[first.lowered[0].start])
+        until_s += max(low_for_s, 3 * series.sampling_s)
+        until_s += bins.width_s if bins.width_s > BIN_S else 0.0
+        onset_s = onset_between(
+            series,
+            bins,
+            first.begin,
+            first.normal[-1],
+            first.lowered[0],
+            min(end_s, until_s),
+            low_for_s,
         )
-        return [] if drop is None else [drop]
-    seconds = _second_falls(series, bins, span)
-    edges = [onset_s, *seconds, end_s]
-    drops = []
-    level_s = begin_s
-    for index, (from_s, to_s) in enumerate(pairwise(edges)):
-        is_last = index == len(edges) - 2
-        drop = _measured(series, level_s, from_s, to_s, recovered and is_last)
-        if drop is not None:
-            drops.append(drop)
-        level_s = max(from_s, to_s - DEPTH_WINDOW_S)
-    return drops
+        begin_s = float(bins.begin_s[first.begin])
+        return measured(series, begin_s, onset_s, end_s, is_back, found=found)
 
+    def _of_span(self, span: Span) -> list[Drop]:
+        """The drop of a span, and deeper ones inside it."""
+        series, bins = self._series, self._bins
+        begin_s, end_s = float(bins.begin_s[span.begin]), float(bins.end_s[span.end - 1])
+        recovered = span.back is not None
+        seconds = second_falls(bins, span.lowered)
+        if seconds and self._slide(span, span.end, [s.before.end for s in seconds]) is not None:
+            # what looks like a step is one of the stairs that a slide is drawn as
+            seconds = []
+        drops: list[Drop] = []
+        lasting: list[float] = []
+        for second in seconds:
+            until = span.end if second.back is None else second.back.start
+            until_s = float(bins.end_s[until - 1])
+            onset_s = onset_between(
+                series, bins, second.before.start, second.before, second.after, until_s
+            )
+            if second.back is None:
+                lasting.append(onset_s)
+            else:
+                from_s = float(bins.begin_s[second.before.start])
+                drops += measured(series, from_s, onset_s, until_s, True)
+        first_end = seconds[0].before.end if seconds else span.end
+        edges = [*lasting, end_s]
+        drops += self._first(span, first_end, begin_s, edges[0], recovered and not lasting)
+        for index, onset_s in enumerate(lasting):
+            level_s = max(edges[index - 1] if index else begin_s, onset_s - DEPTH_WINDOW_S)
+            if index == 0 and drops:
+                level_s = max(drops[-1].onset_s, onset_s - DEPTH_WINDOW_S)
+            is_last = index == len(lasting) - 1
+            drops += measured(series, level_s, onset_s, edges[index + 1], recovered and is_last)
+        return drops
 
-def _onset(series: Series, bins: Bins, span: Span) -> float:
-    return _fitted(series, bins, span.begin, span.normal[-1], span.lowered[0], span.end)
+    def _first(
+        self, span: Span, end: int, begin_s: float, end_s: float, recovered: bool
+    ) -> list[Drop]:
+        """The fall from the normal level, whose own levels reach to the bin `end`."""
+        series, bins = self._series, self._bins
+        slide = self._slide(span, end)
+        if slide is None:
+            onset_s = onset_between(
+                series,
+                bins,
+                span.begin,
+                span.normal[-1],
+                span.lowered[0],
+                float(bins.end_s[end - 1]),
+            )
+            return measured(series, begin_s, onset_s, end_s, recovered)
+        before = slide.start if slide.from_begin else None
+        return measured(
+            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=before
+        )
 
-
-def _fitted(series: Series, bins: Bins, begin: int, before: Level, after: Level, end: int) -> float:
-    """The onset of the fall between two levels."""
-    begin_s = float(bins.begin_s[begin])
-    left_s = float(bins.end_s[before.end - 1])
-    # what a gap hides of a transition does not count
-    edge = min(after.start, before.end + round(TRANSITION_S / bins.width_s))
-    right_s = float(bins.begin_s[edge])
-    low_s = max(begin_s + 2 * bins.width_s, left_s - _LATE_S)
-    high_s = right_s + _EARLY_S
-    high_s = min(high_s, float(bins.end_s[min(after.end, end) - 1]))
-    if high_s <= low_s:
-        return left_s
-    end_s = float(bins.end_s[end - 1])
-    while True:
-        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s)
-        if onset_s > low_s + 1 or low_s <= begin_s + 2 * bins.width_s:
-            return onset_s
-        # a slow fall is found late
-        high_s, low_s = onset_s + _LATE_S, max(begin_s + 2 * bins.width_s, low_s - _SLOW_S)
-
-
-def _second_falls(series: Series, bins: Bins, span: Span) -> list[float]:
-    """Onsets of deeper falls from levels that had settled."""
-    onsets: list[float] = []
-    begin = span.lowered[0].start
-    lowest = span.lowered[0]
-    for before, after in zip(span.lowered[:-1], span.lowered[1:], strict=True):
-        length_s = bins.end_s[before.end - 1] - bins.begin_s[before.start]
-        if (
-            length_s >= SETTLED_S
-            and after.value < (1 - SECOND_FALL) * before.value
-            and after.value < (1 - MIN_DROP) * lowest.value
-            and _is_sudden(bins, before, after)
-        ):
-            onsets.append(_fitted(series, bins, max(begin, before.start), before, after, after.end))
-            begin = after.start
-        lowest = min(lowest, after, key=lambda level: level.value)
-    return onsets
-
-
-def _is_sudden(bins: Bins, before: Level, after: Level) -> bool:
-    """Whether throughput falls much faster between two levels than within the first."""
-    width = bins.width_s
-    size = round(60 / width)
-    left = bins.logs[max(before.start, before.end - size) : before.end]
-    right = bins.logs[after.start : min(after.end, after.start + size)]
-    x = np.arange(len(left)) * width
-    slope, level = np.polyfit(x, left, 1)
-    there = level + slope * (x[-1] + width)
-    y = np.arange(len(right)) * width
-    fitted = np.polyfit(y, right, 1)[1] if len(right) > 2 else float(np.mean(right))
-    fall = float(np.mean(left) - np.mean(right))
-    return bool(there - fitted > 0.5 * fall)
-
-
-def _measured(
-    series: Series,
-    begin_s: float,
-    onset_s: float,
-    end_s: float,
-    recovered: bool,
-    found: Swing | None = None,
-    shape: Shape = "step",
-    before: float | None = None,
-) -> Drop | None:
-    """The drop with its means; None where it is too shallow for one."""
-    if before is None:
-        before = series.mean(begin_s, onset_s)
-    during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
-    # a cycle is high for part of the time; that it falls far enough is known
-    least = MIN_DROP if found is None else MIN_DROP / 2
-    if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - least) * before:
-        return None
-    return Drop(
-        onset_s=onset_s,
-        end_s=end_s,
-        before=before,
-        during=during,
-        recovered=recovered,
-        oscillates=found is not None,
-        period_s=None if found is None else found.period_s,
-        duty=None if found is None else found.duty,
-        shape="cycle" if found is not None else shape,
-        fall_s=_fall_s(series, onset_s, end_s, before - 0.9 * (before - during)),
-    )
-
-
-def _fall_s(series: Series, onset_s: float, end_s: float, level: float) -> float:
-    """How long it takes until a running mean is down at `level`."""
-    first, last = np.searchsorted(series.t_s, (onset_s, end_s), side="right")
-    values = series.values[first:last]
-    size = max(1, min(round(1.0 / series.sampling_s), len(values)))
-    means = np.convolve(values, np.full(size, 1 / size), mode="valid")
-    reached = np.flatnonzero(means <= level)
-    if len(reached) == 0:
-        return end_s - onset_s
-    middle = int(reached[0]) + size // 2
-    return float(series.t_s[first + middle]) - onset_s
+    def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
+        """How the levels of a span up to the bin `end` slide, until they are lowest."""
+        lowered = [level for level in span.lowered if level.start < end]
+        lowest = min(lowered, key=lambda level: level.value)
+        return find_slide(
+            self._bins, self._noise, span.begin, span.lowered[0].start, lowest.end, seconds
+        )

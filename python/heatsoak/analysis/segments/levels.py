@@ -26,8 +26,12 @@ PENALTY_FACTOR = 3.0
 _LEAST_BINS = 2000
 #: About as far apart are independent estimates of the noise.
 _INDEPENDENT_S = 4.0
+#: The mean of so many bins is half as certain as it seems.
+_FEW = 4.0
 #: Proposals are cheaper than what is kept.
 _PROPOSAL_FACTOR = 1.5
+#: More proposals than this are noise that no block length shows.
+_MOST_PROPOSALS = 20_000
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,13 @@ def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     """Return the levels in order; bins between two of them are the transition."""
     # the noise of a short series is known less well
     known = np.sum(bins.measured_s) / _INDEPENDENT_S
-    unit = PENALTY_FACTOR * np.log(max(len(bins), _LEAST_BINS)) * (1 + 6 / known)
+    unit = PENALTY_FACTOR * np.log(max(len(bins), _LEAST_BINS)) * (1 + 10 / known)
     variance = noise.sigma**2 / bins.width_s
     penalty = _PROPOSAL_FACTOR / PENALTY_FACTOR * unit * variance
     ends = fpop(bins.logs, float(penalty))
+    while len(ends) > _MOST_PROPOSALS:
+        penalty *= 2
+        ends = fpop(bins.logs, float(penalty))
     starts = np.concatenate([[0], ends[:-1]])
     weight = np.ones(len(bins))
     sums = _Sums(bins, noise, weight)
@@ -87,10 +94,10 @@ class _Sums:
         return np.asarray((self._logs[ends] - self._logs[starts]) / length_s)
 
     def variances(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Array:
-        """The variances of the means."""
+        """The variances of the means; more for few bins, which dips may have lowered together."""
         length_s = self._measured_s[ends] - self._measured_s[starts]
         share = (self._share[ends] - self._share[starts]) / length_s
-        return np.asarray(self._variance * share / length_s)
+        return np.asarray(self._variance * share / length_s * (1 + _FEW / (ends - starts)))
 
     def merged(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: float

@@ -19,12 +19,16 @@ _BEFORE_S, _LEAST_BEFORE = 30.0, 20
 _AFTER_S, _LEAST_AFTER = 10.0, 8
 #: At most as many steps are fitted.
 _MOST_STEPS = 600
+#: Fewer rows than this fit nothing.
+_LEAST_ROWS = 6
 #: Fewer samples than this before a fall say nothing of the noise's correlation.
 _FEWEST = 20
 _RAMPS_S = (0.5, 1.0, 2.0, 3.0, 4.0)
 _APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 #: No measurement is better than this share of the level.
 _LEAST_NOISE = 3e-4
+#: A dip is shorter than this, and two samples at most where that is longer.
+_DIP_S = 0.5
 #: A dip is farther than this from the median around it, in standard deviations.
 _OUTLIER = 4.5
 #: Between samples onsets are tried so far apart, but no more than so many of them.
@@ -32,11 +36,19 @@ _APART_S = 0.25
 _MOST_PHASES = 8
 
 
-def fit_onset(series: Series, begin_s: float, low_s: float, high_s: float, end_s: float) -> float:
+def fit_onset(
+    series: Series,
+    begin_s: float,
+    low_s: float,
+    high_s: float,
+    end_s: float,
+    low_for_s: float = np.inf,
+) -> float:
     """Return when throughput leaves its level between `low_s` and `high_s`.
 
     `begin_s` is since when the level before is held, `end_s` where what follows the fall ends.
-    `high_s` where too little was measured.
+    What is low for less than `_DIP_S` is an outlier, unless throughput is low for only
+    `low_for_s`. `high_s` where too little was measured.
     """
     sampling_s = series.sampling_s
     first_s = max(begin_s, low_s - max(_BEFORE_S, _LEAST_BEFORE * sampling_s))
@@ -49,11 +61,14 @@ def fit_onset(series: Series, begin_s: float, low_s: float, high_s: float, end_s
     step_s = sampling_s * max(1, -(-round((last_s - first_s) / sampling_s) // _MOST_STEPS))
     values = resampled(series, first_s, last_s, step_s)
     known = np.isfinite(values)
-    if known.sum() < 6:
+    if known.sum() < _LEAST_ROWS:
         return high_s
     values = np.where(known, values, 0.0)
-    known &= ~_outliers(values, known, max(2, round(0.5 / step_s)))
+    half_width = min(max(2, round(_DIP_S / step_s)), max(low_for_s / step_s, 1) - 1)
+    known &= ~_outliers(values, known, int(half_width))
     low, high = (low_s - first_s) / step_s, (high_s - first_s) / step_s
+    if known.sum() < _LEAST_ROWS:
+        return high_s
     correlation = _correlation(values, known, int(low))
     phases = min(_MOST_PHASES, max(1, round(step_s / _APART_S)))
     errors = _errors(values, known, correlation, step_s, phases)
@@ -68,7 +83,7 @@ def fit_onset(series: Series, begin_s: float, low_s: float, high_s: float, end_s
 
 
 def _outliers(values: Array, known: NDArray[np.bool_], half_width: int) -> NDArray[np.bool_]:
-    if len(values) < 2 * half_width + 1:
+    if half_width < 1 or len(values) < 2 * half_width + 1:
         return np.zeros(len(values), dtype=bool)
     padded = np.pad(values, half_width, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half_width + 1)
@@ -98,6 +113,9 @@ def _errors(
     used = known.copy()
     used[1:] &= known[:-1]
     used[0] = False
+    if used.sum() < _LEAST_ROWS:
+        # hardly any have a neighbour
+        correlation, used = 0.0, known
     level = 1 - correlation
     centre = float(np.median(values[known]))
     y = np.where(known, values - centre, 0.0)

@@ -5,11 +5,13 @@ tracks, fragmentation, slow warming. Least squares draw it as a staircase, whose
 when several percent are lost.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatsoak.analysis.segments.bins import Bins
+from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.series import Array
 
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
@@ -20,8 +22,13 @@ _SUDDEN = (0.0, 0.02, 0.05, 0.1, 0.2)
 _MOST_POINTS = 300
 _MOST_ONSETS = 60
 _LEAST_LENGTH_S = 20.0
-#: The error must be smaller by this share for a later begin than the stretch's own.
-_CLEARLY = 0.02
+#: A bent line alone leaves no more error than this many times what it leaves with a sudden part.
+_AS_GOOD = 1.3
+#: A later onset than the stretch's begin must take this many variances of the noise off the error.
+_CLEARLY = 4.0
+_SURELY = 20.0
+#: So early a bend, as a share of the stretch, may be the begin's own.
+_EARLY = 0.15
 
 
 @dataclass(frozen=True)
@@ -33,15 +40,18 @@ class Slide:
     from_begin: bool
 
 
-def find_slide(bins: Bins, begin: int, fall: int, end: int) -> Slide | None:
+def find_slide(
+    bins: Bins, noise: Noise, begin: int, fall: int, end: int, seconds: Iterable[int] = ()
+) -> Slide | None:
     """Return how throughput slides in the bins `begin` to `end`; None where it falls otherwise.
 
-    `fall` is where the first change was found.
+    `fall` is where the first change was found; at `seconds` another fall may be, which a slide has
+    not.
 
     A level, then a bent line down from the onset, is fitted with an exponential approach of several
     time constants beside it, for each of many onsets. It is a slide where the best of them loses
-    less than `MOST_AT_FIRST` in the first quarter after its onset: what falls fast and then creeps,
-    as under a governor, is a step.
+    less than `MOST_AT_FIRST` in the first quarter after its onset, and the line alone fits as well:
+    what falls fast and then creeps, as under a governor, is a step.
     """
     t_s, values = _coarse(bins, begin, end)
     if len(t_s) < 12 or bins.end_s[end - 1] - bins.begin_s[begin] < _LEAST_LENGTH_S:
@@ -67,9 +77,23 @@ def find_slide(bins: Bins, begin: int, fall: int, end: int) -> Slide | None:
         return None
     error, _, level = _fits(values, np.stack([x, x**2], axis=2))
     index = int(np.argmin(error))
-    if error[0] <= (1 + _CLEARLY) * error[index]:
-        index = 0
-    return Slide(float(onsets[index]), float(level[index]), index == 0)
+    variance = (noise.sigma * level[index]) ** 2 * (len(t_s) / span_s)
+    if error[index] > _AS_GOOD * least + _SURELY * variance:
+        return None
+    for at in seconds:
+        later = np.where(t_s > bins.end_s[at - 1], 1.0, 0.0)
+        columns = np.stack([later, x[index], x[index] ** 2], axis=1)[None]
+        with_fall, _, _ = _fits(values, columns)
+        if with_fall[0] < error[index] / _AS_GOOD - _SURELY * variance:
+            return None
+    if error[0] <= error[index] + _CLEARLY * variance:
+        return Slide(float(onsets[0]), float(level[0]), True)
+    if onsets[index] - onsets[0] < _EARLY * span_s:
+        # it may bend more than a parabola does
+        whole, _, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
+        if whole[0] <= error[index] + _SURELY * variance:
+            return Slide(float(onsets[0]), float(whole_level[0]), True)
+    return Slide(float(onsets[index]), float(level[index]), False)
 
 
 def _coarse(bins: Bins, begin: int, end: int) -> tuple[Array, Array]:

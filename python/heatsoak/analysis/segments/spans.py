@@ -21,11 +21,13 @@ class Span:
         normal: the levels before, since the begin, the last recovery, or a slow start.
         lowered: the levels from the first fall on.
         back: the level at which throughput was back; None where it never was.
+        is_first: whether nothing was lowered before.
     """
 
     normal: list[Level]
     lowered: list[Level]
     back: Level | None
+    is_first: bool
 
     @property
     def begin(self) -> int:
@@ -44,12 +46,12 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
     lowered: list[Level] = []
     is_first = True
     for level in levels[1:]:
-        reference = _mean(normal)
+        reference = _usual(normal)
         if lowered:
-            if level.value < RECOVERED * reference * (1 - _slack(level)):
+            if not is_back(level, reference):
                 lowered.append(level)
                 continue
-            yield Span(normal, lowered, level)
+            yield Span(normal, lowered, level, is_first)
             normal, lowered, is_first = [level], [], False
         elif level.value < (1 - MIN_DROP) * reference:
             lowered = [level]
@@ -65,7 +67,7 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
         else:
             normal.append(level)
     if lowered:
-        yield Span(normal, lowered, None)
+        yield Span(normal, lowered, None, is_first)
 
 
 def _is_one_fall(last: list[Level], next_: Level) -> bool:
@@ -73,15 +75,20 @@ def _is_one_fall(last: list[Level], next_: Level) -> bool:
     return before.value - middle.value >= _SAME_FALL * (middle.value - next_.value)
 
 
-def _slack(level: Level) -> float:
-    """How much too low a short level may come out by its noise."""
-    return min(_DOUBT * level.error, MIN_DROP)
+def is_back(level: Level, reference: float) -> bool:
+    """Whether a level is as high as `reference`; a short one may come out low by its noise."""
+    return level.value >= RECOVERED * reference * (1 - min(_DOUBT * level.error, MIN_DROP))
 
 
 def _length(level: Level) -> int:
     return level.end - level.start
 
 
-def _mean(levels: list[Level]) -> float:
-    total = sum(level.value * _length(level) for level in levels)
-    return total / sum(map(_length, levels))
+def _usual(levels: list[Level]) -> float:
+    """The median by time: a burst is no level to compare with."""
+    left = 0.5 * sum(map(_length, levels))
+    for level in sorted(levels, key=lambda level: -level.value):
+        left -= _length(level)
+        if left <= 0:
+            return level.value
+    return levels[-1].value

@@ -1,0 +1,97 @@
+"""What a drop measures: its onset, its means, and how long it fell."""
+
+import numpy as np
+
+from heatsoak.analysis.segments.bins import Bins
+from heatsoak.analysis.segments.cycles import Swing
+from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
+from heatsoak.analysis.segments.levels import TRANSITION_S, Level
+from heatsoak.analysis.segments.onset import fit_onset
+from heatsoak.analysis.series import Series
+
+#: An onset lies at most so far before the first change that was found, or after it.
+_LATE_S = 8.0
+_EARLY_S = 3.0
+#: How much farther back a slow fall is looked for at a time.
+_SLOW_S = 16.0
+#: Over so long a mean must be down for the fall to be over.
+_FALLEN_S = 1.0
+
+
+def onset_between(
+    series: Series,
+    bins: Bins,
+    begin: int,
+    before: Level,
+    after: Level,
+    end_s: float,
+    low_for_s: float = np.inf,
+) -> float:
+    """Return when throughput falls from one level to the next.
+
+    `begin` is the first bin of what is held before, `end_s` where what follows the fall ends,
+    `low_for_s` how long throughput is low at a time.
+    """
+    begin_s = float(bins.begin_s[begin])
+    least_s = begin_s + 2 * bins.width_s
+    left_s = float(bins.end_s[before.end - 1])
+    # what a gap hides of a transition does not count
+    edge = min(after.start, before.end + max(1, round(TRANSITION_S / bins.width_s)))
+    low_s = max(least_s, left_s - max(_LATE_S, 1.5 * bins.width_s))
+    high_s = float(bins.begin_s[edge]) + max(_EARLY_S, 1.5 * bins.width_s)
+    high_s = min(high_s, end_s)
+    if high_s <= low_s:
+        return left_s
+    while True:
+        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
+        if onset_s > low_s + 1 or low_s <= least_s:
+            return onset_s
+        # a slow fall is found late
+        high_s, low_s = onset_s + _LATE_S, max(least_s, low_s - _SLOW_S)
+
+
+def measured(
+    series: Series,
+    begin_s: float,
+    onset_s: float,
+    end_s: float,
+    recovered: bool,
+    *,
+    found: Swing | None = None,
+    shape: Shape = "step",
+    before: float | None = None,
+) -> list[Drop]:
+    """Return the drop with its means; none where it is too shallow for one."""
+    if before is None:
+        before = series.mean(begin_s, onset_s)
+    during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
+    # a cycle is high for part of the time; that it falls far enough is known
+    least = MIN_DROP if found is None else MIN_DROP / 2
+    if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - least) * before:
+        return []
+    return [
+        Drop(
+            onset_s=onset_s,
+            end_s=end_s,
+            before=before,
+            during=during,
+            recovered=recovered,
+            oscillates=found is not None,
+            period_s=None if found is None else found.period_s,
+            duty=None if found is None else found.duty,
+            shape="cycle" if found is not None else shape,
+            fall_s=_fall_s(series, onset_s, end_s, before - 0.9 * (before - during)),
+        )
+    ]
+
+
+def _fall_s(series: Series, onset_s: float, end_s: float, level: float) -> float:
+    """How long it takes until throughput is down at `level` for `_FALLEN_S`."""
+    first, last = np.searchsorted(series.t_s, (onset_s, end_s), side="right")
+    values = series.values[first:last]
+    size = max(1, min(round(_FALLEN_S / series.sampling_s), len(values)))
+    reached = np.flatnonzero(np.convolve(values, np.full(size, 1 / size), mode="valid") <= level)
+    if len(reached) == 0:
+        return end_s - onset_s
+    begin = first + int(reached[0]) + size // 2
+    return max(0.0, float(series.t_s[begin] - series.interval_s[begin]) - onset_s)
