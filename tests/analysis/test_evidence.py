@@ -122,6 +122,23 @@ def test_what_the_temperature_did_up_to_the_onset(before: float, expected: str) 
     assert seen(view(temp_c__composite=temps))["temperature-bend"] == expected
 
 
+def coupled(rate: Array, temps: Array) -> str:
+    rates = np.where(T_S <= ONSET_S, FULL, FULL * rate)
+    return seen(view(rates, temp_c__composite=temps))["rate-and-temperature"]
+
+
+def test_what_the_rate_does_with_the_temperature() -> None:
+    wave = np.sin(T_S / 12)
+    swinging = np.where(T_S <= ONSET_S, 70.0, 70 + 4 * wave)
+    half = np.full(len(T_S), 0.5)
+    assert coupled(0.5 - 0.1 * wave, swinging) == "follows"
+    assert coupled(half, swinging) == "regardless"
+    assert coupled(half, warming(40, 70)) == "both-still"
+    assert coupled(0.5 - 0.1 * wave, warming(40, 70)) == "rate-alone"
+    assert coupled(0.5 + 0.1 * wave, swinging) == "together"
+    assert coupled(0.6 - 0.001 * T_S, swinging) == "time"
+
+
 def test_a_drive_that_was_hotter_at_full_speed_elsewhere() -> None:
     hot = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 80.0))
     found = seen(view(temp_c__composite=warming(40, 65)), hot)

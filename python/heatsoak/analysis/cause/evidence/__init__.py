@@ -10,6 +10,7 @@ from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import (
     conditions,
     counters,
+    coupling,
     direction,
     form,
     host,
@@ -28,6 +29,7 @@ LOOKS: tuple[Look, ...] = (
     temperature.at_onset,
     temperature.course,
     temperature.bend,
+    coupling.follows,
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,
     direction.load,

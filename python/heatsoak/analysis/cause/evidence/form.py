@@ -7,8 +7,9 @@ from heatsoak.analysis.cause.case import Case, Finding
 #: A drop that lasts this long was given the time to end.
 LONG_S = 60.0
 #: A cache or spare area is used up at once; heat bites slowly, unless it acts in steps.
-SHARP_S = 2.5
-GRADUAL_S = 8.0
+FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
+#: How much of the level before is lost, in words.
+LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
 #: So many times as restless as before.
 WILDER = 2.5
 #: The fewest samples whose scatter says something.
@@ -26,9 +27,7 @@ def shape(case: Case) -> Finding | None:
     if drop.shape == "slide":
         return Finding("shape", "slide", f"it slid down over {drop.fall_s:.0f} s")
     sampling_s = case.view.throughput.sampling_s
-    kind = "gradual" if drop.fall_s > GRADUAL_S + sampling_s else "step"
-    if drop.fall_s <= SHARP_S + sampling_s:
-        kind = "sharp-step"
+    kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     return Finding(
         "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, sampling_s):.2g} s"
     )
@@ -37,7 +36,7 @@ def shape(case: Case) -> Finding | None:
 def depth(case: Case) -> Finding:
     """How much is gone: collection takes most of it, governors seldom do."""
     lost = case.drop.depth
-    seen = "most" if lost >= 0.75 else "half" if lost >= 0.4 else "some"
+    seen = next((name for name, below in LOST if lost < below), "most")
     return Finding("depth", seen, f"{lost:.0%} of the level before are gone")
 
 
