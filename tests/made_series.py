@@ -153,7 +153,7 @@ def cycle(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape
     return 1 - _depth(chance, sigma) * low, [Fall(onset_s, duration_s, "cycle")]
 
 
-def slide(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:
+def slide(chance: np.random.Generator, duration_s: float, sigma: float) -> Shape:  # noqa: ARG001
     """From the outer to the inner tracks."""
     t_s = _times(duration_s)
     onset_s = float(chance.choice([0.0, chance.uniform(0.1, 0.4) * duration_s]))

@@ -93,7 +93,7 @@ def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found
         return True
     step_s = max(series.sampling_s, found.period_s / _PARTS)
     before = resampled(series, begin_s, fall_s, step_s)
-    after = resampled(series, fall_s, end_s, step_s)
+    after = resampled(series, fall_s, min(end_s, fall_s + 2 * found.period_s), step_s)
     phase = _phase(np.arange(len(after)) * step_s, found.period_s)
     mean = _folded(after, phase)
     # counted back from the fall

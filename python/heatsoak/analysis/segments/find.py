@@ -7,7 +7,7 @@ from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
 from heatsoak.analysis.segments.cycles import Swing, flattened, regular, swing, was_there
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.levels import BLIP_S, find_levels
-from heatsoak.analysis.segments.measure import measured, onset_between
+from heatsoak.analysis.segments.measure import SHARE_BESIDE, measured, onset_between
 from heatsoak.analysis.segments.noise import Noise, noise_of
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
@@ -88,18 +88,19 @@ class _Search:
     def _groups(self) -> list[_Group]:
         bins = self._bins
         groups: list[list[Span]] = []
-        last: Span | None = None
         for span in lowered_spans(find_levels(bins, self._noise)):
-            if last is not None:
-                length_s = float(bins.end_s[last.end - 1] - bins.begin_s[last.lowered[0].start])
-                apart_s = float(bins.begin_s[span.lowered[0].start] - bins.begin_s[last.end])
-            if last is not None and apart_s <= _SOON * length_s:
+            if groups:
+                length_s = max(self._length_s(one) for one in groups[-1])
+                apart_s = bins.begin_s[span.lowered[0].start] - bins.begin_s[groups[-1][-1].end]
+            if groups and apart_s <= _SOON * length_s:
                 groups[-1].append(span)
             else:
                 groups.append([span])
-            last = span
         untils_s = [self._fall_s(group[0]) for group in groups[1:]] + [self._series.duration_s]
         return [_Group(*both) for both in zip(groups, untils_s, strict=False)]
+
+    def _length_s(self, span: Span) -> float:
+        return float(self._bins.end_s[span.end - 1] - self._bins.begin_s[span.lowered[0].start])
 
     def _fall_s(self, span: Span) -> float:
         return float(self._bins.end_s[span.normal[-1].end - 1])
@@ -131,7 +132,8 @@ class _Search:
         low_for_s = found.duty * found.period_s
         until_s = float(bins.begin_s[first.lowered[0].start])
         until_s += max(low_for_s, 3 * series.sampling_s)
-        until_s += bins.width_s if bins.width_s > BIN_S else 0.0
+        if bins.width_s > 2 * BIN_S:
+            until_s += SHARE_BESIDE * bins.width_s
         onset_s = onset_between(
             series,
             bins,

@@ -12,6 +12,8 @@ from heatsoak.analysis.series import Series
 #: An onset lies at most so far before the first change that was found, or after it.
 _LATE_S = 8.0
 _EARLY_S = 3.0
+#: In wide bins it lies this share of one before or after their edge at most.
+SHARE_BESIDE = 0.75
 #: How much farther back a slow fall is looked for at a time.
 _SLOW_S = 16.0
 #: Over so long a mean must be down for the fall to be over.
@@ -37,8 +39,8 @@ def onset_between(
     left_s = float(bins.end_s[before.end - 1])
     # what a gap hides of a transition does not count
     edge = min(after.start, before.end + max(1, round(TRANSITION_S / bins.width_s)))
-    low_s = max(least_s, left_s - max(_LATE_S, 1.5 * bins.width_s))
-    high_s = float(bins.begin_s[edge]) + max(_EARLY_S, 1.5 * bins.width_s)
+    low_s = max(least_s, left_s - max(_LATE_S, SHARE_BESIDE * bins.width_s))
+    high_s = float(bins.begin_s[edge]) + max(_EARLY_S, SHARE_BESIDE * bins.width_s)
     high_s = min(high_s, end_s)
     if high_s <= low_s:
         return left_s

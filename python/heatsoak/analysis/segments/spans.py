@@ -9,6 +9,7 @@ from heatsoak.analysis.segments.levels import Level
 #: A first step down that is at least this share of the next one belongs to the same fall.
 _SAME_FALL = 0.25
 
+_CLEARLY_LOWER = 0.01
 #: A level may be this many standard errors lower than it is.
 _DOUBT = 2.0
 
@@ -55,7 +56,7 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
             normal, lowered, is_first = [level], [], False
         elif level.value < (1 - MIN_DROP) * reference:
             lowered = [level]
-            while len(normal) > 1 and _is_one_fall(normal[-2:], lowered[0]):
+            while len(normal) > 1 and _is_one_fall(reference, normal[-2:], lowered[0]):
                 lowered.insert(0, normal.pop())
         elif (
             is_first
@@ -70,9 +71,10 @@ def lowered_spans(levels: list[Level]) -> Iterator[Span]:
         yield Span(normal, lowered, None, is_first)
 
 
-def _is_one_fall(last: list[Level], next_: Level) -> bool:
+def _is_one_fall(reference: float, last: list[Level], next_: Level) -> bool:
     before, middle = last
-    return before.value - middle.value >= _SAME_FALL * (middle.value - next_.value)
+    is_lower = middle.value < (1 - _CLEARLY_LOWER) * reference
+    return is_lower and before.value - middle.value >= _SAME_FALL * (middle.value - next_.value)
 
 
 def is_back(level: Level, reference: float) -> bool:
