@@ -36,15 +36,21 @@ def find_drops(series: Series) -> list[Drop] | None:
         return None
     drops = _Search(series, BIN_S).drops()
     if not drops:
-        drops = _in_means_of_a_swing(series)
+        middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
+        level = series.mean(middle_s, series.duration_s)
+        drops = _in_means(series, swing(series, middle_s, series.duration_s, level))
+    elif len(drops) == 1 and drops[0].period_s is not None:
+        # means over the period show small swings sooner
+        found = Swing(drops[0].period_s, drops[0].duty or 0.5)
+        again = _in_means(series, found)
+        if again and again[0].oscillates and again[0].onset_s < drops[0].onset_s - found.period_s:
+            drops = again
     return sorted(drops, key=lambda drop: drop.onset_s)
 
 
-def _in_means_of_a_swing(series: Series) -> list[Drop]:
+def _in_means(series: Series, found: Swing | None) -> list[Drop]:
     """Drops where a quick swing hides them: levels of means over its period."""
-    middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
-    found = swing(series, middle_s, series.duration_s, series.mean(middle_s, series.duration_s))
-    if found is None or found.period_s <= BIN_S or found.period_s <= 2 * series.sampling_s:
+    if found is None or found.period_s <= max(BIN_S, 2 * series.sampling_s):
         return []
     return _Search(series, found.period_s).drops()
 
@@ -151,7 +157,7 @@ class _Search:
         series, bins = self._series, self._bins
         begin_s, end_s = float(bins.begin_s[span.begin]), float(bins.end_s[span.end - 1])
         recovered = span.back is not None
-        seconds = second_falls(bins, span.lowered)
+        seconds = second_falls(bins, self._noise, span.lowered)
         if seconds and self._slide(span, span.end, [s.before.end for s in seconds]) is not None:
             # what looks like a step is one of the stairs that a slide is drawn as
             seconds = []

@@ -46,10 +46,11 @@ def onset_between(
         return left_s
     while True:
         onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
-        if onset_s > low_s + 1 or low_s <= least_s:
+        if onset_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
             return onset_s
         # a slow fall is found late
-        high_s, low_s = onset_s + _LATE_S, max(least_s, low_s - _SLOW_S)
+        high_s = onset_s + max(_LATE_S, 2 * bins.width_s)
+        low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
 
 
 def measured(

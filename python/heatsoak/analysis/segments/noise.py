@@ -103,9 +103,9 @@ def _local(steps: Array, reach: int, bins: Bins) -> Array:
     pieces = steps[: count * size].reshape(count, size)
     # a steady decline is no noise
     medians = np.median(np.abs(pieces - np.median(pieces, axis=1)[:, None]), axis=1)
-    around = np.median(
-        np.lib.stride_tricks.sliding_window_view(np.pad(medians, 1, mode="edge"), 3), axis=1
-    )
+    # of five pieces, since a single one knows its noise badly
+    padded = np.pad(medians, 2, mode="reflect")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
     least = LEAST_NOISE / MAD_TO_SIGMA * np.sqrt(2 / (reach * bins.width_s))
     usual = max(float(np.median(np.abs(steps))), least)
     share = np.maximum(around / usual, _QUIETEST) ** 2

@@ -3,8 +3,8 @@
 What is sought is a bend in a series with autocorrelated noise. Whitened by that correlation, a fall
 that hides in the wander of the level stands out, since neighbouring samples share the wander.
 After the onset comes one of a family of shapes: a step, a ramp, or the exponential approach of a
-controller, each with a slope beside it. Their likelihoods are added up for each onset, and the
-median of what comes out is the onset with the least expected error.
+controller, each with a slope beside it, straight or bent. Their likelihoods are added up for each
+onset, and the median of what comes out is the onset with the least expected error.
 
 On even steps every inner product that this needs is a correlation over all onsets at once.
 """
@@ -143,26 +143,38 @@ def _errors(
     row = used.astype(float)
     by_y = along(y, shapes)
     sums = along(row, shapes)
-    squares = along(row, shapes**2) - sums**2 / count
     by_y -= sums * y_level
-    with_slope = along(row, shapes * shapes[-1]) - sums * sums[-1] / count
-    # against the slope, which is the last of the shapes
-    slope_square = np.maximum(squares[-1], 1e-9 * np.max(np.abs(squares[-1])) + 1e-30)
-    part = with_slope / slope_square
-    square = squares - part * with_slope
-    product = by_y - part * by_y[-1]
-    error = left - by_y[-1] ** 2 / slope_square
-    # a shape may only take away
-    takes = (product < 0) & (square > 1e-6 * np.maximum(squares, 1e-12))
-    gain = np.where(takes, product**2 / np.where(takes, square, 1.0), 0.0)
-    least = count * (_LEAST_NOISE * level * np.max(np.abs(values[known]))) ** 2
-    error = np.maximum(error - gain[:-1], 0.0) + least + 1e-300
+    squares = along(row, shapes**2) - sums**2 / count
+    by_slope = along(row, shapes * shapes[-2]) - sums * sums[-2] / count
+    by_bend = along(row, shapes * shapes[-1]) - sums * sums[-1] / count
+    least = count * (_LEAST_NOISE * level * np.max(np.abs(values[known]))) ** 2 + 1e-300
+
+    def error_beside(slope: Array, bend: Array, both: Array | float) -> Array:
+        """What each shape leaves beside slope and bend, by the inverse of their products."""
+        along_slope = by_slope * slope + by_bend * both
+        along_bend = by_slope * both + by_bend * bend
+        square = squares - along_slope * by_slope - along_bend * by_bend
+        product = by_y - along_slope * by_y[-2] - along_bend * by_y[-1]
+        beside = by_y[-2] ** 2 * slope + by_y[-1] ** 2 * bend + 2 * by_y[-2] * by_y[-1] * both
+        # a shape may only take away
+        takes = (product < 0) & (square > 1e-6 * np.maximum(squares, 1e-12))
+        gain = np.where(takes, product**2 / np.where(takes, square, 1.0), 0.0)
+        return np.asarray(np.maximum(left - beside - gain[:-2], 0.0) + least)
+
+    slope, bend, both = squares[-2], squares[-1], by_bend[-2]
+    slope = slope + 1e-9 * np.max(np.abs(slope)) + 1e-30
+    bend = bend + 1e-6 * np.max(np.abs(bend)) + 1e-30
+    scale = np.maximum(slope * bend - both**2, 1e-9 * slope * bend)
+    straight = error_beside(1 / slope, np.zeros_like(bend), 0.0)
+    bent = error_beside(bend / scale, slope / scale, -both / scale)
+    # one parameter more, by the Bayesian information criterion
+    error = np.concatenate([straight, bent * count ** (1 / count)])
     # onsets rise with the step first and then the phase
     return np.asarray(error.transpose(0, 2, 1).reshape(len(error), -1))
 
 
 def _shapes(begin: Array, end: Array) -> Array:
-    """Integrals from `begin` to `end` after the onset: a step, ramps, approaches; then a slope."""
+    """Integrals from `begin` to `end` after the onset: step, ramps, approaches; slope, bend."""
     length = end - begin
     shapes = [length]
     for ramp_s in _RAMPS_S:
@@ -171,6 +183,7 @@ def _shapes(begin: Array, end: Array) -> Array:
         gone = np.exp(-begin / constant_s) - np.exp(-end / constant_s)
         shapes.append(length - constant_s * gone)
     shapes.append((end**2 - begin**2) / (2 * _AFTER_S))
+    shapes.append((end**3 - begin**3) / (3 * _AFTER_S**2))
     return np.stack(shapes)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
+from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back
 
 #: A level inside a drop has settled once it is held so long.
@@ -15,6 +16,8 @@ SETTLED_S = 8.0
 SECOND_FALL = 0.15
 #: At least this part of the loss comes between the levels, not within them.
 _SUDDEN = 0.5
+#: So many variances of the noise must a step take off the error of a bent line.
+_CLEARLY = 12.0
 #: The course of a level beside a fall is taken from so much of it.
 _BESIDE_S = 60.0
 
@@ -24,6 +27,7 @@ class Second:
     """A fall from one lowered level to the next.
 
     `back` is the later level at which throughput is again where this fall began, if there is one.
+    Where it comes back higher than that, the stretch had no level that this fall was from.
     """
 
     before: Level
@@ -31,7 +35,7 @@ class Second:
     back: Level | None
 
 
-def second_falls(bins: Bins, lowered: list[Level]) -> list[Second]:
+def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
     lowest = lowered[0].value
@@ -44,29 +48,37 @@ def second_falls(bins: Bins, lowered: list[Level]) -> list[Second]:
             length_s >= SETTLED_S
             and after.value < (1 - SECOND_FALL) * before.value
             and after.value < (1 - MIN_DROP) * lowest
-            and _is_sudden(bins, before, after)
+            and _is_sudden(bins, noise, before, after)
         ):
             later = (at for at in range(index, len(lowered)) if is_back(lowered[at], before.value))
             back = next(later, None)
-            found.append(Second(before, after, None if back is None else lowered[back]))
-            if back is not None:
+            if back is None:
+                found.append(Second(before, after, None))
+            elif lowered[back].value <= (1 + SECOND_FALL) * before.value:
+                found.append(Second(before, after, lowered[back]))
                 index = back
                 continue
         lowest = min(lowest, after.value)
     return found
 
 
-def _is_sudden(bins: Bins, before: Level, after: Level) -> bool:
-    """Whether what is lost between two levels is lost there, and not in a creep through both."""
+def _is_sudden(bins: Bins, noise: Noise, before: Level, after: Level) -> bool:
+    """Whether what is lost between two levels is lost there, and not in a creep through both.
+
+    A line with a step in it must fit clearly better than a bent line, and the step be most of it.
+    """
     size = round(_BESIDE_S / bins.width_s)
-    left = bins.logs[max(before.start, before.end - size) : before.end]
-    right = bins.logs[after.start : min(after.end, after.start + size)]
-    edge = _line_at(left[::-1]) - _line_at(right)
-    return bool(edge > _SUDDEN * (np.mean(left) - np.mean(right)))
-
-
-def _line_at(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    """The value of a fitted line just before the first of `values`."""
-    if len(values) < 3:
-        return float(np.mean(values))
-    return float(np.polyfit(np.arange(1, len(values) + 1), values, 1)[1])
+    left = np.arange(max(before.start, before.end - size), before.end)
+    right = np.arange(after.start, min(after.end, after.start + size))
+    at = np.concatenate([left, right])
+    values = bins.logs[at]
+    x = (at - at[0]) / (at[-1] - at[0])
+    ones, later = np.ones(len(at)), (at >= after.start).astype(float)
+    bent = np.stack([ones, x, x**2], axis=1)
+    stepped = np.stack([ones, x, later], axis=1)
+    line = np.linalg.lstsq(stepped, values, rcond=None)[0]
+    by_step = np.sum((values - stepped @ line) ** 2)
+    by_bend = np.sum((values - bent @ np.linalg.lstsq(bent, values, rcond=None)[0]) ** 2)
+    variance = noise.sigma**2 / bins.width_s
+    lost = float(np.mean(bins.logs[left]) - np.mean(bins.logs[right]))
+    return bool(by_bend - by_step > _CLEARLY * variance and -line[2] > _SUDDEN * lost)
