@@ -17,8 +17,10 @@ from heatsoak.analysis.series import Array
 
 #: A drop of a logged drive may have a cause that is not in the table: this share of them.
 UNFORESEEN = 0.02
-#: How far a weight may wander from judgement, in nats: one standard deviation.
+#: How far a weight may wander from judgement, in nats: one standard deviation. What judgement
+#: does not name says little about that cause, whatever chance may make of a few drops.
 WANDER = 1.5
+WANDER_UNNAMED = 0.3
 
 Labelled = tuple[Collection[Seen], str]
 
@@ -29,6 +31,8 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
 
     names = sorted({pair for seen, _ in drops for pair in seen})
     start = np.vstack([judgement.prior, *(_judged(judgement.weights, name) for name in names)])
+    wander = np.where(start != 0, WANDER, WANDER_UNNAMED)
+    wander[0] = WANDER
     column = {name: 1 + index for index, name in enumerate(names)}
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
@@ -44,9 +48,9 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
         logits -= logits.max(axis=1, keepdims=True)
         shares = np.exp(logits)
         shares /= shares.sum(axis=1, keepdims=True)
-        away = (weights - start) / WANDER
+        away = (weights - start) / wander
         error = -np.sum(target * np.log(np.maximum(shares, 1e-300))) + 0.5 * np.sum(away**2)
-        gradient = features.T @ (shares - target)[:, :-1] + away / WANDER
+        gradient = features.T @ (shares - target)[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
     found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 2000})

@@ -3,6 +3,7 @@
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.evidence.counters import counted
 from heatsoak.analysis.view import StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
@@ -49,6 +50,9 @@ def course(case: Case) -> Finding | None:
     def seen(what: str, text: str) -> Finding:
         return Finding("temperature-course", what, f"{text}: {path}")
 
+    if more_k <= -HELD_WITHIN_K and counted(case):
+        # a governor with much hysteresis throttles more than it had to
+        return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K and not case.drop.oscillates:
         return seen("cooled-far", "the drive cooled far while it stayed slow")
     if more_k <= -HELD_WITHIN_K and not case.drop.oscillates:
