@@ -10,10 +10,9 @@
 pub(crate) struct Envelope {
     lowest: f64,
     highest: f64,
-    /// How many values were added, and the sum of them, each less `origin`.
+    /// How many values were added, and their sum.
     count: i64,
     sum: f64,
-    origin: f64,
     /// In use are `head..tail`; at `tail` stands the border where the last stretch ends. There is
     /// room at both ends, since that is where stretches come and go.
     stretches: Vec<Stretch>,
@@ -52,7 +51,6 @@ impl Envelope {
             highest,
             count: 0,
             sum: 0.0,
-            origin: lowest + (highest - lowest) / 2.0,
             stretches: vec![Stretch::default(); 64],
             head: 0,
             tail: 0,
@@ -69,7 +67,7 @@ impl Envelope {
     #[inline]
     pub(crate) fn add(&mut self, value: f64, penalty: f64) -> usize {
         self.count += 1;
-        self.sum += value - self.origin;
+        self.sum += value;
         // The costs at the borders are still without the value: the ceiling need not wait for them.
         let mut least = self.least_with(self.cheapest, value);
         if least > self.rival {
@@ -144,7 +142,7 @@ impl Envelope {
         let number = self.number(outer);
         let slope = self.slope(first - 1, inner.border);
         let root = (slope * slope + number * (ceiling - inner.cost)).sqrt();
-        let border = inner.border - (slope + root) / number;
+        let border = inner.border - (slope + root) * number.recip();
         let border = if border < outer.border {
             outer.border
         } else {
@@ -164,7 +162,7 @@ impl Envelope {
         let number = self.number(inner);
         let slope = self.slope(last, inner.border);
         let root = (slope * slope + number * (ceiling - inner.cost)).sqrt();
-        let border = inner.border + (root - slope) / number;
+        let border = inner.border + (root - slope) * number.recip();
         let outer = self.stretches[last + 1].border;
         let border = if border > outer { outer } else { border };
         self.tail = last + 2;
@@ -193,7 +191,7 @@ impl Envelope {
     #[inline]
     fn slope(&self, index: usize, mean: f64) -> f64 {
         let stretch = &self.stretches[index];
-        self.number(stretch) * (mean - self.origin) - (self.sum - stretch.sum)
+        self.number(stretch) * mean - (self.sum - stretch.sum)
     }
 
     /// What the candidate costs at its own mean, which need not lie on its stretch, once `value`
@@ -209,7 +207,7 @@ impl Envelope {
     #[inline]
     fn least(&self, index: usize, mean: f64, cost: f64) -> f64 {
         let slope = self.slope(index, mean);
-        cost - slope * slope / self.number(&self.stretches[index])
+        cost - slope * slope * self.number(&self.stretches[index]).recip()
     }
 
     /// The border of the stretch that costs less: nearer to the candidate's mean.
