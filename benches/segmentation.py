@@ -85,7 +85,7 @@ def numpy_hampel(values: Array, half_width: int) -> Array:
 def main() -> None:
     print("changes grow with the samples")
     against_kernel_cpd(series, COUNTS)
-    print("\nfive changes however many samples (KernelCPD takes minutes for the longest)")
+    print("\nfive changes however many samples (KernelCPD would take a minute for the longest)")
     against_kernel_cpd(six_levels, COUNTS[:2])
     values = six_levels(COUNTS[2])
     alone_s, _ = timed(fpop, values, penalty_of(values))
