@@ -5,7 +5,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel"]
+__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel", "pelt_mean_var"]
 
 @final
 class Drive:
@@ -126,9 +126,35 @@ def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
 
     The result holds the end of each segment (exclusive), the last being len(values): the
     minimum over all segmentations of the squared error plus `penalty` for each change.
-    ValueError for a value that is not finite or a penalty that is not positive.
+    ValueError for a value that is not finite, values too far apart to be squared (1e150 or so), or
+    a penalty that is not positive. Time grows with len(values) alone where the values are noisy
+    levels.
 
     Maidstone, Hocking, Rigaill and Fearnhead, Statistics and Computing 27 (2017).
+    """
+
+def pelt_mean_var(
+    values: NDArray[np.float64],
+    penalty: float,
+    min_length: int = 2,
+    least_variance: float = 1e-6,
+) -> NDArray[np.int64]:
+    """Return the optimal segmentation into normally distributed segments (exact).
+
+    The result is `fpop`'s, but each segment has a variance of its own, and costs
+    n ln(variance): twice its negative log-likelihood but for a constant. `penalty` is on that
+    scale, free of units: some 5 ln(len(values)), for a mean, a variance and a place each. Segments
+    have `min_length` values or more; a series with fewer is one segment.
+
+    Values that are all the same have no greatest likelihood, so no variance is taken to be below
+    `least_variance`, in squared units of the values: such a segment costs
+    n (ln(least_variance) + variance / least_variance - 1). For values in whole steps, give
+    step^2 / 12 at least, or chance repeats pass for segments.
+
+    ValueError for values that `fpop` refuses, a penalty or a least variance that is not positive,
+    or a `min_length` below 2. Time grows with len(values) times the segments' length.
+
+    Killick, Fearnhead and Eckley, Journal of the American Statistical Association 107 (2012).
     """
 
 def hampel(values: NDArray[np.float64], half_width: int, limit: float = 3.0) -> NDArray[np.float64]:

@@ -1,5 +1,7 @@
 //! The lower envelope of all candidates' costs, as a function of the last segment's mean.
 
+mod seldom;
+
 /// Stretches of means from the lowest to the highest, each with the candidate that is cheapest
 /// there.
 ///
@@ -10,10 +12,9 @@
 pub(crate) struct Envelope {
     lowest: f64,
     highest: f64,
-    /// How many values were added, and the sum of them, each less `origin`.
+    /// How many values were added, and their sum.
     count: i64,
     sum: f64,
-    origin: f64,
     /// In use are `head..tail`; at `tail` stands the border where the last stretch ends. There is
     /// room at both ends, since that is where stretches come and go.
     stretches: Vec<Stretch>,
@@ -52,7 +53,6 @@ impl Envelope {
             highest,
             count: 0,
             sum: 0.0,
-            origin: lowest + (highest - lowest) / 2.0,
             stretches: vec![Stretch::default(); 64],
             head: 0,
             tail: 0,
@@ -69,7 +69,7 @@ impl Envelope {
     #[inline]
     pub(crate) fn add(&mut self, value: f64, penalty: f64) -> usize {
         self.count += 1;
-        self.sum += value - self.origin;
+        self.sum += value;
         // The costs at the borders are still without the value: the ceiling need not wait for them.
         let mut least = self.least_with(self.cheapest, value);
         if least > self.rival {
@@ -110,6 +110,7 @@ impl Envelope {
         if ceiling < self.rival {
             self.rival = ceiling;
         }
+        // Rounding can drop it; any other will do to begin the next search with.
         if self.cheapest < self.head || self.cheapest >= self.tail {
             self.cheapest = self.head;
         }
@@ -136,7 +137,8 @@ impl Envelope {
         dips
     }
 
-    /// Drops what lies left of the border before `first`, and puts the new candidate there.
+    /// Drops what lies left of the border before `first`, cuts the stretch between them where its
+    /// cost is the ceiling, and puts the new candidate there.
     #[inline]
     fn cut_left(&mut self, first: usize, ceiling: f64) {
         let inner = self.stretches[first];
@@ -144,7 +146,7 @@ impl Envelope {
         let number = self.number(outer);
         let slope = self.slope(first - 1, inner.border);
         let root = (slope * slope + number * (ceiling - inner.cost)).sqrt();
-        let border = inner.border - (slope + root) / number;
+        let border = inner.border - (slope + root) * number.recip();
         let border = if border < outer.border {
             outer.border
         } else {
@@ -157,14 +159,14 @@ impl Envelope {
         outer.cost = ceiling;
     }
 
-    /// Drops what lies right of the border after `last`, and puts the new candidate there.
+    /// Does the same on the right of the border after `last`.
     #[inline]
     fn cut_right(&mut self, last: usize, ceiling: f64) {
         let inner = &self.stretches[last];
         let number = self.number(inner);
         let slope = self.slope(last, inner.border);
         let root = (slope * slope + number * (ceiling - inner.cost)).sqrt();
-        let border = inner.border + (root - slope) / number;
+        let border = inner.border + (root - slope) * number.recip();
         let outer = self.stretches[last + 1].border;
         let border = if border > outer { outer } else { border };
         self.tail = last + 2;
@@ -193,7 +195,7 @@ impl Envelope {
     #[inline]
     fn slope(&self, index: usize, mean: f64) -> f64 {
         let stretch = &self.stretches[index];
-        self.number(stretch) * (mean - self.origin) - (self.sum - stretch.sum)
+        self.number(stretch) * mean - (self.sum - stretch.sum)
     }
 
     /// What the candidate costs at its own mean, which need not lie on its stretch, once `value`
@@ -209,7 +211,7 @@ impl Envelope {
     #[inline]
     fn least(&self, index: usize, mean: f64, cost: f64) -> f64 {
         let slope = self.slope(index, mean);
-        cost - slope * slope / self.number(&self.stretches[index])
+        cost - slope * slope * self.number(&self.stretches[index]).recip()
     }
 
     /// The border of the stretch that costs less: nearer to the candidate's mean.
@@ -217,98 +219,5 @@ impl Envelope {
     fn nearer(&self, index: usize) -> &Stretch {
         let (left, right) = (&self.stretches[index], &self.stretches[index + 1]);
         if left.cost < right.cost { left } else { right }
-    }
-
-    /// Finds the cheapest candidate, given what the one before costs now.
-    #[cold]
-    #[inline(never)]
-    fn search(&mut self, mut least: f64, value: f64) -> f64 {
-        self.stretches[self.cheapest].floor = least;
-        for index in self.head..self.tail {
-            if self.stretches[index].floor < least {
-                let cost = self.least_with(index, value);
-                self.stretches[index].floor = cost;
-                if cost < least {
-                    least = cost;
-                    self.cheapest = index;
-                }
-            }
-        }
-        self.rival = (self.head..self.tail)
-            .filter(|&index| index != self.cheapest)
-            .map(|index| self.stretches[index].floor)
-            .fold(f64::INFINITY, f64::min);
-        least
-    }
-
-    /// Does what `compete` does, wherever the costs are above the ceiling.
-    #[cold]
-    #[inline(never)]
-    fn rebuild(&mut self, ceiling: f64) {
-        let mut covered = self.lowest;
-        let mut cheapest = 0;
-        self.next.clear();
-        for index in self.head..self.tail {
-            let mut stretch = self.stretches[index];
-            let end = &self.stretches[index + 1];
-            let (mut low, mut high) = (stretch.border, end.border);
-            if stretch.cost > ceiling || end.cost > ceiling {
-                let number = self.number(&stretch);
-                let mean = low - self.slope(index, low) / number;
-                // Not a number, and then nothing of it is kept, where it is above everywhere.
-                let nearer = self.nearer(index);
-                let least = self.least(index, nearer.border, nearer.cost);
-                let reach = ((ceiling - least) / number).sqrt();
-                if stretch.cost > ceiling {
-                    low = low.max(mean - reach);
-                    stretch.cost = ceiling;
-                }
-                if end.cost > ceiling {
-                    high = high.min(mean + reach);
-                }
-                if reach.is_nan() || low > high {
-                    continue;
-                }
-                stretch.border = low;
-            }
-            if low > covered {
-                self.next.push(self.fresh(covered, ceiling));
-            }
-            if index == self.cheapest {
-                cheapest = self.next.len();
-            }
-            self.next.push(stretch);
-            covered = high;
-        }
-        if covered < self.highest {
-            self.next.push(self.fresh(covered, ceiling));
-            self.next.push(self.fresh(self.highest, ceiling));
-        } else {
-            self.next.push(self.stretches[self.tail]);
-        }
-        self.rival = self.rival.min(ceiling);
-        self.settle(cheapest);
-    }
-
-    /// Makes room at both ends again.
-    #[cold]
-    #[inline(never)]
-    fn recentre(&mut self) {
-        self.next.clear();
-        self.next
-            .extend_from_slice(&self.stretches[self.head..=self.tail]);
-        self.settle(self.cheapest - self.head);
-    }
-
-    /// Puts `next` in the middle of the room.
-    fn settle(&mut self, cheapest: usize) {
-        let count = self.next.len();
-        if self.stretches.len() < 4 * count {
-            self.stretches.resize(8 * count, Stretch::default());
-        }
-        self.head = (self.stretches.len() - count) / 2;
-        self.tail = self.head + count - 1;
-        self.stretches[self.head..=self.tail].copy_from_slice(&self.next);
-        self.cheapest = self.head + cheapest;
     }
 }

@@ -22,6 +22,12 @@ pub enum SeriesError {
     /// The penalty is not a positive number.
     #[error("penalty is {0}: it must be a positive number")]
     Penalty(f64),
+    /// Segments are asked for that are too short to have a variance.
+    #[error("min_length is {0}: it must be 2 or more")]
+    MinLength(usize),
+    /// The least variance is not a positive number.
+    #[error("least_variance is {0}: it must be a positive number")]
+    LeastVariance(f64),
     /// The limit beyond which a value is an outlier is not a number of 0 or more.
     #[error("limit is {0}: it must be a number, 0 or more")]
     Limit(f64),

@@ -18,10 +18,12 @@ pub fn fpop(values: &[f64], penalty: f64) -> Result<Vec<usize>, SeriesError> {
     check_penalty(penalty)?;
     check_finite(values)?;
     let (lowest, highest) = check_range(values)?;
-    let mut envelope = Envelope::new(lowest, highest);
+    // Sums stay small, and precise, about the middle.
+    let middle = lowest + (highest - lowest) / 2.0;
+    let mut envelope = Envelope::new(lowest - middle, highest - middle);
     let starts: Vec<usize> = values
         .iter()
-        .map(|&value| envelope.add(value, penalty))
+        .map(|&value| envelope.add(value - middle, penalty))
         .collect();
     Ok(crate::ends(&starts))
 }

@@ -3,16 +3,20 @@
 //! [`fpop`] finds, over all segmentations, the one with the least squared error plus a penalty
 //! for each change. It models a signal of constant levels under white noise; a slide appears as
 //! a staircase, and autocorrelated noise needs a penalty scaled by its long-run variance. Both
-//! are the caller's to handle. [`hampel`] takes lone outliers out of a series.
+//! are the caller's to handle. [`pelt_mean_var`] lets the noise change too: it does the same for
+//! normally distributed segments with a mean and a variance each. [`hampel`] takes lone outliers
+//! out of a series.
 
 mod envelope;
 mod error;
 mod fpop;
 mod hampel;
+mod pelt;
 
 pub use error::SeriesError;
 pub use fpop::fpop;
 pub use hampel::hampel;
+pub use pelt::pelt_mean_var;
 
 /// The end of each segment, from where the best last segment up to each value begins.
 fn ends(starts: &[usize]) -> Vec<usize> {

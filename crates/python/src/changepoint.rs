@@ -18,8 +18,27 @@ pub fn fpop<'py>(
     let ends = py
         .detach(|| heatsoak_changepoint::fpop(&series, penalty))
         .map_err(refused)?;
-    let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
-    Ok(ends.into_pyarray(py))
+    Ok(indices(py, ends))
+}
+
+/// Segments a series by mean and variance; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (values, penalty, min_length = 2, least_variance = 1e-6))]
+pub fn pelt_mean_var<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    penalty: f64,
+    min_length: i64,
+    least_variance: f64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let series = contiguous(&values);
+    let min_length = length("min_length", min_length, 2)?;
+    let ends = py
+        .detach(|| {
+            heatsoak_changepoint::pelt_mean_var(&series, penalty, min_length, least_variance)
+        })
+        .map_err(refused)?;
+    Ok(indices(py, ends))
 }
 
 /// Replaces outliers by the median around them; see `_core.pyi`.
@@ -31,9 +50,7 @@ pub fn hampel<'py>(
     half_width: i64,
     limit: f64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let half_width = usize::try_from(half_width).map_err(|_| {
-        PyValueError::new_err(format!("half_width is {half_width}: it must be 0 or more"))
-    })?;
+    let half_width = length("half_width", half_width, 0)?;
     let series = contiguous(&values);
     let filtered = py
         .detach(|| heatsoak_changepoint::hampel(&series, half_width, limit))
@@ -47,6 +64,18 @@ fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> Cow<'a, [f64]> {
         Ok(slice) => Cow::Borrowed(slice),
         Err(_) => Cow::Owned(values.as_array().to_vec()),
     }
+}
+
+/// A length that may be below 0, where no length can be.
+fn length(name: &str, number: i64, least: usize) -> PyResult<usize> {
+    usize::try_from(number).map_err(|_| {
+        PyValueError::new_err(format!("{name} is {number}: it must be {least} or more"))
+    })
+}
+
+fn indices(py: Python<'_>, indices: Vec<usize>) -> Bound<'_, PyArray1<i64>> {
+    let indices: Vec<i64> = indices.into_iter().map(|index| index as i64).collect();
+    indices.into_pyarray(py)
 }
 
 fn refused(error: SeriesError) -> PyErr {
