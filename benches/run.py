@@ -4,6 +4,7 @@ import platform
 
 import engine
 import importing
+import judging
 import matrix
 import measuring
 import segmentation
@@ -11,7 +12,7 @@ import segmentation
 
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
-    for bench in (engine, segmentation, importing, matrix, measuring):
+    for bench in (engine, segmentation, importing, matrix, measuring, judging):
         print(f"## {bench.__name__}")
         bench.main()
         print()

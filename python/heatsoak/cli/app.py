@@ -11,6 +11,7 @@ import heatsoak
 from heatsoak.cli import (
     analyze,
     calibrate,
+    corpus,
     demo,
     drives,
     export,
@@ -37,6 +38,7 @@ for module in (
     export,
     reproduce,
     calibrate,
+    corpus,
 ):
     module.add_to(app)
 
