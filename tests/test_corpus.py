@@ -189,7 +189,7 @@ def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
     course, found = course_and_truth(recipes.thermal(np.random.default_rng(1), FRAME))
     assert {episode.cause for episode in found} == {"thermal"}
     before, after = around(course, found[0].onset_s)
-    assert course.permitted[before].min() == 1
+    assert course.permitted[before].min() > 0.999
     assert course.permitted[after].mean() < 0.99
     assert course.moved.max() == 0
 
