@@ -5,14 +5,28 @@ import platform
 import comparison
 import engine
 import importing
+import judging
 import matrix
 import measuring
 import segmentation
+import segments
+import steadiness
 
 
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
-    for bench in (engine, segmentation, comparison, importing, matrix, measuring):
+    benches = (
+        engine,
+        segmentation,
+        segments,
+        judging,
+        steadiness,
+        comparison,
+        importing,
+        matrix,
+        measuring,
+    )
+    for bench in benches:
         print(f"## {bench.__name__}")
         bench.main()
         print()

@@ -12,6 +12,7 @@ from heatsoak.cli import (
     analyze,
     calibrate,
     compare,
+    corpus,
     demo,
     drives,
     export,
@@ -39,6 +40,7 @@ for module in (
     export,
     reproduce,
     calibrate,
+    corpus,
 ):
     module.add_to(app)
 

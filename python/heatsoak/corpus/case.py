@@ -20,6 +20,8 @@ EDITION = 1
 MOST_ATTEMPTS = 20
 #: What a case is made to show has at least this depth.
 LEAST_DEPTH_PCT = 10.0
+#: A drive that gets hotter than this would have shut itself down.
+HOTTEST_C = 105.0
 #: Pairs of seeds whose two cases match in onset and depth.
 PAIRED = 0.12
 RECIPES: dict[str, tuple[float, Recipe]] = {
@@ -99,7 +101,7 @@ def _tried(
         runs = [_run(take, frame) for take in scenario.takes]
         ramp_s = float(chance.uniform(0, MOST_RAMP_S))
         seen = [
-            _seen(take, run, number, ramp_s)
+            _seen(take, run, number, ramp_s, frame.sampling_s)
             for number, (take, run) in enumerate(zip(scenario.takes, runs, strict=True))
         ]
         if all(one.is_explained for one in seen) and _shows(seen, scenario, frame, pair, like):
@@ -133,7 +135,9 @@ def _run(take: Take, frame: Frame) -> tuple[list[Course], int]:
     return courses, machine.size_bytes
 
 
-def _seen(take: Take, run: tuple[list[Course], int], number: int, ramp_s: float) -> _Seen:
+def _seen(
+    take: Take, run: tuple[list[Course], int], number: int, ramp_s: float, sampling_s: float
+) -> _Seen:
     shown: dict[str, Array] = {}
     episodes: list[TrueEpisode] = []
     is_explained = True
@@ -141,13 +145,14 @@ def _seen(take: Take, run: tuple[list[Course], int], number: int, ramp_s: float)
         step = course.step
         if not isinstance(step, WorkloadStep):
             continue
+        is_explained &= float(course.controller_c.max()) <= HOTTEST_C
         held = [stretch for stretch in take.held if stretch.step == step.name]
         rate, by_host = host.held_back(course, held, ramp_s)
         shown[step.name] = rate
         if isinstance(step, Precondition):
             continue
         gates = {**truth.gates_of(course, take.setup.cache_gb), **by_host}
-        found = truth.episodes(rate, course.grid_s, gates, number, step.name)
+        found = truth.episodes(rate, course, gates, number, sampling_s)
         is_explained &= truth.is_explained(rate, course.grid_s, found)
         episodes += found
     return _Seen(shown, episodes, is_explained)

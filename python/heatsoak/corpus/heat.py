@@ -32,23 +32,23 @@ def pace_heat(setup: Setup, frame: Frame, chance: np.random.Generator) -> None:
     setup.scale_heat(1.0, wanted_s / constant_s)
 
 
-def bring_to(take: Take, frame: Frame, step: WorkloadStep, at_s: float, wanted_c: float) -> Course:
+def bring_to(take: Take, frame: Frame, step: WorkloadStep, at_s: float, wanted_c: float) -> None:
     """Scale resistances so that the governor's temperature is `wanted_c` after `at_s` of `step`.
 
-    The air is drawn from the take's seed. Returns the course of the step, as it was before.
+    The air is drawn from the take's seed.
     """
     setup = take.setup
     chance = np.random.default_rng([take.seed, 7])
-    course = course_of(take, frame, step)
-    felt = felt_c(setup, course)
-    index = min(len(felt) - 1, int(at_s / frame.grid_s))
-    rise_k = float(felt[index]) - setup.place["air_c"]
     air_c = min(float(chance.uniform(*AIR_C)), wanted_c - 15.0)
-    factor = (wanted_c - air_c) / max(rise_k, 0.5)
-    setup.place["air_c"] = air_c
-    # time constants stay what they are
-    setup.scale_heat(factor, 1 / factor)
-    return course
+    # heat is linear but for leakage, so a second look comes close
+    for _ in range(2):
+        felt = felt_c(setup, course_of(take, frame, step))
+        index = min(len(felt) - 1, int(at_s / frame.grid_s))
+        rise_k = float(felt[index]) - setup.place["air_c"]
+        factor = (wanted_c - air_c) / max(rise_k, 0.5)
+        setup.place["air_c"] = air_c
+        # time constants stay what they are
+        setup.scale_heat(factor, 1 / factor)
 
 
 def give_governor(

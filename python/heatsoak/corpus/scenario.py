@@ -104,7 +104,7 @@ def load(name: str, rw: str, bs: int, runtime_s: float, **more: object) -> Workl
 
 def fill() -> Precondition:
     """Write the whole drive once."""
-    return Precondition(name="fill", rw="write", bs=1 << 20, iodepth=32, span=Size(percent=100.0))
+    return Precondition(name="fill", rw="write", bs=1 << 17, iodepth=32, span=Size(percent=100.0))
 
 
 def pause(duration_s: float) -> Pause:

@@ -5,11 +5,12 @@ cache is full, blocks have to be won back, or the host was made to give less. An
 where the noise-free rate has lost 2 % of what it was when the gate opened.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.corpus.cycles import DEPTH_WINDOW_S, LEAST_SWINGS, joined_cycles, swings_of
 from heatsoak.corpus.labels import SLIDE_S, Cause, Shape, TrueEpisode
 from heatsoak.corpus.machine import Array, Course
 
@@ -26,7 +27,6 @@ LEAST_S = 5.0
 #: Nor what begins sooner, or is over in fewer samples.
 LEAST_ONSET_S = 3.0
 LEAST_SAMPLES = 3
-DEPTH_WINDOW_S = 60.0
 #: The level before is taken over this long.
 LEVEL_S = 10.0
 #: A gate that closes for less than this was not closed.
@@ -37,11 +37,10 @@ EVERYTHING = 0.995
 LEAST_MOVED = 0.02
 #: A cache that holds this share of its bytes takes no more for long.
 FULL = 0.99
+#: On top of another cause the governor has to explain this share of a loss, or it is not its own.
+GOVERNORS_PART = 0.5
 #: A rate that moves by more than this outside of episodes has a cause that nobody labelled.
 UNEXPLAINED = 0.06
-#: A governor that swings by this share of the level before makes a cycle, from three times on.
-LEAST_SWING = 0.08
-LEAST_SWINGS = 3
 
 
 def gates_of(course: Course, cache_gb: float | None) -> Gates:
@@ -69,10 +68,18 @@ class _Stretch:
 
 
 def episodes(
-    rate: Array, grid_s: float, gates: Gates, recording: int, step: str
+    rate: Array,
+    course: Course,
+    gates: Gates,
+    recording: int,
+    sampling_s: float,
 ) -> list[TrueEpisode]:
-    """Return every fall of `rate` that a gate explains, however small, in the order of time."""
-    stretches = _stretches(rate, grid_s, gates)
+    """Return every fall of `rate` that a gate explains, however small, in the order of time.
+
+    `rate` is what is left of the course's own rate, as it is logged every `sampling_s`.
+    """
+    grid_s, step = course.grid_s, course.step.name
+    stretches = _stretches(rate, grid_s, gates, course.permitted)
     while True:
         found = [
             _measured(rate, grid_s, stretches, index, recording, step)
@@ -85,7 +92,7 @@ def episodes(
             if index > 0 and _is_small(episode) and not found[index - 1].recovered
         ]
         if not small:
-            return _cycles(rate, grid_s, found)
+            return joined_cycles(rate, grid_s, found, sampling_s)
         del stretches[small[0]]
 
 
@@ -103,7 +110,7 @@ def _is_small(episode: TrueEpisode) -> bool:
     return episode.depth_pct < LEAST_DEPTH_PCT or episode.end_s - episode.onset_s < LEAST_S
 
 
-def _stretches(rate: Array, grid_s: float, gates: Gates) -> list[_Stretch]:
+def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> list[_Stretch]:
     runs = sorted(
         (opened, closed, cause)
         for cause, gate in gates.items()
@@ -125,6 +132,11 @@ def _stretches(rate: Array, grid_s: float, gates: Gates) -> list[_Stretch]:
             continue
         onset = opened + int(np.argmax(low))
         others = [o for o, c, which in runs if which != cause and opened < o <= onset < c]
+        late = slice(max(onset, closed - round(DEPTH_WINDOW_S / grid_s)), closed)
+        lost = 1 - float(rate[late].mean()) / level
+        less = 1 - float(permitted[late].mean()) / float(permitted[max(0, opened - second)])
+        if cause == "thermal" and found and less < GOVERNORS_PART * lost:
+            continue  # what came before it goes on falling; the governor only looks on
         if not others:
             found.append(_Stretch(cause, opened, onset, closed, level))
     # of two that fall together, what came last took the rate lower
@@ -169,7 +181,7 @@ def _measured(
     shape: Shape = "slide" if fall_s > SLIDE_S else "step"
     # collection of garbage wanders too; only a governor swings between levels
     is_heat = stretch.cause == "thermal"
-    if is_heat and _swings(rate[stretch.onset : end], before, grid_s) >= LEAST_SWINGS:
+    if is_heat and swings_of(rate[stretch.onset : end], before, grid_s) >= LEAST_SWINGS:
         shape = "cycle"
     return TrueEpisode(
         recording,
@@ -182,62 +194,6 @@ def _measured(
         fall_s=fall_s,
         recovered=recovered,
     )
-
-
-def _swings(rate: Array, before: float, grid_s: float) -> int:
-    """How often the rate rises through the upper third of its swing, having been in the lower."""
-    size = max(1, round(1.0 / grid_s))
-    if len(rate) < 4 * size:
-        return 0
-    smooth = np.convolve(rate, np.ones(size) / size, mode="valid")
-    low, high = np.quantile(smooth, [0.05, 0.95])
-    if high - low < LEAST_SWING * before:
-        return 0
-    above = np.where(smooth > low + 0.67 * (high - low), 1, 0)
-    sides = np.where(smooth < low + 0.33 * (high - low), -1, above)
-    sides = sides[sides != 0]
-    return int(np.sum(np.diff(sides) > 0))
-
-
-def _cycles(rate: Array, grid_s: float, found: list[TrueEpisode]) -> list[TrueEpisode]:
-    """Make one episode of falls of one cause that follow each other as a limit cycle does."""
-    merged: list[TrueEpisode] = []
-    index = 0
-    while index < len(found):
-        group = [found[index]]
-        while index + len(group) < len(found) and _goes_on(group, found[index + len(group)]):
-            group.append(found[index + len(group)])
-        index += len(group)
-        swings = len(group) + LEAST_SWINGS * any(one.shape == "cycle" for one in group)
-        if len(group) == 1 or swings < LEAST_SWINGS:
-            merged += group
-            continue
-        first, last = group[0], group[-1]
-        period_s = (last.onset_s - first.onset_s) / (len(group) - 1)
-        stop_s = found[index].onset_s if index < len(found) else len(rate) * grid_s
-        recovered = last.recovered and stop_s - last.end_s > 1.5 * period_s
-        end_s = last.end_s if recovered else round(stop_s, 3)
-        end, onset = round(end_s / grid_s), round(first.onset_s / grid_s)
-        window = rate[max(onset, end - round(DEPTH_WINDOW_S / grid_s)) : end]
-        depth_pct = 100 * (1 - float(window.mean()) / float(rate[:onset].mean()))
-        merged.append(
-            replace(first, end_s=end_s, depth_pct=depth_pct, shape="cycle", recovered=recovered)
-        )
-    return merged
-
-
-def _goes_on(group: list[TrueEpisode], following: TrueEpisode) -> bool:
-    """Whether the next fall is another of the same cycle: as deep, and soon enough."""
-    last = group[-1]
-    if following.cause != last.cause or not last.recovered or last.cause != "thermal":
-        return False
-    high_s = following.onset_s - last.end_s
-    if "cycle" in (last.shape, following.shape):
-        return high_s < 0.5 * max(last.end_s - last.onset_s, following.end_s - following.onset_s)
-    if len(group) < 2:
-        return True
-    period_s = (last.onset_s - group[0].onset_s) / (len(group) - 1)
-    return 0.5 * period_s <= following.onset_s - last.onset_s <= 1.5 * period_s
 
 
 def is_explained(rate: Array, grid_s: float, found: list[TrueEpisode]) -> bool:

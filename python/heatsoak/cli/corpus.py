@@ -1,0 +1,63 @@
+"""``heatsoak corpus``: labelled recordings, to test a detector with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
+from heatsoak.corpus.saved import save
+from heatsoak.errors import ToolError, UsageError
+
+
+def corpus_command(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory to write into; must be new.")
+    ],
+    count: Annotated[int, typer.Option(min=1, help="How many cases.")] = 20,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Those that no detector is made with.")
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+) -> None:
+    """Write recordings of simulated drives whose falls, and their causes, are known."""
+    seeds = HELD_OUT if held_out else DEVELOPMENT
+    if count > len(seeds):
+        raise UsageError(f"--count {count}: there are {len(seeds)} cases of that kind")
+    if output.is_file() or (output.is_dir() and any(output.iterdir())):
+        raise UsageError(f"{output}: is not empty: name a new directory with -o")
+    rows = []
+    total = 0
+    with progress_bar() as show:
+        for number, seed in enumerate(seeds[:count]):
+            show(number / count, f"case {number + 1} of {count}")
+            labelled = make(seed)
+            directory = output / f"{seed:07d}"
+            try:
+                save(labelled, directory)
+            except OSError as error:
+                raise ToolError(f"{directory}: cannot be written: {error.strerror}") from error
+            total += len(labelled.recordings)
+            rows.append(
+                {
+                    "path": str(directory),
+                    "seed": seed,
+                    "recordings": len(labelled.recordings),
+                    "episodes": len(labelled.truth),
+                    "verdicts": list(dict.fromkeys(labelled.verdicts.values())),
+                }
+            )
+        show(1.0, f"{count} cases")
+    if output_format is Format.JSON:
+        print_json(rows)
+        return
+    console().print(
+        f"{count} cases of {total} recordings in {output}: a directory each, the recordings in it "
+        "by number, and truth.json beside them"
+    )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("corpus")(corpus_command)

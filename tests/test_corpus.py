@@ -1,0 +1,449 @@
+"""Labelled recordings: the same each time, like any other, and labelled by what truly happened."""
+
+import importlib.util
+import json
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from command import complaint, heatsoak
+from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings, analyze
+from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, make, noise, recipes
+from heatsoak.corpus.loads import Like
+from heatsoak.corpus.machine import Array, Course
+from heatsoak.corpus.scenario import Frame, Scenario, course_of, load
+from heatsoak.corpus.truth import Gates, episodes, gates_of
+from heatsoak.protocol import WorkloadStep
+from heatsoak.recording import Recording, find_recordings
+from heatsoak.recording.columns import dtype_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+#: The simulated time is short, so that a drive of a few GB is enough.
+FRAME = Frame(duration_s=150.0, sampling_s=0.1, scale=5.0, grid_s=0.1)
+VERDICTS = {
+    "steady",
+    "thermal",
+    "spare-area",
+    "write-cache",
+    "limited-by-host",
+    "interference",
+    "sliding",
+}
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Labelled]:
+    return [make(seed) for seed in DEVELOPMENT[:12]]
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Labelled]:
+    return [make(seed) for seed in DEVELOPMENT[100:160]]
+
+
+def test_a_seed_gives_the_same_case_each_time(cases: list[Labelled]) -> None:
+    again = make(3)
+    first = cases[3]
+    assert (again.truth, again.grey, again.verdicts) == (first.truth, first.grey, first.verdicts)
+    assert again.choices == first.choices
+    for one, other in zip(first.recordings, again.recordings, strict=True):
+        assert one.samples().equals(other.samples())
+        assert one.meta == other.meta
+        assert one.events == other.events
+
+
+def test_no_seed_is_both_for_development_and_held_out() -> None:
+    assert not set(DEVELOPMENT) & set(HELD_OUT)
+    # nor is one half of a pair
+    assert all(len(seeds) % 2 == 0 and seeds[0] % 2 == 0 for seeds in (DEVELOPMENT, HELD_OUT))
+
+
+def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
+    for case in cases:
+        for recording in case.recordings:
+            assert not [name for name in recording.meta.columns if name.startswith("sim.")]
+            # what its drive was made to show is not in its words either
+            words = recording.meta.model_dump_json()
+            assert not [name for name in VERDICTS - {"steady"} if name in words]
+
+
+def test_a_recording_looks_like_any_other(cases: list[Labelled]) -> None:
+    for case in cases:
+        for recording in case.recordings:
+            samples = recording.samples()
+            assert samples["t_s"].is_sorted()
+            for name, dtype in samples.schema.items():
+                assert dtype == dtype_of(name)
+            steps = {step.name for step in recording.meta.protocol.workload_steps}
+            assert set(samples["step"].drop_nulls().unique()) == steps
+            begins = [event.t_s for event in recording.events if event.kind == "step-begin"]
+            ends = [event.t_s for event in recording.events if event.kind == "step-end"]
+            assert begins[1:] == pytest.approx(ends[:-1])
+
+
+def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
+    for case in cases:
+        findings = analyze(case.recordings)
+        judged = {
+            (number, step.step)
+            for number, recording in enumerate(findings.recordings)
+            for step in recording.steps
+        }
+        assert set(case.verdicts) == judged
+        for (number, step), verdict in case.verdicts.items():
+            here = [one for one in case.truth if (one.recording, one.step) == (number, step)]
+            if here:
+                assert verdict == max(here, key=lambda one: one.depth_pct).cause
+            else:
+                assert verdict in ("steady", "limited-by-host")
+
+
+def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
+    one, other = cases[8], cases[9]
+    assert (one.choices.pair, other.choices.pair) == (9, 8)
+    (hot,), (full,) = one.truth, other.truth
+    assert hot.cause == "thermal"
+    assert full.cause in ("spare-area", "write-cache")
+    assert full.onset_s == pytest.approx(hot.onset_s, abs=max(2.0, 0.05 * hot.onset_s))
+    assert full.depth_pct == pytest.approx(hot.depth_pct, abs=5)
+    assert one.choices.sampling_s == other.choices.sampling_s
+    assert one.choices.duration_s == other.choices.duration_s
+
+
+@pytest.mark.slow
+def test_the_distribution_is_as_it_is_stated(many: list[Labelled]) -> None:
+    count = len(many)
+
+    def near(part: float, stated: float) -> bool:
+        # four standard errors of a share
+        return bool(abs(part - stated) <= 4 * np.sqrt(stated * (1 - stated) / count))
+
+    assert near(sum(not case.choices.has_temps for case in many) / count, 0.25)
+    assert near(sum(case.choices.overlaps for case in many) / count, 0.2)
+    assert near(sum(case.choices.gaps > 0 for case in many) / count, 0.2)
+    samplings = Counter(case.choices.sampling_s for case in many)
+    assert set(samplings) == {0.1, 1.0, 5.0}
+    assert near(samplings[0.1] / count, 0.5)
+    assert all(0.01 <= case.choices.noise_sigma <= 0.08 for case in many)
+    assert all(0.6 <= case.choices.correlation <= 0.95 for case in many)
+    assert all(0 <= case.choices.ramp_s <= 2 for case in many)
+
+
+@pytest.mark.slow
+def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
+    assert {verdict for case in many for verdict in case.verdicts.values()} == VERDICTS
+    assert {one.shape for case in many for one in case.truth} == {"step", "slide", "cycle"}
+    assert {len(case.recordings) for case in many} >= {1, 2}
+    assert {case.choices.protocol for case in many} >= {"single", "warm re-run"}
+
+
+def course_and_truth(scenario: Scenario) -> tuple[Course, list[TrueEpisode]]:
+    (take,) = scenario.takes
+    (step,) = take.steps
+    assert isinstance(step, WorkloadStep)
+    course = course_of(take, FRAME, step)
+    gates = gates_of(course, take.setup.cache_gb)
+    return course, episodes(course.rate_mb_s, course, gates, 0, FRAME.sampling_s)
+
+
+def around(course: Course, onset_s: float) -> tuple[slice, slice]:
+    """The ten seconds before an onset, and the five after it."""
+    onset = round(onset_s / course.grid_s)
+    return slice(onset - 100, onset - 10), slice(onset + 10, onset + 60)
+
+
+def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
+    wanted = Like(onset_s=60.0, depth=0.5)
+    scenario = recipes.write_cache(np.random.default_rng(1), FRAME, wanted)
+    course, (episode,) = course_and_truth(scenario)
+    assert episode.cause == "write-cache"
+    assert episode.onset_s == pytest.approx(60, abs=2)
+    assert episode.depth_pct == pytest.approx(50, abs=3)
+    before, after = around(course, episode.onset_s)
+    cache_gb = scenario.takes[0].setup.cache_gb
+    assert cache_gb is not None
+    assert course.cached_gb[before].max() < cache_gb
+    assert course.cached_gb[after].min() >= 0.99 * cache_gb
+    assert course.permitted.min() > 0.999
+
+
+def test_pages_are_moved_from_where_the_spare_area_episode_begins() -> None:
+    wanted = Like(onset_s=70.0, depth=0.6)
+    scenario = recipes.spare_area(np.random.default_rng(2), FRAME, wanted)
+    course, (episode,) = course_and_truth(scenario)
+    assert episode.cause == "spare-area"
+    assert episode.onset_s == pytest.approx(70, abs=4)
+    before, after = around(course, episode.onset_s)
+    assert course.moved[before].max() == 0
+    assert course.moved[after].mean() > 0.1
+    assert course.spare_gb[after].max() < course.spare_gb[before].min()
+    assert course.permitted.min() > 0.999
+
+
+def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
+    course, found = course_and_truth(recipes.thermal(np.random.default_rng(1), FRAME))
+    assert {episode.cause for episode in found} == {"thermal"}
+    before, after = around(course, found[0].onset_s)
+    assert course.permitted[before].min() > 0.999
+    assert course.permitted[after].mean() < 0.99
+    assert course.moved.max() == 0
+
+
+def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
+    scenario = recipes.limited_by_host(np.random.default_rng(4), FRAME)
+    (take,) = scenario.takes
+    (step,) = take.steps
+    assert isinstance(step, WorkloadStep)
+    held = course_of(take, FRAME, step)
+    free = course_of(replace(take, paces={}), FRAME, step)
+    end = round(take.held[0].end_s / FRAME.grid_s) - 1
+    assert held.rate_mb_s[end] < 0.9 * free.rate_mb_s[end]
+    assert held.controller_c[end] < free.controller_c[end]
+
+
+def level_course(rate: Array, **state: Array) -> Course:
+    """A course of a write whose state is that of an idle drive, unless it is given."""
+    zero, one = np.zeros(len(rate)), np.ones(len(rate))
+    names = ["read_mb_s", "read_lat_us", "write_lat_us", "read_lat_p99_us", "write_lat_p99_us"]
+    names += ["spare_gb", "cached_gb", "moved", "controller_c", "nand_c", "board_c", "power_w"]
+    arrays = {**dict.fromkeys(names, zero), "permitted": one, "write_mb_s": rate, **state}
+    return Course(load("write", "write", 4096, 0.1 * len(rate)), 0.0, 0.1, **arrays)
+
+
+def levels(*pairs: tuple[float, float]) -> Array:
+    """Levels at 10 Hz: how long, and how high."""
+    return np.concatenate([np.full(round(10 * length_s), value) for length_s, value in pairs])
+
+
+def truth_of(rate: Array, gates: Gates, **state: Array) -> list[TrueEpisode]:
+    return episodes(rate, level_course(rate, **state), gates, 0, 0.1)
+
+
+def opened(
+    rate: Array, *stretches: tuple[float, float]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    gate = np.zeros(len(rate), dtype=bool)
+    for begin_s, end_s in stretches:
+        gate[round(10 * begin_s) : round(10 * end_s)] = True
+    return gate
+
+
+def test_an_episode_begins_where_two_percent_are_lost() -> None:
+    # falls by one percent a second from 50 s on
+    rate = np.concatenate([np.full(500, 100.0), 100 - np.arange(1, 301) / 10, np.full(800, 70.0)])
+    (episode,) = truth_of(rate, {"sliding": opened(rate, (50, 160))})
+    assert episode.onset_s == pytest.approx(52, abs=0.6)
+    assert episode.end_s == 160
+    assert not episode.recovered
+    assert episode.shape == "slide"
+    assert episode.fall_s == pytest.approx(25, abs=1.5)
+
+
+def test_depth_is_that_of_the_last_minute_against_what_was_before() -> None:
+    rate = levels((60, 100), (100, 20), (60, 60))
+    (episode,) = truth_of(rate, {"spare-area": opened(rate, (60, 220))})
+    assert episode.onset_s == 60
+    assert episode.depth_pct == pytest.approx(40)
+
+
+def test_a_cause_on_top_of_another_ends_it() -> None:
+    rate = levels((60, 100), (60, 80), (60, 30))
+    first, second = truth_of(
+        rate, {"thermal": opened(rate, (60, 180)), "write-cache": opened(rate, (120, 180))}
+    )
+    assert (first.cause, second.cause) == ("thermal", "write-cache")
+    assert first.end_s == second.onset_s == 120
+    assert not first.recovered
+    assert first.depth_pct == pytest.approx(20)
+    # from the level that it fell from
+    assert second.depth_pct == pytest.approx(100 * (1 - 30 / 80))
+
+
+def test_an_episode_ends_where_the_rate_is_back() -> None:
+    rate = levels((60, 100), (30, 50), (60, 100))
+    (episode,) = truth_of(rate, {"interference": opened(rate, (60, 90))})
+    assert episode.recovered
+    assert episode.end_s == 90
+
+
+def test_a_gate_that_takes_nothing_makes_no_episode() -> None:
+    rate = levels((120, 100))
+    assert truth_of(rate, {"thermal": opened(rate, (60, 120))}) == []
+
+
+def test_what_was_low_from_the_begin_fell_from_nothing() -> None:
+    rate = levels((120, 30))
+    assert truth_of(rate, {"spare-area": opened(rate, (0, 120))}) == []
+
+
+def test_a_governor_that_swings_makes_one_cycle() -> None:
+    rate = levels((60, 100), *[(8, 40), (12, 100)] * 5)
+    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(5)]
+    permitted = np.where(rate < 100, 0.4, 1.0)
+    (episode,) = truth_of(rate, {"thermal": opened(rate, *lows)}, permitted=permitted)
+    assert episode.shape == "cycle"
+    assert episode.onset_s == 60
+    assert episode.end_s == 160
+
+
+@given(
+    sigma=st.floats(0.01, 0.08), correlation=st.floats(0.6, 0.95), seed=st.integers(0, 2**32 - 1)
+)
+def test_noise_has_the_spread_and_the_correlation_that_were_drawn(
+    sigma: float, correlation: float, seed: int
+) -> None:
+    values = noise.autoregressive(40_000, sigma, correlation, np.random.default_rng(seed))
+    assert np.std(values) == pytest.approx(sigma, rel=0.15)
+    assert np.corrcoef(values[1:], values[:-1])[0, 1] == pytest.approx(correlation, abs=0.04)
+
+
+def test_one_sample_in_a_hundred_is_a_dip() -> None:
+    factors = noise.factors(100_000, 0.01, 0.6, True, np.random.default_rng(5))
+    assert np.mean(factors < 0.7) == pytest.approx(0.01, rel=0.1)
+    assert factors.min() > 0.15
+
+
+def test_coarse_samples_are_means_of_fine_ones() -> None:
+    assert noise.averaged(np.arange(10.0), 5) == pytest.approx([2, 7])
+    assert noise.averaged(np.arange(8.0), 5) == pytest.approx([2, 6])
+
+
+def test_a_ramp_is_as_long_as_its_window_and_begins_with_the_step() -> None:
+    ramped = noise.ramped(levels((2, 100), (2, 0)), 10)
+    assert ramped[:20] == pytest.approx(100)
+    assert ramped[20] == pytest.approx(90)
+    assert ramped[29:] == pytest.approx(0)
+
+
+def test_the_command_writes_recordings_with_the_truth_beside_them(tmp_path: Path) -> None:
+    done = heatsoak("corpus", "-o", "c", "--count", "2", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["seed"] for row in rows] == [0, 1]
+    for row in rows:
+        truth = json.loads((tmp_path / row["path"] / "truth.json").read_text("utf-8"))
+        found = find_recordings(tmp_path / row["path"])
+        assert len(found) == row["recordings"] == len(truth["recordings"])
+        case = make(row["seed"])
+        for one, recording in zip(truth["recordings"], found, strict=True):
+            assert recording.path == tmp_path / row["path"] / one["path"]
+            assert isinstance(recording, Recording)
+            assert {step["step"] for step in one["steps"]} == {step for _, step in case.verdicts}
+        episodes = [e for one in truth["recordings"] for s in one["steps"] for e in s["episodes"]]
+        assert [e["onset_s"] for e in episodes] == [e.onset_s for e in case.truth]
+        written = found[0].samples()
+        assert written.equals(case.recordings[0].samples())
+
+
+def test_the_command_leaves_alone_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("text")
+    line = complaint(heatsoak("corpus", "-o", ".", cwd=tmp_path), 2)
+    assert "is not empty" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_more_cases_than_there_are_is_an_error(tmp_path: Path) -> None:
+    line = complaint(heatsoak("corpus", "-o", "c", "--count", "10001", cwd=tmp_path), 2)
+    assert "10000" in line
+
+
+@pytest.fixture(scope="module")
+def scoring() -> ModuleType:
+    file = Path(__file__).parents[1] / "benches" / "scoring.py"
+    spec = importlib.util.spec_from_file_location("scoring", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["scoring"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def found(onset_s: float, end_s: float, **more: object) -> Episode:
+    facts = {
+        "depth_pct": 50, "cause": "thermal", "confidence": 0.9, "evidence": [],
+        "oscillates": False, "period_s": None, "recovered": False,
+        "written_gb_at_onset": None, "temp_c_at_onset": None,
+    }  # fmt: skip
+    return Episode.model_validate({**facts, "onset_s": onset_s, "end_s": end_s, **more})
+
+
+def true(onset_s: float, end_s: float, **more: object) -> TrueEpisode:
+    one = TrueEpisode(0, "write", onset_s, end_s, 50.0, "thermal", "step", 1.0, False)
+    return replace(one, **more)  # type: ignore[arg-type]
+
+
+def findings_of(*episodes: Episode) -> Findings:
+    step = StepFindings(
+        step="write", workload="", duration_s=600, mean_mb_s=1, start_temp_c=None,
+        verdict="steady", episodes=list(episodes), consistency=None,
+    )  # fmt: skip
+    one = RecordingFindings(path="", drive={}, conditions={}, steps=[step], sensors=[], notes=[])
+    return Findings(recordings=[one])
+
+
+def case_of(case: Labelled, *episodes: TrueEpisode, grey: tuple[TrueEpisode, ...] = ()) -> Labelled:
+    return replace(
+        case, truth=list(episodes), grey=list(grey), verdicts={(0, "write"): "steady"},
+        choices=replace(case.choices, sampling_s=0.1),
+    )  # fmt: skip
+
+
+def test_a_found_episode_near_a_true_one_is_that_one(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    case = case_of(cases[0], true(100, 600))
+    score = scoring.score(case, findings_of(found(101, 600)))
+    (match,) = score.matches
+    assert match.onset_error_s == 1
+    assert (score.missed, score.extra, score.false) == ([], [], [])
+
+
+def test_one_found_episode_answers_for_one_true_one(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    case = case_of(cases[0], true(100, 105), true(106, 600))
+    score = scoring.score(case, findings_of(found(105, 600)))
+    assert [match.true.onset_s for match in score.matches] == [106]
+    assert [one.onset_s for one in score.missed] == [100]
+
+
+def test_what_is_found_far_from_the_truth_is_no_match(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    case = case_of(cases[0], true(100, 600))
+    score = scoring.score(case, findings_of(found(150, 600)))
+    assert (len(score.matches), len(score.missed), len(score.extra)) == (0, 1, 1)
+
+
+def test_what_is_found_where_nothing_happened_is_false(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    score = scoring.score(case_of(cases[0]), findings_of(found(150, 600)))
+    assert len(score.false) == 1
+    assert score.steady_s == 600
+
+
+def test_what_is_grey_is_neither_missed_nor_false(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    case = case_of(cases[0], grey=(true(100, 600, depth_pct=7.0),))
+    for findings in (findings_of(), findings_of(found(100, 600))):
+        score = scoring.score(case, findings)
+        assert (score.matches, score.missed, score.extra, score.false) == ([], [], [], [])
+        assert score.steady_s == 0
+
+
+def test_falls_that_were_taken_for_a_cycle_are_not_missed(
+    scoring: ModuleType, cases: list[Labelled]
+) -> None:
+    truths = [true(100 + 50 * n, 120 + 50 * n, recovered=True) for n in range(4)]
+    cycle = found(100, 270, oscillates=True, period_s=50)
+    score = scoring.score(case_of(cases[0], *truths), findings_of(cycle))
+    assert len(score.matches) == 4
+    assert [match.onset_error_s for match in score.matches] == [0, None, None, None]
