@@ -254,6 +254,13 @@ def test_the_same_again_after_a_rest(
     assert seen(view(temp_c__composite=warming(40, 70)), again)["after-a-rest"] == expected
 
 
+def test_whether_the_same_load_falls_again() -> None:
+    assert seen(view(), view(name="w2", begin_s=500))["again"] == "alike"
+    assert seen(view(), view(STEADY, name="w2", begin_s=500))["again"] == "not"
+    assert "again" not in seen(view(), view(STEADY[:900], name="w2", begin_s=500))
+    assert "again" not in seen(view(), view(STEADY, rw="read", name="r", begin_s=500))
+
+
 def test_the_same_again_after_a_purge() -> None:
     course = Course({}, {}, (Load(Observed(name="w"), 0.0, 200.0, 100.0),), purges_s=(250.0,))
     hot = np.full(len(T_S), 69.0)

@@ -38,6 +38,7 @@ LOOKS: tuple[Look, ...] = (
     direction.depth_beside_reads,
     volume.against_capacity,
     volume.repeats,
+    restart.again,
     restart.after_a_rest,
     restart.after_a_purge,
     conditions.cooling,

@@ -2,13 +2,17 @@
 
 import math
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Finding, alike
 from heatsoak.analysis.view import StepView
 
 #: How long the beginning of a step is looked at; a cool drive gets slow again soon.
 START_S = 5.0
 #: What came back of what was lost.
 BACK, STAYED = 0.75, 0.25
+#: Falls whose times differ by this share, or depths by so much, are alike.
+ALIKE_TIME, ALIKE_DEPTH = 0.2, 0.15
+#: A step that lasts this much longer than the onset had its chance to fall.
+LONGER = 1.5
 #: So much cooler at the restart, no governor holds it any more.
 COOLER_K = 8.0
 #: So close to the temperature of the onset, a governor would hold it still.
@@ -38,6 +42,29 @@ def after_a_rest(case: Case) -> Finding | None:
         seen = "slow-though-cooler" if is_cooler else "slow"
         return Finding("after-a-rest", seen, f"{said}, and as slow as before")
     return Finding("after-a-rest", "partly", f"{said}, {back:.0%} of what was lost were back")
+
+
+def again(case: Case) -> Finding | None:
+    """Whether other steps of the same load fall as this one did; others' work seldom repeats."""
+    for view in case.others:
+        if not alike(view.step, case.view.step) or view.drops is None or case.index > 0:
+            continue
+        for drop in view.drops:
+            if _alike_in_time(drop.onset_s, case.drop.onset_s) and (
+                abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
+            ):
+                return Finding(
+                    "again", "alike", f"'{view.step.name}' fell alike, after {drop.onset_s:.0f} s"
+                )
+        if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
+            return Finding(
+                "again", "not", f"'{view.step.name}' did not fall, in {view.duration_s:.0f} s"
+            )
+    return None
+
+
+def _alike_in_time(one_s: float, other_s: float) -> bool:
+    return abs(one_s - other_s) <= max(START_S, ALIKE_TIME * max(one_s, other_s))
 
 
 def after_a_purge(case: Case) -> Finding | None:
