@@ -21,6 +21,14 @@ _SMALL_HOT = {
     "erase_us = { value = 5000,": "erase_us = { value = 19.53125,",
     "bytes = { value = 663572447232,": "bytes = { value = 2592079872,",
 }
+_CACHED = {
+    "user_bytes = { value = 1000204886016,": "user_bytes = { value = 125025610752,",
+    "raw_bytes = { value = 1099511627776,": "raw_bytes = { value = 137438953472,",
+    "reserve_bytes = { value = 21474836480,": "reserve_bytes = { value = 2684354560,",
+    "block_bytes = { value = 1073741824,": "block_bytes = { value = 134217728,",
+    "erase_us = { value = 5000,": "erase_us = { value = 625,",
+    "bytes = { value = 331786223616,": "bytes = { value = 41473277952,",
+}
 
 
 def _changed(drive: str, changes: dict[str, str]) -> str:
@@ -50,4 +58,12 @@ def small_hot_drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PCIe 5.0 drive's file with 8 GB; on a bare board it shuts down."""
     path = tmp_path_factory.mktemp("drives") / "hot.toml"
     path.write_text(_changed("pcie5-tlc-2tb", _SMALL_HOT), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def cached_drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PCIe 4.0 drive's file with an eighth of its flash: its cache lasts eight seconds."""
+    path = tmp_path_factory.mktemp("drives") / "cached.toml"
+    path.write_text(_changed("pcie4-tlc-1tb", _CACHED), "utf-8")
     return path

@@ -178,9 +178,9 @@ def test_probes_are_left_out_where_nothing_falls(small_drive: Path, tmp_path: Pa
 
 
 def test_an_exhausted_cache_is_probed_and_a_purge_on_a_whole_drive_brings_it_back(
-    small_hot_drive: Path, tmp_path: Path
+    cached_drive: Path, tmp_path: Path
 ) -> None:
-    recording, _ = run(WRITES, small_hot_drive, "board-heatsink", tmp_path / "r")
+    recording, _ = run(WRITES, cached_drive, "board-heatsink", tmp_path / "r")
     samples = recording.samples()
     # the cache it was, and not heat
     assert throttled_s(recording) is None

@@ -348,6 +348,12 @@ def falling(onset_s: int, before: float = 1000.0, after: float = 400.0) -> Any:
     return np.where(np.arange(300) < onset_s, before, after)
 
 
+def governed(onset_s: int) -> Any:
+    """Falling as the board warms."""
+    late_s = np.maximum(np.arange(300) - onset_s, 0)
+    return 400 + 600 * np.exp(-late_s / 20)
+
+
 def iops(values: Any) -> Any:
     return np.asarray(values) * 4096 / 1e6
 
@@ -375,7 +381,7 @@ def test_a_cliff_that_heat_made_is_none(tmp_path: Path) -> None:
     warming = np.minimum(40 + np.arange(300) * 0.4, 80)
     hot = made(
         tmp_path,
-        {"load": falling(100), "again": falling(100)},
+        {"load": governed(100), "again": governed(100)},
         rw="randread",
         temps={"load": warming, "again": warming},
     )
