@@ -17,7 +17,7 @@ from heatsoak.analysis.series import Series, tidied
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
 #: Falls that come again within so many lengths of the last one may be one cycle.
-_SOON = 3.0
+_SOON = 8.0
 
 
 def find_drops(series: Series) -> list[Drop] | None:

@@ -19,7 +19,7 @@ _BLOCKS = (1, 2, 4, 8, 16)
 #: Correlation times that are thought of, in bins; AR(1) of 0.95 at 10 Hz has 2 s, which is 4.
 _CORRELATION = np.array([0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 #: Blocks longer than this take many of them, or changes of level would be in most.
-_SHORT_S = 8.0
+_SHORT_S = 2.0
 _BETWEEN_CHANGES = 32
 #: As few differences of blocks say nothing.
 _FEWEST = 8
@@ -58,7 +58,8 @@ def noise_of(bins: Bins) -> Noise:
     sums = np.concatenate([[0.0], np.cumsum(bins.logs)])
     sizes, spreads = [], []
     for size in _BLOCKS:
-        least = _FEWEST + 1 if size == 1 or size * bins.width_s <= _SHORT_S else _BETWEEN_CHANGES
+        is_short = size == 1 or size * bins.width_s <= _SHORT_S
+        least = _FEWEST + 1 if is_short else _BETWEEN_CHANGES
         if len(bins) >= least * size:
             steps = _steps(sums, size)
             sizes.append(size)

@@ -29,8 +29,8 @@ _APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _LEAST_NOISE = 3e-4
 #: A dip is shorter than this, and two samples at most where that is longer.
 _DIP_S = 0.5
-#: A dip is farther than this from the median around it, in standard deviations.
-_OUTLIER = 4.5
+#: A dip is farther than this from what is beside it, in standard deviations.
+_OUTLIER = 4.0
 #: Between samples onsets are tried so far apart, but no more than so many of them.
 _APART_S = 0.25
 _MOST_PHASES = 8
@@ -83,13 +83,21 @@ def fit_onset(
 
 
 def _outliers(values: Array, known: NDArray[np.bool_], half_width: int) -> NDArray[np.bool_]:
-    if half_width < 1 or len(values) < 2 * half_width + 1:
+    """Which values lie beyond what is before them and what is after them, on the same side.
+
+    A piece of a fall lies between the two.
+    """
+    size = max(3, 2 * half_width - 1)
+    if half_width < 1 or len(values) < 2 * size:
         return np.zeros(len(values), dtype=bool)
-    padded = np.pad(values, half_width, mode="reflect")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half_width + 1)
-    away = np.abs(values - np.median(windows, axis=1))
-    spread = MAD_TO_SIGMA * float(np.median(away[known]))
-    return np.asarray(away > _OUTLIER * spread + 1e-6 * np.abs(values))
+    padded = np.pad(values, size, mode="reflect")
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, size), axis=1)
+    by_before, by_after = values - medians[: len(values)], values - medians[size + 1 :]
+    beyond = np.where(
+        by_before * by_after > 0, np.minimum(np.abs(by_before), np.abs(by_after)), 0.0
+    )
+    spread = MAD_TO_SIGMA * float(np.median(np.abs(by_before[known])))
+    return np.asarray(beyond > _OUTLIER * spread + 1e-6 * np.abs(values))
 
 
 def _correlation(values: Array, known: NDArray[np.bool_], count: int) -> float:
