@@ -22,7 +22,7 @@ _SMALL_HOT = {
     "bytes = { value = 663572447232,": "bytes = { value = 2592079872,",
 }
 _CACHED = {
-    "user_bytes = { value = 1000204886016,": "user_bytes = { value = 125025610752,",
+    "user_bytes = { value = 1000204886016,": "user_bytes = { value = 125025607680,",
     "raw_bytes = { value = 1099511627776,": "raw_bytes = { value = 137438953472,",
     "reserve_bytes = { value = 21474836480,": "reserve_bytes = { value = 2684354560,",
     "block_bytes = { value = 1073741824,": "block_bytes = { value = 134217728,",

@@ -7,7 +7,7 @@ from heatsoak.analysis.cause.case import Case, Finding
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
 #: And below this it was not, before.
-FREE_PCT = 88.0
+FREE_PCT = 80.0
 #: Time that a hypervisor gives to others, beyond what it gave before.
 STOLEN_PCT = 5.0
 #: Other traffic that makes up this share of what was lost explains it.
