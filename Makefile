@@ -8,7 +8,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast fuzz lint format bench calibrate validation clean
+.PHONY: help build demo reproduce test test-fast fuzz lint format bench calibrate weights validation clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 
 calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
 	$(BIN)/heatsoak calibrate --write python/heatsoak/catalog
+
+weights: build $(VENV)/.tested ## Fit what evidence is worth to the labelled corpus again, and write it down
+	$(BIN)/python benches/weights.py
 
 validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.md with its pictures again: minutes
 	$(BIN)/python benches/validation.py
