@@ -310,3 +310,12 @@ def test_a_header_that_comes_again_above_other_units_has_columns_of_its_own() ->
     text = header + ",MB/s,%,MB/s\n" + rows + "Time,Disk 1 W\n" + header
     (log, *_) = read(Source.of_bytes("x.csv", text.encode()))
     assert log.samples["write_bw_mb_s"].max() == 1500.0
+
+
+def test_a_complaint_about_endless_headers_stays_one_short_line() -> None:
+    header = ",".join(["time_s", *("x" * 5000 + str(number) for number in range(8))])
+    text = "\n".join([header, *(f"{row}" + ",1" * 8 for row in range(5))])
+    with pytest.raises(UsageError) as raised:
+        read(Source.of_bytes("x.csv", text.encode()), Options())
+    assert "has no column of throughput or temperature" in str(raised.value)
+    assert len(str(raised.value)) < 1500

@@ -238,7 +238,8 @@ class Columns:
     def _complain(self, columns: list[Column], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
-        shown = ", ".join(device_and_name(name)[1] for name in header[:12] if name) or "no header"
+        names = [device_and_name(name)[1] for name in header[:12] if name]
+        shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
         more = ", ..." if len(header) > 12 else ""
         if not found & {"time", "date", "uptime"} and self.interval_s is None:
             raise self._source.error(

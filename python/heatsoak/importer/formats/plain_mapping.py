@@ -75,7 +75,7 @@ def example(layout: Layout, found: set[str], taken: set[int], header: Sequence[s
     free = [
         name
         for index, name in enumerate(header)
-        if index not in taken and name and index < len(row) and is_value(row[index])
+        if index not in taken and 0 < len(name) <= 60 and index < len(row) and is_value(row[index])
     ]
     wanted = ["time"] if not found & {"time", "date", "uptime"} else []
     if not any(name.endswith("bw_mb_s") for name in found):
