@@ -142,11 +142,12 @@ def is_right(match: Match) -> bool:
 def print_shares(name: str, matches: Sequence[Match]) -> None:
     if not matches:
         return
-    right = sum(is_right(match) for match in matches) / len(matches)
-    unknown = sum(match.found.cause == "unknown" for match in matches) / len(matches)
+    right = sum(is_right(match) for match in matches)
+    unknown = sum(match.found.cause == "unknown" for match in matches)
+    count = len(matches)
     print(
-        f"{name:32s} {len(matches):5d} episodes: right {right:6.1%}, unknown {unknown:6.1%}, "
-        f"wrong {1 - right - unknown:6.1%}"
+        f"{name:32s} {count:5d} episodes: right {right / count:6.1%}, "
+        f"unknown {unknown / count:6.1%}, wrong {(count - right - unknown) / count:6.1%}"
     )
 
 

@@ -16,7 +16,7 @@ from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, make, 
 from heatsoak.corpus.loads import Like
 from heatsoak.corpus.machine import Array, Course
 from heatsoak.corpus.scenario import Frame, Scenario, course_of, load
-from heatsoak.corpus.truth import Gates, episodes, gates_of
+from heatsoak.corpus.truth import Gates, episodes, gates_of, is_at
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import Recording, find_recordings
 from heatsoak.recording.columns import dtype_of
@@ -204,6 +204,16 @@ def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
     end = round(take.held[0].end_s / FRAME.grid_s) - 1
     assert held.rate_mb_s[end] < 0.9 * free.rate_mb_s[end]
     assert held.controller_c[end] < free.controller_c[end]
+
+
+def test_a_narrow_link_is_told_from_a_slow_drive() -> None:
+    scenario = recipes.narrow_link(np.random.default_rng(5), FRAME)
+    course, found = course_and_truth(scenario)
+    stated = scenario.takes[0].link_mb_s
+    assert stated is not None
+    assert found == []
+    assert is_at(course, stated)
+    assert not is_at(course, 2 * stated)
 
 
 def level_course(rate: Array, **state: Array) -> Course:

@@ -116,6 +116,7 @@ class _Seen:
     shown: dict[str, Array]
     episodes: list[TrueEpisode]
     is_explained: bool
+    at_ceiling: frozenset[str]
 
     def demanded(self, sampling_s: float) -> list[TrueEpisode]:
         return [one for one in self.episodes if not truth.is_grey(one, sampling_s)]
@@ -141,6 +142,7 @@ def _seen(
     shown: dict[str, Array] = {}
     episodes: list[TrueEpisode] = []
     is_explained = True
+    at_ceiling = set()
     for course in run[0]:
         step = course.step
         if not isinstance(step, WorkloadStep):
@@ -151,11 +153,13 @@ def _seen(
         shown[step.name] = rate
         if isinstance(step, Precondition):
             continue
+        if take.link_mb_s is not None and truth.is_at(course, take.link_mb_s):
+            at_ceiling.add(step.name)
         gates = {**truth.gates_of(course, take.setup.cache_gb), **by_host}
         found = truth.episodes(rate, course, gates, number, sampling_s)
         is_explained &= truth.is_explained(rate, course.grid_s, found)
         episodes += found
-    return _Seen(shown, episodes, is_explained)
+    return _Seen(shown, episodes, is_explained, frozenset(at_ceiling))
 
 
 def _shows(
@@ -164,6 +168,8 @@ def _shows(
     """Whether the case shows what it was made to show."""
     (first, *_) = seen
     step = next(s.name for s in scenario.takes[0].steps if s.kind == "workload")
+    if scenario.at_ceiling and step not in first.at_ceiling:
+        return False
     here = [one for one in first.demanded(frame.sampling_s) if one.step == step]
     causes = dict.fromkeys(one.cause for one in here if one.depth_pct >= LEAST_DEPTH_PCT)
     if tuple(causes) != scenario.wanted:
@@ -208,7 +214,7 @@ def _labelled(
             ]
             deepest = max(here, key=lambda episode: episode.depth_pct, default=None)
             verdicts[number, step.name] = "steady" if deepest is None else deepest.cause
-            if deepest is None and scenario.at_ceiling:
+            if deepest is None and step.name in one.at_ceiling:
                 verdicts[number, step.name] = "limited-by-host"
     choices = Choices(
         recipe=name,

@@ -39,6 +39,8 @@ LEAST_MOVED = 0.02
 FULL = 0.99
 #: On top of another cause the governor has to explain this share of a loss, or it is not its own.
 GOVERNORS_PART = 0.5
+#: What is left of a link's rate for data, at least.
+LEAST_OF_LINK = 0.8
 #: A rate that moves by more than this outside of episodes has a cause that nobody labelled.
 UNEXPLAINED = 0.06
 
@@ -194,6 +196,12 @@ def _measured(
         fall_s=fall_s,
         recovered=recovered,
     )
+
+
+def is_at(course: Course, link_mb_s: float) -> bool:
+    """Whether one direction of a course is what its link carries, which is the same each way."""
+    way_mb_s = max(float(np.median(way)) for way in (course.read_mb_s, course.write_mb_s))
+    return way_mb_s >= LEAST_OF_LINK * link_mb_s
 
 
 def is_explained(rate: Array, grid_s: float, found: list[TrueEpisode]) -> bool:
