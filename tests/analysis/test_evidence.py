@@ -140,7 +140,8 @@ def test_what_the_rate_does_with_the_temperature() -> None:
 
 
 def test_a_drive_that_was_hotter_at_full_speed_elsewhere() -> None:
-    hot = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 80.0))
+    temps = np.minimum(60 + T_S / 5, 80.0)
+    hot = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=temps)
     found = seen(view(temp_c__composite=warming(40, 65)), hot)
     assert found["full-speed-at"] == "hotter"
     assert found["reads-beside"] == "held-as-hot"
@@ -241,9 +242,9 @@ def after(rest_s: float, start: float, start_c: float) -> StepView:
     ("rest_s", "start", "start_c", "expected"),
     [
         (60.0, FULL, 45.0, "back-cooler"),
-        (0.0, FULL, 70.0, "back-as-hot"),
+        (10.0, FULL, 70.0, "back-as-hot"),
         (60.0, LOW, 45.0, "slow-though-cooler"),
-        (0.0, LOW, 70.0, "slow"),
+        (10.0, LOW, 70.0, "slow"),
         (60.0, 1500.0, 60.0, "partly"),
     ],
 )
@@ -252,6 +253,22 @@ def test_the_same_again_after_a_rest(
 ) -> None:
     again = after(rest_s, start, start_c)
     assert seen(view(temp_c__composite=warming(40, 70)), again)["after-a-rest"] == expected
+
+
+@pytest.mark.parametrize(("start", "expected"), [(FULL, "back"), (1500.0, "partly"), (LOW, "slow")])
+def test_the_same_again_at_once(start: float, expected: str) -> None:
+    found = seen(view(temp_c__composite=warming(40, 70)), after(0.0, start, 70.0))
+    assert found["at-once"] == expected
+    assert "after-a-rest" not in found
+
+
+def test_a_step_that_began_slow_is_no_proof_of_full_speed() -> None:
+    hot = np.full(len(T_S), 80.0)
+    read = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 50.0))
+    slow = view(STEADY / 2, rw="read", name="r2", begin_s=900, temp_c__composite=hot)
+    found = seen(view(temp_c__composite=warming(40, 65)), read, slow)
+    assert found["reads-beside"] == "slow-too"
+    assert "full-speed-at" not in found
 
 
 def test_whether_the_same_load_falls_again() -> None:

@@ -1,5 +1,7 @@
 """A drop with everything that may speak to its cause."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -97,6 +99,26 @@ class Case:
             for other in self.others
             if other.begin_s > self.view.begin_s and alike(other.step, self.view.step)
         ]
+
+
+def level_of(view: StepView) -> float:
+    """Return the level that a step began at: before its first drop, or its mean."""
+    if view.drops:
+        return view.drops[0].before
+    return view.throughput.mean(-math.inf, math.inf)
+
+
+def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
+    """Return whether no step that asks for the same began clearly faster than this one.
+
+    A step that begins hot may be held back from its first sample on, and then never falls.
+    """
+    level = level_of(view)
+    return all(
+        level >= FULL * level_of(other)
+        for other in views
+        if other is not view and alike(other.step, view.step)
+    )
 
 
 def alike(one: object, other: object) -> bool:

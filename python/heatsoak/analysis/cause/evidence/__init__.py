@@ -39,6 +39,7 @@ LOOKS: tuple[Look, ...] = (
     volume.against_capacity,
     volume.repeats,
     restart.again,
+    restart.at_once,
     restart.after_a_rest,
     restart.after_a_purge,
     conditions.cooling,

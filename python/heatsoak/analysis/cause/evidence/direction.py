@@ -1,6 +1,6 @@
 """Which way the data went: an exhausted cache or spare area slows writes, heat slows both."""
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, level_of
 from heatsoak.analysis.view import StepView
 
 #: Heat takes from writes about what it takes from reads; this much more is something else.
@@ -56,6 +56,15 @@ def reads_beside(case: Case) -> Finding | None:
     for view in steps:
         if _fell_alike(view, case):
             return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
+    for view in steps:
+        if not is_at_full_speed(view, steps):
+            fastest = max(level_of(v) for v in steps if alike(v.step, view.step))
+            return Finding(
+                "reads-beside",
+                "slow-too",
+                f"reads were slower too: '{view.step.name}' began at "
+                f"{level_of(view) / fastest:.0%} of the speed of the same reads",
+            )
     held = [view for view in steps if not view.drops]
     for view in held:
         top_c = max(view.temp.values, default=None)

@@ -7,6 +7,8 @@ from heatsoak.analysis.view import StepView
 
 #: How long the beginning of a step is looked at; a cool drive gets slow again soon.
 START_S = 5.0
+#: A shorter rest is none.
+RESTED_S = 5.0
 #: What came back of what was lost.
 BACK, STAYED = 0.75, 0.25
 #: Falls whose times differ by this share, or depths by so much, are alike.
@@ -19,17 +21,30 @@ COOLER_K = 8.0
 AS_HOT_K = 3.0
 
 
-def after_a_rest(case: Case) -> Finding | None:
-    """The next step that asks for the same: how fast it began, how long after, how warm."""
-    view = _next_alike(case)
-    if view is None or view.course.was_purged_between(case.view.end_s, view.begin_s):
+def at_once(case: Case) -> Finding | None:
+    """The same load again at once: what is used up or hot is so still, others may be gone."""
+    view = _next_alike(case, 0.0, RESTED_S)
+    back = None if view is None else _share_back(case, view)
+    if view is None or back is None:
         return None
-    back = _share_back(case, view)
-    if back is None:
+    if back >= BACK:
+        return Finding("at-once", "back", f"'{view.step.name}' began at once, at full speed again")
+    if back <= STAYED:
+        return Finding("at-once", "slow", f"'{view.step.name}' began at once, as slow as before")
+    return Finding(
+        "at-once", "partly", f"'{view.step.name}' began at once, {back:.0%} of the loss were back"
+    )
+
+
+def after_a_rest(case: Case) -> Finding | None:
+    """The same load again after a rest: how fast it began, how long after, how warm."""
+    view = _next_alike(case, RESTED_S, math.inf)
+    back = None if view is None else _share_back(case, view)
+    if view is None or back is None:
         return None
     rest_s = view.course.rest_before_s(view.begin_s)
     start_c = view.temp.at(0.0)
-    how = f"after {rest_s:.0f} s without load" if rest_s >= 1 else "at once"
+    how = f"after {rest_s:.0f} s without load"
     warm = "" if start_c is None else f" at {start_c:.0f} C"
     warmer_k = _warmer_k(case, view)
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
@@ -91,12 +106,20 @@ def after_a_purge(case: Case) -> Finding | None:
     return None
 
 
-def _next_alike(case: Case) -> StepView | None:
-    """The next alike step, where this drop went on to its step's end."""
+def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
+    """The next alike step after a rest of this length, where this drop went on to its step's end.
+
+    None once something was purged.
+    """
     drops = case.view.drops or []
-    if case.drop.recovered or (drops and drops[-1].onset_s > case.drop.onset_s):
+    if case.drop.recovered or (drops and drops[-1].end_s > case.drop.end_s + 1e-6):
         return None
-    return next(iter(case.later_alike()), None)
+    for view in case.later_alike():
+        if view.course.was_purged_between(case.view.end_s, view.begin_s):
+            return None
+        if least_s <= view.course.rest_before_s(view.begin_s) < most_s:
+            return view
+    return None
 
 
 def _warmer_k(case: Case, view: StepView) -> float | None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import counted
 from heatsoak.analysis.view import StepView
 
@@ -25,6 +25,8 @@ LEAST_READINGS = 5
 CHANGES_K = 1.0
 #: At full speed for this long at a temperature, and it does not throttle there.
 AT_SPEED_S = 10.0
+#: A load that warmed its drive by this much and never fell was not throttled where it came to.
+WARMED_K = 4.0
 #: Clearly hotter, with sensors that round and lag.
 CLEARLY_K = 5.0
 
@@ -106,7 +108,10 @@ def hotter_at_full_speed(case: Case) -> Finding | None:
     if case.onset_c is None or case.is_nested:
         return None
     best: tuple[float, str] | None = None
-    for view in (case.view, *case.others):
+    views = (case.view, *case.others)
+    for view in views:
+        if not is_at_full_speed(view, views):
+            continue
         temp_c = _hottest_at_full_speed(view)
         if temp_c is not None and (best is None or temp_c > best[0]):
             best = (temp_c, view.step.name)
@@ -128,7 +133,11 @@ def _hottest_at_full_speed(view: StepView) -> float | None:
     for drop in drops:
         # a sensor that lags reads on while the drop has begun or ended
         free &= (temp.t_s < drop.onset_s) | (temp.t_s > drop.end_s + AT_SPEED_S)
-    readings = np.sort(temp.values[free & (temp.t_s <= view.throughput.duration_s)])
+    free &= temp.t_s <= view.throughput.duration_s
+    readings = np.sort(temp.values[free])
+    if not drops and (len(readings) == 0 or readings[-1] - readings[0] < WARMED_K):
+        # a load that was as hot from its begin may have been held back from its begin
+        return None
     interval_s = float(np.median(np.diff(temp.t_s))) if len(temp.t_s) > 1 else 1.0
     count = max(3, round(AT_SPEED_S / max(interval_s, 1e-3)))
     return float(readings[-count]) if len(readings) >= count else None
