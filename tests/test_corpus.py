@@ -216,6 +216,19 @@ def test_a_narrow_link_is_told_from_a_slow_drive() -> None:
     assert not is_at(course, 2 * stated)
 
 
+@pytest.mark.slow
+def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
+    narrow = [case for case in many if case.choices.recipe == "narrow-link"]
+    assert narrow
+    for case in narrow:
+        for recording in case.recordings:
+            link = recording.meta.drive["details"]["link"]
+            assert recording.samples()["link_mb_s"].drop_nulls().unique().to_list() == [
+                link["ceiling_mb_s"]
+            ]
+            assert link["ceiling_mb_s"] < link["max_ceiling_mb_s"]
+
+
 def level_course(rate: Array, **state: Array) -> Course:
     """A course of a write whose state is that of an idle drive, unless it is given."""
     zero, one = np.zeros(len(rate)), np.ones(len(rate))

@@ -29,10 +29,14 @@ def columns(
     held: list[Held],
     habits: Habits,
     shown: Array,
+    link_mb_s: float,
     index: NDArray[np.intp],
     chance: np.random.Generator,
 ) -> dict[str, Array]:
-    """Return the host's columns at points `index` of the grid while a load runs."""
+    """Return the host's columns at points `index` of the grid while a load runs.
+
+    `link_mb_s` is what the link carries, but where a stretch says less.
+    """
     wander = noise.autoregressive(len(index), 1.0, 0.7, chance)
     data: dict[str, Array] = {}
     if "cpu" in habits.others:
@@ -57,7 +61,7 @@ def columns(
             means = _means(rate_mb_s * share, index)
             data[f"device_{way}_mb_s"] = np.maximum(means * (1 + 0.01 * wander), 0)
     if "link" in habits.others:
-        data["link_mb_s"] = _link_mb_s(course, held, habits.link_mb_s)[index]
+        data["link_mb_s"] = _link_mb_s(course, held, link_mb_s)[index]
     return data
 
 

@@ -101,7 +101,8 @@ def _readings(
         data |= {name: values[index] for name, values in instruments.counters(course).items()}
     if shown is not None:
         held = [stretch for stretch in take.held if stretch.step == course.step.name]
-        data |= host.columns(course, held, habits, shown, index, chance)
+        link_mb_s = take.link_mb_s or habits.link_mb_s
+        data |= host.columns(course, held, habits, shown, link_mb_s, index, chance)
     return pl.DataFrame(data) if len(data) > 1 else pl.DataFrame(schema={"t_s": pl.Float64})
 
 
