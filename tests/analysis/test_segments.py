@@ -170,6 +170,10 @@ def test_neither_a_slow_start_nor_a_burst_is_the_level_to_compare_with() -> None
     assert drop.onset_s == pytest.approx(220, abs=0.3)
 
 
+def test_a_burst_at_the_start_is_no_level() -> None:
+    assert find_drops(noisy(np.where(MID_S < 1, 1.3, 1.0))) == []
+
+
 def test_a_start_that_is_fast_and_soon_over_is_a_level() -> None:
     (drop,) = found(noisy(low_between((15, 400), depth=0.7)))
     assert drop.onset_s == pytest.approx(15, abs=0.3)
