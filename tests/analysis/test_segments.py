@@ -170,6 +170,10 @@ def test_neither_a_slow_start_nor_a_burst_is_the_level_to_compare_with() -> None
     assert drop.onset_s == pytest.approx(220, abs=0.3)
 
 
+def test_a_burst_at_the_start_is_no_level() -> None:
+    assert find_drops(noisy(np.where(MID_S < 1, 1.3, 1.0))) == []
+
+
 def test_a_start_that_is_fast_and_soon_over_is_a_level() -> None:
     (drop,) = found(noisy(low_between((15, 400), depth=0.7)))
     assert drop.onset_s == pytest.approx(15, abs=0.3)
@@ -254,6 +258,22 @@ def test_regular_falls_and_recoveries_are_one_oscillating_drop(
     assert drop.period_s == pytest.approx(period_s, rel=0.05)
     assert drop.duty == pytest.approx(duty, abs=0.12)
     assert drop.onset_s == pytest.approx(100, abs=max(1.5, 2.5 * sampling_s))
+
+
+@pytest.mark.parametrize("rest", [1.0, 0.0])
+def test_a_deeper_fall_ends_a_cycle(rest: float) -> None:
+    """Whether it goes on swinging there or not."""
+    swing = cycle(12, 0.5)
+    after = np.where(T_S < 220, swing, 0.3 * (rest * swing + (1 - rest) * 0.75))
+    one, two = found(noisy(after))
+    assert (one.shape, one.end_s) == ("cycle", two.onset_s)
+    assert two.onset_s == pytest.approx(220, abs=2)
+    assert two.depth == pytest.approx(0.7, abs=0.05)
+
+
+def test_three_dips_are_no_cycle_where_they_come_irregularly() -> None:
+    drops = found(noisy(low_between((23, 36), (50, 80), (95, 118), depth=0.55)))
+    assert [drop.onset_s for drop in drops] == pytest.approx([23, 50, 95], abs=0.4)
 
 
 def test_a_cycle_that_ends_is_over() -> None:

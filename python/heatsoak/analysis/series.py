@@ -54,6 +54,12 @@ class Series:
             return float("nan")
         return float(np.average(self.values[first:last], weights=self.interval_s[first:last]))
 
+    def between(self, begin_s: float, end_s: float) -> "Series":
+        """Return what ends after `begin_s` and up to `end_s`, at the same times."""
+        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
+        some = slice(first, last)
+        return Series(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
+
 
 def throughput(samples: pl.DataFrame, begin_s: float) -> Series:
     """Return reads and writes together of one step's samples, times counted from `begin_s`.

@@ -12,7 +12,7 @@ from heatsoak.analysis.series import Array, Series, resampled
 #: Fewer falls than this may be chance.
 LEAST_CYCLES = 3
 #: Periods within this share of their median are regular.
-_REGULAR = 0.5
+_REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
 #: So alike is a swing to itself one period later, at least.
 _LEAST_ALIKE = 0.4
 _MOST_POINTS = 4096
@@ -37,7 +37,9 @@ def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
         return None
     periods = np.diff(falls_s)
     period_s = float(np.median(periods))
-    if np.max(np.abs(periods - period_s)) > _REGULAR * period_s:
+    # few falls must be as regular as chance hardly is
+    share = _REGULAR if len(falls_s) > _FEW_FALLS else _REGULAR_IF_FEW
+    if np.max(np.abs(periods - period_s)) > share * period_s:
         return None
     low_s = [back - fall for fall, back in zip(falls_s[:-1], backs_s, strict=False)]
     return Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods), 0, 1)))
@@ -106,16 +108,26 @@ def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found
     return bool(by_cycle < _LEAST_ALIKE * by_level)
 
 
-def flattened(series: Series, begin_s: float, found: Swing) -> Series:
-    """Return the series without its swing: each value by the usual one of its phase."""
-    phase = _phase(series.t_s - series.interval_s / 2 - begin_s, found.period_s)
-    mean = _folded(series.values, phase)
-    usual = float(np.mean(series.values))
+def flattened(
+    series: Series, begin_s: float, found: Swing, usual_part: Series | None = None
+) -> Series:
+    """Return the series without its swing: each value by the usual one of its phase.
+
+    What is usual is taken from `usual_part`, where that is given.
+    """
+    part = series if usual_part is None else usual_part
+    mean = _folded(part.values, _phase_of(part, begin_s, found))
+    phase = _phase_of(series, begin_s, found)
+    usual = float(np.mean(part.values))
     share = mean[phase] / usual if usual > 0 else np.ones(len(phase))
     # where a cycle stands still, nothing says how fast it would be
     good = share > 0.1
     values = series.values[good] / share[good]
     return Series(series.t_s[good], series.interval_s[good], values, series.unit)
+
+
+def _phase_of(series: Series, begin_s: float, found: Swing) -> NDArray[np.int64]:
+    return _phase(series.t_s - series.interval_s / 2 - begin_s, found.period_s)
 
 
 def _phase(t_s: NDArray[Any], period_s: float) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
 from heatsoak.analysis.segments.cycles import Swing, flattened, regular, swing, was_there
@@ -150,7 +150,35 @@ class _Search:
             low_for_s,
         )
         begin_s = float(bins.begin_s[first.begin])
-        return measured(series, begin_s, onset_s, end_s, is_back, found=found)
+        if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
+            return measured(series, begin_s, onset_s, end_s, is_back, found=found)
+        drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
+        return [*drops, replace(second, recovered=is_back)]
+
+    def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
+        """A deeper fall that ends a cycle, by levels of means over its period."""
+        series = self._series.between(onset_s, end_s)
+        if len(series.values) < MIN_SAMPLES or self._is_flat:
+            return None
+        means = binned(series, found.period_s)
+        noise = noise_of(means)
+        seconds = second_falls(means, noise, find_levels(means, noise))
+        lasting = [second for second in seconds if second.back is None]
+        if not lasting:
+            return None
+        fall_s = float(means.end_s[lasting[0].before.end - 1])
+        swinging = series.between(onset_s, fall_s - found.period_s)
+        if len(swinging.values) < MIN_SAMPLES:
+            return None
+        flat = flattened(series, onset_s, found, swinging)
+        return next(
+            (
+                drop
+                for drop in _Search(flat, BIN_S, is_flat=True).drops()
+                if abs(drop.onset_s - fall_s) <= 1.5 * found.period_s
+            ),
+            None,
+        )
 
     def _of_span(self, span: Span) -> list[Drop]:
         """The drop of a span, and deeper ones inside it."""

@@ -130,6 +130,6 @@ def _long_enough(
     blip_s = max(BLIP_S, _BLIP_BINS * bins.width_s)
     shortest_s = np.where(is_ramp | is_slow_start, max(TRANSITION_S, blip_s), blip_s)
     if not is_slow_start[0]:
-        shortest_s[0] = 0.0
+        shortest_s[0] = max(BLIP_S, 2 * bins.width_s)
     kept = np.asarray(length_s >= shortest_s - 1e-6)
     return kept if kept.any() else np.ones(len(starts), dtype=bool)

@@ -3,7 +3,7 @@
 What is sought is a bend in a series with autocorrelated noise. Whitened by that correlation, a fall
 that hides in the wander of the level stands out, since neighbouring samples share the wander.
 After the onset comes one of a family of shapes: a step, a ramp, or the exponential approach of a
-controller, each with a slope beside it, straight or bent. Their likelihoods are added up for each
+controller, each with a slope beside it, straight or bent. Their probabilities are added up for each
 onset, and the median of what comes out is the onset with the least expected error.
 
 On even steps every inner product that this needs is a correlation over all onsets at once.
@@ -25,6 +25,9 @@ _LEAST_ROWS = 6
 _FEWEST = 20
 _RAMPS_S = (0.5, 1.0, 2.0, 3.0, 4.0)
 _APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+#: How long each shape falls, straight and bent: the longer, the less likely beforehand, since a
+#: long fall fits noise at many onsets.
+_FALLS_S = np.tile([0.0, *_RAMPS_S, *(2.3 * constant_s for constant_s in _APPROACHES_S)], 2)
 #: No measurement is better than this share of the level.
 _LEAST_NOISE = 3e-4
 #: A dip is shorter than this, and two samples at most where that is longer.
@@ -76,7 +79,7 @@ def fit_onset(
     within = (at_steps >= low - 1e-6) & (at_steps <= high + 1e-6)
     if not within.any():
         return high_s
-    logs = -0.5 * (known.sum() - 4) * np.log(errors[:, within])
+    logs = -0.5 * (known.sum() - 4) * np.log(errors[:, within]) - np.log1p(_FALLS_S)[:, None]
     likely = np.exp(logs - logs.max()).sum(axis=0)
     middle = int(np.searchsorted(np.cumsum(likely), 0.5 * likely.sum()))
     return first_s + float(at_steps[within][middle]) * step_s
