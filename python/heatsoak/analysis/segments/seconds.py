@@ -20,6 +20,8 @@ _SUDDEN = 0.5
 _CLEARLY = 12.0
 #: The course of a level beside a fall is taken from so much of it.
 _BESIDE_S = 60.0
+#: Fewer bins than this about a fall tell no bend from a step.
+_FEWEST_BINS = 5
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ def _is_sudden(bins: Bins, noise: Noise, before: Level, after: Level) -> bool:
 
     A line with a step in it must fit clearly better than a bent line, and the step be most of it.
     """
-    size = round(_BESIDE_S / bins.width_s)
+    size = max(2, round(_BESIDE_S / bins.width_s))
     left = np.arange(max(before.start, before.end - size), before.end)
     right = np.arange(after.start, min(after.end, after.start + size))
     at = np.concatenate([left, right])
+    if len(at) < _FEWEST_BINS:
+        return True
     values = bins.logs[at]
     x = (at - at[0]) / (at[-1] - at[0])
     ones, later = np.ones(len(at)), (at >= after.start).astype(float)
