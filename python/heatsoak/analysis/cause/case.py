@@ -54,7 +54,9 @@ class Case:
         if self.index == 0 or self.index >= len(drops):
             return False
         before = drops[self.index - 1]
-        return not before.recovered and abs(before.end_s - self.drop.onset_s) < 1e-6
+        return before.onset_s < self.drop.onset_s <= before.end_s + 1e-6 and (
+            not before.recovered or self.drop.onset_s < before.end_s - 1e-6
+        )
 
     @property
     def level_since_s(self) -> float:
