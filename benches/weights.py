@@ -71,7 +71,7 @@ def write(rules: Table, drops: int, cases: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=900, help="how many cases")
+    parser.add_argument("--count", type=int, default=1100, help="how many cases")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--dry-run", action="store_true", help="fit, and write nothing")
     words = parser.parse_args()

@@ -16,7 +16,7 @@ from heatsoak.analysis.cause.table import CAUSES, OTHER, Table, table
 from heatsoak.analysis.findings import Verdict
 
 #: The least share that names a cause.
-NAMED = 0.7
+NAMED = 0.75
 #: A finding that moves the odds by less than this speaks for nobody.
 SPEAKS = 0.3
 #: No judgement from logs is surer than this.
