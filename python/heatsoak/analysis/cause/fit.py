@@ -1,7 +1,7 @@
 """Fits the table of weights to labelled drops, starting from judgement.
 
 Multinomial logistic regression on findings: the most likely weights where each keeps near to what
-judgement says of it (a normal prior about it). A finding that the labelled drops do not show keeps
+judgement says of it (a normal prior about it) and never changes its sign. A finding that the labelled drops do not show keeps
 its judged weights. Findings that go together share what they are worth, which weights set one by
 one would count twice.
 """
@@ -53,7 +53,18 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
         gradient = features.T @ (shares - target)[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    # what speaks for a cause by judgement never speaks against it, or the other way round
+    signs = np.sign(start)
+    signs[0] = 0
+    bounds = [(0 if sign > 0 else None, 0 if sign < 0 else None) for sign in signs.ravel()]
+    found = minimize(
+        loss,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 2000, "maxfun": 4000},
+    )
     weights = np.round(found.x.reshape(start.shape), 2)
     return replace(
         judgement,
