@@ -1,9 +1,9 @@
 """Fits the table of weights to labelled drops, starting from judgement.
 
 Multinomial logistic regression on findings: the most likely weights where each keeps near to what
-judgement says of it (a normal prior about it) and never changes its sign. A finding that the labelled drops do not show keeps
-its judged weights. Findings that go together share what they are worth, which weights set one by
-one would count twice.
+judgement says of it (a normal prior about it) and never changes its sign. A finding that the
+labelled drops do not show keeps its judged weight. Findings that go together share what they are
+worth, which weights set one by one would count twice.
 """
 
 from collections import Counter
@@ -21,6 +21,8 @@ UNFORESEEN = 0.02
 #: does not name says little about that cause, whatever chance may make of a few drops.
 WANDER = 1.5
 WANDER_UNNAMED = 0.3
+#: How often causes are in the corpus is not how often they are in the world.
+WANDER_PRIOR = 0.5
 
 Labelled = tuple[Collection[Seen], str]
 
@@ -32,7 +34,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
     names = sorted({pair for seen, _ in drops for pair in seen})
     start = np.vstack([judgement.prior, *(_judged(judgement.weights, name) for name in names)])
     wander = np.where(start != 0, WANDER, WANDER_UNNAMED)
-    wander[0] = WANDER
+    wander[0] = WANDER_PRIOR
     column = {name: 1 + index for index, name in enumerate(names)}
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
