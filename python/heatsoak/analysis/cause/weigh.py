@@ -45,15 +45,20 @@ def weigh(case: Case) -> Judgement:
     """Return the cause of a drop with its evidence, by the rule of this module."""
     findings = observe(case)
     rules = table()
-    seen = {finding.pair for finding in findings}
+    # a list, so that sums come out the same in every process
+    seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_shown = rules.can_name(first, seen)
-    if shares[first] >= NAMED and is_shown:
+    if shares[first] >= NAMED and rules.can_name(first, seen):
         evidence = [_said(finding, first, None, shares, rules) for finding in findings]
         return Judgement(first, min(shares[first], MOST), evidence, shares, findings)
     evidence = [_said(finding, first, second, shares, rules) for finding in findings]
-    evidence.append(f"open: {_probe(case, first, second, rules, is_shown=is_shown)}")
+    if len(case.view.temp.values) == 0:
+        evidence.append(
+            "open: no temperature of the drive was recorded; a log of it, or the same step again "
+            "after a pause and in other cooling, would tell"
+        )
+    evidence.append(f"open: {_probe(first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings)
 
 
@@ -82,13 +87,8 @@ def _said(
     return f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"
 
 
-def _probe(case: Case, first: str, second: str, rules: Table, *, is_shown: bool) -> str:
-    """What would settle it."""
-    if not is_shown and first == "thermal" and len(case.view.temp.values) == 0:
-        return (
-            "no temperature of the drive was recorded; a log of it, or the same step again after "
-            "a pause and in other cooling, would tell"
-        )
+def _probe(first: str, second: str, rules: Table) -> str:
+    """What would tell the two likeliest causes apart."""
     return rules.probes.get(
         frozenset((first, second)),
         "the same step again, after a pause and in other conditions, would tell more",
