@@ -37,6 +37,9 @@ _ENERGIES = (
     "program_uj", "move_uj",
 )  # fmt: skip
 
+#: The simulator takes no smaller capacities for heat.
+LEAST_J_PER_K = 1e-3
+
 
 @dataclass
 class Setup:
@@ -83,7 +86,7 @@ class Setup:
             for link in table["links"].values():
                 link["k_per_w"] *= resistance
             for node in table.get("nodes", {}).values():
-                node["j_per_k"] *= capacity
+                node["j_per_k"] = max(LEAST_J_PER_K, node["j_per_k"] * capacity)
 
 
 def pages(count: float) -> int:
