@@ -80,6 +80,11 @@ def print_episodes(scores: Sequence[Score]) -> None:
         return
     print(f"{len(scores)} cases, {total} true episodes")
     print(f"recall {len(matches) / total:.2%}; {missed} missed, {extra} found beside the true ones")
+    for what, of in (("one cause alone", False), ("overlapping causes", True)):
+        these = [one for one in scores if one.choices.overlaps is of]
+        found, lost = sum(len(s.matches) for s in these), sum(len(s.missed) for s in these)
+        if found + lost:
+            print(f"  {what}: {found / (found + lost):.2%} of {found + lost}")
     print(f"false on steady steps of the corpus: {false} in {hours:.1f} h")
     depths = [match.depth_error_pct for match in matches]
     print(
