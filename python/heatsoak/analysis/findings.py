@@ -4,16 +4,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-Verdict = Literal[
-    "steady",
+#: What can take throughput, in the order of the tables.
+Cause = Literal[
     "thermal",
     "spare-area",
     "write-cache",
     "limited-by-host",
     "interference",
     "sliding",
-    "unknown",
 ]
+Verdict = Cause | Literal["steady", "unknown"]
 
 
 class Episode(BaseModel):

@@ -3,22 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from heatsoak.analysis.findings import Cause
 from heatsoak.recording import HeldRecording
 
-#: What can hold throughput back; the verdicts of a judge but for ``steady`` and ``unknown``.
-Cause = Literal[
-    "thermal", "spare-area", "write-cache", "limited-by-host", "interference", "sliding"
-]
 Shape = Literal["step", "slide", "cycle"]
-TrueVerdict = Literal[
-    "steady",
-    "thermal",
-    "spare-area",
-    "write-cache",
-    "limited-by-host",
-    "interference",
-    "sliding",
-]
+TrueVerdict = Cause | Literal["steady"]
 
 #: Seeds that detectors may be made with, and seeds that they are only ever scored on.
 DEVELOPMENT = range(0, 10_000)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatsoak.corpus.labels import Cause
+from heatsoak.analysis.findings import Cause
 from heatsoak.corpus.loads import (
     Like,
     cached,

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from heatsoak.analysis.findings import Cause
 from heatsoak.corpus.draw import Setup
-from heatsoak.corpus.labels import Cause
 from heatsoak.corpus.machine import Array, Course, Machine, Pace
 from heatsoak.protocol import Pause, Precondition, Step, Workload, WorkloadStep
 from heatsoak.units import Size

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.analysis.findings import Cause
 from heatsoak.corpus.cycles import DEPTH_WINDOW_S, LEAST_SWINGS, joined_cycles, swings_of
-from heatsoak.corpus.labels import SLIDE_S, Cause, Shape, TrueEpisode
+from heatsoak.corpus.labels import SLIDE_S, Shape, TrueEpisode
 from heatsoak.corpus.machine import Array, Course
 
 Gate = NDArray[np.bool_]

@@ -5,21 +5,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import get_args
 
 import numpy as np
 
-from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.series import Array
 
 #: The causes that can be named, in the table's order.
-CAUSES: tuple[Verdict, ...] = (
-    "thermal",
-    "spare-area",
-    "write-cache",
-    "limited-by-host",
-    "interference",
-    "sliding",
-)
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 #: What a finding is about, and what was seen.
 Seen = tuple[str, str]
 #: A cause that is not in the table: its weight is always 0.
