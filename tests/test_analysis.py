@@ -10,7 +10,14 @@ import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
+from heatsoak.recording import (
+    Event,
+    HeldRecording,
+    Recording,
+    RecordingMeta,
+    RecordingWriter,
+    SensorMeta,
+)
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -260,3 +267,14 @@ def test_counters_that_stay_at_zero_say_nothing(tmp_path: Path) -> None:
         counters={"r": zeros, "w": zeros},
     )
     assert [step.verdict for step in findings.steps] == ["thermal", "thermal"]
+
+
+def test_runs_that_share_a_path_keep_their_own_sensors(tmp_path: Path) -> None:
+    moving = recording(tmp_path / "a", {"r": ("read", STEADY)}, temps={"r": WARMING})
+    stuck = recording(
+        tmp_path / "b", {"r": ("read", STEADY)}, temps={"r": np.full(len(T_S), 39.85)}
+    )
+    log = Path("two-runs.log")
+    runs = [HeldRecording(log, each.meta, each.samples(), each.events) for each in (moving, stuck)]
+    trusts = [one.sensors[0].trust for one in analyze(runs).recordings]
+    assert trusts == ["unknown", "poor"]

@@ -250,8 +250,8 @@ def began(
 ) -> list[Onset]:
     """An onset in the first step of each recording."""
     return [
-        Onset(str(recording.path), "first", onset_s, cause)
-        for recording, onset_s in zip(recordings, times_s, strict=False)
+        Onset(index, "first", onset_s, cause)
+        for index, (_, onset_s) in enumerate(zip(recordings, times_s, strict=False))
     ]
 
 
@@ -259,8 +259,8 @@ def together(
     recordings: list[Recording], times_s: list[float], cause: str = "thermal"
 ) -> SensorTrust:
     found = judge_sensors_together(recordings, began(recordings, cause, times_s))
-    assert found.keys() == {str(recording.path) for recording in recordings}
-    trusts = [trust for (trust,) in found.values()]
+    assert len(found) == len(recordings)
+    trusts = [trust for (trust,) in found]
     assert len({trust.trust for trust in trusts}) == 1
     return trusts[0]
 
@@ -322,14 +322,12 @@ def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing(
 ) -> None:
     places = [case(tmp_path, f"s{i}", 60.0, TIMES_S[i]) for i in range(2)]
     hot = case(tmp_path, "hot", 80.0, 50.0)
-    onsets = [
-        Onset(str(p.path), "first", t, "thermal") for p, t in zip(places, TIMES_S, strict=False)
-    ]
-    (trust,) = judge_sensors_together([*places, hot], onsets)[str(hot.path)]
+    onsets = began(places)
+    (trust,) = judge_sensors_together([*places, hot], onsets)[-1]
     assert trust.trust == "poor"
     assert "in 'first', which did not throttle" in trust.why
     elsewhere = case(tmp_path, "elsewhere", 80.0, 50.0, serial="another drive")
-    (trust,) = judge_sensors_together([*places, elsewhere], onsets)[str(places[0].path)]
+    (trust,) = judge_sensors_together([*places, elsewhere], onsets)[0]
     assert trust.trust == "good"
 
 
@@ -343,11 +341,9 @@ def test_recordings_of_two_drives_are_held_apart(tmp_path: Path) -> None:
 
 def test_what_counts_as_heat_is_the_callers_to_say(tmp_path: Path) -> None:
     places = [case(tmp_path, f"s{i}", (70.0, 26.0)[i], TIMES_S[i]) for i in range(2)]
-    onsets = [
-        Onset(str(p.path), "first", t, "unknown") for p, t in zip(places, TIMES_S, strict=False)
-    ]
+    onsets = began(places, "unknown")
     found = judge_sensors_together(places, onsets, lambda onset: onset.cause == "unknown")
-    assert {trust.trust for (trust,) in found.values()} == {"poor"}
+    assert {trust.trust for (trust,) in found} == {"poor"}
 
 
 def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) -> None:
@@ -357,7 +353,7 @@ def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) 
     )
     onsets = began([*places, flawed])
     found = judge_sensors_together([*places, flawed], onsets)
-    assert [found[str(p.path)][0].trust for p in [*places, flawed]] == ["good"] * 3 + ["poor"]
+    assert [trust.trust for (trust,) in found] == ["good"] * 3 + ["poor"]
 
 
 # ---- bounds
@@ -385,7 +381,5 @@ def test_any_readings_have_an_answer(
     recording = make_recording(path / "r", frame)
     trusts = judge_sensors(recording)
     assert len(trusts) == int(any(np.isfinite(values)))
-    together = judge_sensors_together(
-        [recording], [Onset(str(recording.path), "s", 1.0, "thermal")]
-    )
-    assert all(trust.trust != "good" for trust in together[str(recording.path)])
+    (together,) = judge_sensors_together([recording], [Onset(0, "s", 1.0, "thermal")])
+    assert all(trust.trust != "good" for trust in together)

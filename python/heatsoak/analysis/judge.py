@@ -31,14 +31,10 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     found = [_judge(one, siblings_of(one, looked), window_s) for one in looked]
     trust = judge_sensors_together(
         [one.recording for one in looked],
-        [
-            onset
-            for one, findings in zip(looked, found, strict=True)
-            for onset in _onsets(one, findings)
-        ],
+        [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
     )
-    for one, findings in zip(looked, found, strict=True):
-        findings.sensors = trust[str(one.recording.path)]
+    for findings, sensors in zip(found, trust, strict=True):
+        findings.sensors = sensors
     return Findings(recordings=found)
 
 
@@ -88,9 +84,9 @@ def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> Recordi
     )
 
 
-def _onsets(looked: Looked, findings: RecordingFindings) -> list[Onset]:
+def _onsets(index: int, findings: RecordingFindings) -> list[Onset]:
     return [
-        Onset(str(looked.recording.path), step.step, episode.onset_s, episode.cause)
+        Onset(index, step.step, episode.onset_s, episode.cause)
         for step in findings.steps
         for episode in step.episodes
     ]
@@ -107,7 +103,7 @@ def _step(
         for case, judgement in judged_drops(part, others, siblings)
     ]
     mean = view.throughput.mean(-math.inf, math.inf)
-    bound = bound_by_host(view) if view.drops == [] else None
+    bound = bound_by_host(view) if view.drops == [] and not episodes else None
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),

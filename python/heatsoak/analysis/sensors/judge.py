@@ -29,8 +29,8 @@ def judge_sensors_together(
     recordings: Sequence[Recording],
     onsets: Iterable[Onset],
     is_heat: Callable[[Onset], bool] = is_thermal,
-) -> dict[str, list[SensorTrust]]:
-    """Return the trust of each recording's temperatures, by its path.
+) -> list[list[SensorTrust]]:
+    """Return the trust of each recording's temperatures, in the order of `recordings`.
 
     Recordings of one drive speak for each other: a reading explains throttling if it is the same
     whenever throttling begins, in whatever conditions. `onsets` are those of all episodes, whatever
@@ -38,27 +38,27 @@ def judge_sensors_together(
     `is_heat` tells which of them are held against the temperatures.
     """
     listed = list(onsets)
-    logs = {str(recording.path): read_log(recording) for recording in recordings}
-    trusts = {path: judge_log(log) for path, log in logs.items()}
+    logs = [read_log(recording) for recording in recordings]
+    trusts = [judge_log(log) for log in logs]
+    drives = [drive_of(recording) for recording in recordings]
     sightings: dict[tuple[object, str], list[Sighting]] = defaultdict(list)
-    for recording in recordings:
-        path, stretches = str(recording.path), read_stretches(recording)
-        fatal = {trust.name for trust in trusts[path] if trust.trust == "poor"}
-        here = [onset for onset in listed if onset.recording == path]
-        for readings in logs[path].readings:
+    for index, recording in enumerate(recordings):
+        stretches = read_stretches(recording)
+        fatal = {trust.name for trust in trusts[index] if trust.trust == "poor"}
+        here = [onset for onset in listed if onset.recording == index]
+        for readings in logs[index].readings:
             if not readings.is_of_host and readings.name not in fatal:
                 clean = readings.only(~is_code(readings))
-                key = drive_of(recording), readings.name
-                sightings[key] += _sightings(recording, stretches, clean, here, is_heat)
-    for recording in recordings:
-        path = str(recording.path)
-        trusts[path] = [
-            trust
-            if trust.trust == "poor"
-            else explains(trust, sightings[drive_of(recording), trust.name])
-            for trust in trusts[path]
+                sightings[drives[index], readings.name] += _sightings(
+                    recording, stretches, clean, here, is_heat
+                )
+    return [
+        [
+            trust if trust.trust == "poor" else explains(trust, sightings[drive, trust.name])
+            for trust in of_one
         ]
-    return trusts
+        for drive, of_one in zip(drives, trusts, strict=True)
+    ]
 
 
 def judge_log(log: Log) -> list[SensorTrust]:

@@ -21,12 +21,12 @@ class Onset:
     """Where an episode begins.
 
     Attributes:
-        recording: its path, as text.
+        recording: its place among the recordings that are judged; runs of one log share a path.
         onset_s: from the begin of the step's load.
         cause: the verdict on it.
     """
 
-    recording: str
+    recording: int
     step: str
     onset_s: float
     cause: str
