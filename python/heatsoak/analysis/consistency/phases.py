@@ -4,13 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from heatsoak._core import pelt_mean_var
 from heatsoak.analysis.consistency.seconds import Seconds
 from heatsoak.analysis.series import Array
 
 #: What lasts for less is no phase: a stutter's stays at its levels are shorter.
 LEAST_S = 60.0
-#: Seconds are put together to no more blocks than this, since all pairs of them are looked at.
+#: Seconds are put together to no more blocks than this: means are nearer to normal, and quick.
 _MOST_BLOCKS = 180
+#: Standstill is taken for this share of the highest rate, which has a logarithm.
+_LOWEST = 0.01
 #: No phase is taken to be quieter than this share of its mean.
 _LEAST_NOISE = 0.02
 #: Each phase costs so many times the logarithm of the number of blocks.
@@ -23,9 +26,8 @@ _ALIKE, _ALIKE_X = 0.1, 2.0
 def as_at_end_since_s(seconds: Seconds) -> float | None:
     """Return since when the rates of a step have had the mean and the deviation of its end.
 
-    The step is cut into phases of at least a minute so that the likelihood of normal rates with a
-    mean and a variance of their own in each, less a penalty for each, is greatest; exactly, by
-    optimal partitioning (Jackson et al., IEEE Signal Processing Letters 12, 2005). Blocks that
+    The step is cut into phases of at least a minute so that the likelihood of lognormal rates with
+    a mean and a variance of their own in each, less a penalty for each, is greatest. Blocks that
     resemble those before them make the penalty greater. Phases like the last one are one with it.
     None for less than two minutes.
     """
@@ -36,11 +38,11 @@ def as_at_end_since_s(seconds: Seconds) -> float | None:
         return None
     # what is left over is at the begin, not at the end
     values = seconds.values[len(seconds.values) - count * size :].reshape(count, size).mean(axis=1)
-    costs = _costs(values, least)
-    edges = _partition(costs, _PENALTY * np.log(count))
+    penalty = float(_PENALTY * np.log(count))
+    edges = _edges(values, penalty, least)
     shared = _shared(values, edges)
     if shared > 0:
-        edges = _partition(costs, _PENALTY * np.log(count) * (1 + shared) / (1 - shared))
+        edges = _edges(values, penalty * (1 + shared) / (1 - shared), least)
     begin = _alike_from(values, edges)
     if begin == 0:
         return 0.0
@@ -48,36 +50,14 @@ def as_at_end_since_s(seconds: Seconds) -> float | None:
     return float(seconds.t_s[first] - seconds.each_s)
 
 
-def _costs(values: Array, least: int) -> Array:
-    """Twice the negative logarithm of the likelihood of each stretch, ``[end, begin]``."""
-    count = len(values)
-    scaled = values / max(float(np.max(np.abs(values))), 1e-300)
-    sums = np.concatenate([[0.0], np.cumsum(scaled)])
-    squares = np.concatenate([[0.0], np.cumsum(scaled**2)])
-    index = np.arange(count + 1, dtype=float)
-    length = index[:, None] - index[None, :]
-    safe = np.maximum(length, 1.0)
-    mean = (sums[:, None] - sums[None, :]) / safe
-    variance = np.maximum((squares[:, None] - squares[None, :]) / safe - mean**2, 0.0)
-    floor = (_LEAST_NOISE * mean) ** 2 + 1e-12
-    fit = np.log(np.maximum(variance, floor)) + np.minimum(variance / floor, 1.0)
-    costs: Array = length * fit
-    costs[length < least] = np.inf
-    return costs
+def _edges(values: Array, penalty: float, least: int) -> list[int]:
+    """Return the edges of the stretches of the likeliest cut.
 
-
-def _partition(costs: Array, penalty: float) -> list[int]:
-    """Return the edges of the stretches whose costs, and penalties, add up to the least."""
-    count = costs.shape[0] - 1
-    total, last = np.zeros(count + 1), np.zeros(count + 1, dtype=int)
-    for end in range(1, count + 1):
-        sums = total[:end] + costs[end, :end]
-        last[end] = int(np.argmin(sums))
-        total[end] = sums[last[end]] + penalty
-    edges = [count]
-    while edges[-1] > 0:
-        edges.append(int(last[edges[-1]]))
-    return edges[::-1]
+    Logarithms, in which a spread is a share of its mean.
+    """
+    lowest = max(_LOWEST * float(np.max(values)), 1e-300)
+    ends = pelt_mean_var(np.log(np.maximum(values, lowest)), penalty, least, _LEAST_NOISE**2)
+    return [0, *(int(end) for end in ends)]
 
 
 def _shared(values: Array, edges: list[int]) -> float:
