@@ -18,8 +18,8 @@ from heatsoak.cli.common import (
     ShiftOption,
     console,
     exit_code,
+    open_recordings,
     print_json,
-    progress_bar,
 )
 from heatsoak.report import print_findings
 
@@ -50,17 +50,7 @@ def analyze_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: does it throttle, when, by how much, and why."""
-    # the readers take a while to load, and every command loads this module
-    from heatsoak.importer import Options, open_all
-
-    with progress_bar(stays=False) as progress:
-        recordings = open_all(
-            paths,
-            Options.of(mapping or [], device),
-            shift_s=shift_s,
-            joins=not separate,
-            progress=progress,
-        )
+    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate)
     findings = analyze(recordings, window_s)
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from heatsoak.analysis import Findings
 from heatsoak.errors import ToolError
+from heatsoak.recording import Recording
 from heatsoak.units import format_duration
 
 _LINE_INTERVAL_S = 10.0
@@ -126,6 +127,28 @@ def write_json(document: Any, path: Path) -> None:
         path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
     except OSError as error:
         raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def open_recordings(
+    paths: list[Path],
+    mapping: list[str] | None,
+    device: str | None,
+    shift_s: float | None,
+    *,
+    separate: bool,
+) -> Sequence[Recording]:
+    """Return recordings and logs of other tools, as the options that commands share ask for."""
+    # the readers take a while to load, and every command loads this module
+    from heatsoak.importer import Options, open_all
+
+    with progress_bar(stays=False) as progress:
+        return open_all(
+            paths,
+            Options.of(mapping or [], device),
+            shift_s=shift_s,
+            joins=not separate,
+            progress=progress,
+        )
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:

@@ -14,8 +14,8 @@ from heatsoak.cli.common import (
     SeparateOption,
     ShiftOption,
     console,
+    open_recordings,
     print_json,
-    progress_bar,
 )
 from heatsoak.errors import UsageError
 
@@ -66,17 +66,9 @@ def compare_command(
     """Hold recordings that differ in one condition against each other."""
     # these take a while to load, and every command loads this module
     from heatsoak.analysis.comparison import NotAlikeError, compare
-    from heatsoak.importer import Options, open_all
     from heatsoak.report.comparison import print_comparison
 
-    with progress_bar(stays=False) as progress:
-        recordings = open_all(
-            paths,
-            Options.of(mapping or [], device),
-            shift_s=shift_s,
-            joins=not separate,
-            progress=progress,
-        )
+    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate)
     try:
         comparison = compare(recordings, by, baseline, anyway, rank_by=rank_by)
     except NotAlikeError as error:
