@@ -1,0 +1,5 @@
+//! Recorded I/O: read as a stream, counted, and made from statistics.
+
+pub mod record;
+
+pub use record::{Op, Record, Source, SourceError, UNKNOWN_NS};
