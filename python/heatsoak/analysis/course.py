@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heatsoak.protocol import Conditions, Observed, WorkloadStep
+from heatsoak.protocol import Conditions, LoadStep, Observed
 from heatsoak.recording import Recording
 
 
@@ -21,7 +21,7 @@ class Load:
         written_gb: what it wrote; 0 where nothing was logged.
     """
 
-    step: WorkloadStep | Observed
+    step: LoadStep | Observed
     begin_s: float
     end_s: float
     written_gb: float

@@ -11,7 +11,7 @@ import polars as pl
 from heatsoak.analysis.course import Course, course_of
 from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
-from heatsoak.protocol import Observed, Precondition, WorkloadStep
+from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
 
 #: A direction that carries less of the throughput than this is not judged by itself.
@@ -49,7 +49,7 @@ class StepView:
 
     def __init__(
         self,
-        step: WorkloadStep | Observed,
+        step: LoadStep | Observed,
         samples: pl.DataFrame,
         begin_s: float,
         limits_c: dict[str, float],

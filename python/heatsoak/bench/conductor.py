@@ -15,7 +15,16 @@ from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
-from heatsoak.protocol import Conditions, Pause, Protocol, Purge, Step, WorkloadStep
+from heatsoak.protocol import (
+    Conditions,
+    LoadStep,
+    Pause,
+    Protocol,
+    Purge,
+    Replay,
+    Step,
+    WorkloadStep,
+)
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import Poller, Sensor
@@ -120,13 +129,13 @@ class _Conductor:
         if decision is not None and not decision.is_taken:
             self._skip(index, step, decision.reason)
             return
-        self.step_name = step.name if isinstance(step, WorkloadStep) else None
+        self.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
         self._begin(index, step, decision)
         self.prober.begin(step)
         was_done, text = True, ""
         match step:
-            case WorkloadStep():
+            case WorkloadStep() | Replay():
                 text = self._load(step)
             case Pause():
                 self._pause(step)
@@ -156,7 +165,7 @@ class _Conductor:
         self._event("step-begin", step.name, f"probe: {decision.reason}", data)
         self.observer.on_probe(step, decision.reason)
 
-    def _load(self, step: WorkloadStep) -> str:
+    def _load(self, step: LoadStep) -> str:
         """Run a workload; return why it ended early, if it did."""
         down_s = step.end_after_drop_s
         if down_s is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from heatsoak.protocol import Pause, Protocol, Purge, Step, Workload, WorkloadStep
+from heatsoak.protocol import Pause, Protocol, Purge, Replay, Step, Workload, WorkloadStep
 
 MB = 1_000_000
 
@@ -84,6 +84,8 @@ def _step(step: Step, target_bytes: int, speeds: Speeds) -> StepPlan:
                 sum(part[1] for part in parts),
                 all(workload.runtime_s is not None for workload in step.workloads),
             )
+        case Replay():
+            return StepPlan(step, 0, 0, False)
         case Pause():
             return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
         case Purge():

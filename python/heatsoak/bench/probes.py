@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from heatsoak.analysis.drops import Drop, drops_of
-from heatsoak.protocol import Purge, Step, WorkloadStep
+from heatsoak.protocol import LoadStep, Purge, Step
 
 #: What a drop is seen in.
 _RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
@@ -92,7 +92,7 @@ class Prober:
 
     def begin(self, step: Step) -> None:
         """A step begins."""
-        judged = isinstance(step, WorkloadStep) and (
+        judged = isinstance(step, LoadStep) and (
             step.name in self._asked or step.end_after_drop_s is not None
         )
         self._rates = _Rates() if judged else None

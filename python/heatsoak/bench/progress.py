@@ -10,7 +10,7 @@ from typing_extensions import override
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
-from heatsoak.protocol import Step, WorkloadStep
+from heatsoak.protocol import LoadStep, Step
 
 
 class RunView(Observer):
@@ -85,7 +85,7 @@ class RunView(Observer):
         if self.step is None:
             return "finishing" if self.begun else "getting ready"
         text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
-        if isinstance(self.step, WorkloadStep):
+        if isinstance(self.step, LoadStep):
             text += f" ({self.step.describe()})"
         return text
 
@@ -95,7 +95,7 @@ class RunView(Observer):
             return ""
         parts = []
         throughput = self.latest.throughput_mb_s()
-        if throughput is not None and isinstance(self.step, WorkloadStep):
+        if throughput is not None and isinstance(self.step, LoadStep):
             parts.append(f"{throughput:,.0f} MB/s")
         parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
         return "  ".join(parts)

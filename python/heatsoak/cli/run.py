@@ -16,7 +16,7 @@ from heatsoak.cli.common import (
     exit_code,
     print_json,
 )
-from heatsoak.protocol import WorkloadStep, apply_settings, load
+from heatsoak.protocol import LoadStep, apply_settings, load, scaled
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 
@@ -37,6 +37,9 @@ def run_command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Choose a cell, change a step, or label."),
     ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
+    ] = 1.0,
     output: OutputOption = None,
     erase: Annotated[
         str | None,
@@ -52,7 +55,7 @@ def run_command(
     """Run a protocol on a drive, and judge what was recorded."""
     session = Session(
         parse_place(on),
-        lambda: apply_settings(load(protocol), settings or []),
+        lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase_id=erase,
     )
     if dry_run:
@@ -91,7 +94,7 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
             {
                 "step": step.step.name,
                 "kind": step.step.kind,
-                "workload": step.step.describe() if isinstance(step.step, WorkloadStep) else None,
+                "workload": step.step.describe() if isinstance(step.step, LoadStep) else None,
                 "duration_s": step.duration_s,
                 "written_bytes": step.written_bytes,
                 "is_bound": step.is_bound,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
-from heatsoak.protocol import Observed, Precondition, WorkloadStep
+from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
 from heatsoak.units import format_block
 
@@ -104,7 +104,7 @@ class _Load:
 def fio_files(recording: Recording) -> Iterator[FioFile]:
     """Yield the files of one recording's steps; raises UsageError where no step has rates."""
     taken: set[str] = set()
-    steps: Sequence[WorkloadStep | Observed] = recording.meta.protocol.workload_steps
+    steps: Sequence[LoadStep | Observed] = recording.meta.protocol.workload_steps
     # what is judged gets the plain names; what only prepared it comes after
     for step in sorted(steps, key=lambda step: isinstance(step, Precondition)):
         load = _load(step)
@@ -125,7 +125,7 @@ def fio_files(recording: Recording) -> Iterator[FioFile]:
         raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")
 
 
-def _load(step: WorkloadStep | Observed) -> _Load:
+def _load(step: LoadStep | Observed) -> _Load:
     notes = []
     if step.rw is None:
         rw = {(True, False): "read", (False, True): "write"}.get((step.reads, step.writes), "rw")
@@ -141,7 +141,7 @@ def _load(step: WorkloadStep | Observed) -> _Load:
 
 
 def _sides(
-    recording: Recording, step: WorkloadStep | Observed, load: _Load
+    recording: Recording, step: LoadStep | Observed, load: _Load
 ) -> tuple[dict[str, _Rates], tuple[str, ...]]:
     """Return the rates of each direction that has any, and what was assumed of them."""
     columns = ["t_s", "step", "interval_s"]

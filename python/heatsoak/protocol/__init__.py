@@ -6,14 +6,25 @@
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
+from heatsoak.protocol.scaled import scaled
+from heatsoak.protocol.score import Score
 from heatsoak.protocol.source import bundled, load
-from heatsoak.protocol.step import Pause, Precondition, Purge, Step, WorkloadStep
+from heatsoak.protocol.step import (
+    LoadStep,
+    Pause,
+    Precondition,
+    Purge,
+    Replay,
+    Step,
+    WorkloadStep,
+)
 from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
     "Conditions",
     "Heat",
     "Label",
+    "LoadStep",
     "Matrix",
     "Observation",
     "Observed",
@@ -21,6 +32,8 @@ __all__ = [
     "Precondition",
     "Protocol",
     "Purge",
+    "Replay",
+    "Score",
     "Step",
     "Workload",
     "WorkloadStep",
@@ -28,4 +41,5 @@ __all__ = [
     "bundled",
     "load",
     "read_labels",
+    "scaled",
 ]

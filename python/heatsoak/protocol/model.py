@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
-from heatsoak.protocol.step import Precondition, Purge, Step, WorkloadStep, with_kind
+from heatsoak.protocol.score import Score
+from heatsoak.protocol.step import LoadStep, Precondition, Purge, Step, with_kind
 from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
 from heatsoak.units import Size
 
@@ -98,6 +99,8 @@ class Protocol(Model):
         file_size: how large a test file it wants where the target is a directory.
         matrix: conditions to repeat it in; None runs it once.
         heat: what warms the case meanwhile.
+        scores: the numbers that it is run for.
+        scale: what share of its sizes and times this is; see :func:`heatsoak.protocol.scaled`.
     """
 
     schema_version: Literal[1] = Field(1, validation_alias=AliasChoices("schema", "schema_version"))
@@ -110,6 +113,8 @@ class Protocol(Model):
     conditions: Conditions = Field(default_factory=dict)
     heat: list[Heat] = Field(default_factory=list)
     matrix: Matrix | None = None
+    scores: list[Score] = Field(default_factory=list)
+    scale: float = Field(1.0, gt=0, le=1)
     steps: Annotated[
         list[Annotated[Step, BeforeValidator(with_kind)]],
         Field(min_length=1),
@@ -119,7 +124,7 @@ class Protocol(Model):
     def _check(self) -> Self:
         seen: set[str] = set()
         for step in self.steps:
-            if isinstance(step, WorkloadStep):
+            if isinstance(step, LoadStep):
                 if step.name in seen:
                     raise ValueError(f"two steps are named '{step.name}': give each its own name")
                 seen.add(step.name)
@@ -127,7 +132,18 @@ class Protocol(Model):
             problem = self._wrong_condition(index, step)
             if problem:
                 raise ValueError(f"steps[{index + 1}], '{step.name}': {problem}")
+        self._check_scores()
         return self
+
+    def _check_scores(self) -> None:
+        judged = [s.name for s in self.workload_steps if not isinstance(s, Precondition)]
+        for score in self.scores:
+            for name in score.steps:
+                if name not in judged:
+                    raise ValueError(
+                        f"score '{score.name}' names '{name}', which is no judged step"
+                        f"{suggestion(name, judged)}{_list(judged)}"
+                    )
 
     def _wrong_condition(self, index: int, step: Step) -> str | None:
         """What is wrong with the conditions under which a step is taken."""
@@ -135,7 +151,7 @@ class Protocol(Model):
         judged = [
             name
             for name, before in earlier.items()
-            if isinstance(before, WorkloadStep) and not isinstance(before, Precondition)
+            if isinstance(before, LoadStep) and not isinstance(before, Precondition)
         ]
         wanted = [("only_if_drop_in", name, judged) for name in step.only_if_drop_in]
         if step.only_after is not None:
@@ -158,15 +174,15 @@ class Protocol(Model):
         return None
 
     @property
-    def workload_steps(self) -> list[WorkloadStep]:
-        """The steps that load the target, preconditioning among them."""
-        return [step for step in self.steps if isinstance(step, WorkloadStep)]
+    def workload_steps(self) -> list[LoadStep]:
+        """The steps that load the target, preconditioning and replays among them."""
+        return [step for step in self.steps if isinstance(step, LoadStep)]
 
     @property
     def writes(self) -> bool:
         """Whether any step changes what is on the target."""
         return any(isinstance(step, Purge) for step in self.steps) or any(
-            workload.writes for step in self.workload_steps for workload in step.workloads
+            step.changes_data for step in self.workload_steps
         )
 
     def cells(self) -> list[Conditions]:

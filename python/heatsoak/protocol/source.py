@@ -10,13 +10,15 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.model import Heat, Matrix, Protocol
-from heatsoak.protocol.step import Pause, Precondition, Purge, WorkloadStep
+from heatsoak.protocol.score import Score
+from heatsoak.protocol.step import Pause, Precondition, Purge, Replay, WorkloadStep
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
-_TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat}
+_TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat, "scores": Score}
 _KINDS: dict[str, type[BaseModel]] = {
     "workload": WorkloadStep,
     "precondition": Precondition,
+    "replay": Replay,
     "pause": Pause,
     "purge": Purge,
 }

@@ -1,5 +1,6 @@
 """The kinds of steps, and when a step is taken at all."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
@@ -7,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from heatsoak.protocol.workload import Model, Seconds, Workload
 
 
-def _as_list(names: Any) -> Any:
+def as_list(names: Any) -> Any:
     """One name may stand without brackets."""
     return [names] if isinstance(names, str) else names
 
@@ -21,7 +22,7 @@ class Conditional(Model):
         asks: what the step is to tell, for whoever watches the run.
     """
 
-    only_if_drop_in: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
+    only_if_drop_in: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ()
     only_after: str | None = None
     asks: str = Field("", max_length=200)
 
@@ -41,24 +42,53 @@ class Conditional(Model):
         return f"only {' and '.join(parts)}" if parts else ""
 
 
-class WorkloadStep(Workload, Conditional):
-    """A workload that is measured and judged.
+class Loading(Conditional, ABC):
+    """A step that loads the drive, is recorded, and, but for a precondition, judged.
 
     Attributes:
         end_after_drop_s: it ends early once its throughput was down for this long in all.
     """
 
-    kind: Literal["workload"] = "workload"
     name: str = Field(min_length=1, max_length=200)
-    beside: tuple[Workload, ...] = ()
     end_after_drop_s: Seconds | None = Field(
         None, gt=0, validation_alias=AliasChoices("end_after_drop", "end_after_drop_s")
     )
 
     @property
+    @abstractmethod
+    def reads(self) -> bool:
+        """Whether it ever reads."""
+
+    @property
+    @abstractmethod
+    def writes(self) -> bool:
+        """Whether it ever writes."""
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it writes, or anything that runs beside it."""
+        return self.writes
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return it in a few words."""
+
+
+class WorkloadStep(Workload, Loading):
+    """A workload that is measured and judged."""
+
+    kind: Literal["workload"] = "workload"
+    beside: tuple[Workload, ...] = ()
+
+    @property
     def workloads(self) -> tuple[Workload, ...]:
         """This workload and those that run beside it."""
         return (self, *self.beside)
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it writes, or anything that runs beside it."""
+        return any(workload.writes for workload in self.workloads)
 
 
 class Precondition(WorkloadStep):
@@ -71,6 +101,67 @@ class Precondition(WorkloadStep):
         if self.end_after_drop_s is not None:
             raise ValueError("end_after_drop belongs to a workload: a precondition is not judged")
         return self
+
+
+class Replay(Loading):
+    """Recorded I/O, issued again: what a trace did, as fast as the drive lets it.
+
+    Attributes:
+        trace: the path of a trace, or the name of a shape that one is made from.
+        scale: the share of a shape's I/Os that is made.
+        seed: of what is made from a shape.
+        idle_limit_s: pauses between two I/Os are cut to this.
+        iodepth: the most I/Os in flight.
+        damaged: what to do about records that make no sense: ``error`` or ``skip``.
+        beyond: what to do about offsets past the target's end: ``error``, ``skip``, or ``wrap``,
+            which folds them back into it.
+    """
+
+    kind: Literal["replay"]
+    trace: str = Field(min_length=1, max_length=4096)
+    scale: float = Field(1.0, gt=0, le=1)
+    seed: int = Field(0, ge=0, lt=1 << 63)
+    idle_limit_s: Seconds = Field(
+        0.025, ge=0, validation_alias=AliasChoices("idle_limit", "idle_limit_s")
+    )
+    iodepth: int = Field(32, ge=1, le=65536)
+    damaged: Literal["error", "skip"] = "error"
+    beyond: Literal["error", "skip", "wrap"] = "error"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it ever reads; what is in a trace is known only once it was read."""
+        return True
+
+    @property
+    def writes(self) -> bool:
+        """Whether it ever writes; likewise, and in doubt it does."""
+        return True
+
+    @property
+    def rw(self) -> None:
+        """No one access pattern."""
+        return None
+
+    @property
+    def bs(self) -> None:
+        """No one size."""
+        return None
+
+    @property
+    def rwmixread(self) -> None:
+        """No stated mix."""
+        return None
+
+    @property
+    def numjobs(self) -> int:
+        """One host replays."""
+        return 1
+
+    def describe(self) -> str:
+        """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""
+        scale = f" at {self.scale:g}" if self.scale != 1 else ""
+        return f"replay of {self.trace}{scale}, idle cut to {1e3 * self.idle_limit_s:g} ms"
 
 
 class Pause(Conditional):
@@ -94,8 +185,11 @@ class Purge(Conditional):
     name: str = Field("purge", min_length=1, max_length=200)
 
 
+#: What loads the drive.
+LoadStep = WorkloadStep | Replay
+
 Step = Annotated[
-    WorkloadStep | Precondition | Pause | Purge,
+    WorkloadStep | Precondition | Replay | Pause | Purge,
     Field(discriminator="kind"),
 ]
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from heatsoak.protocol import WorkloadStep
+from heatsoak.protocol import LoadStep
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Target(Protocol):
         Raises RefusedError where writing could destroy something, before any other complaint.
         """
 
-    def run(self, step: WorkloadStep) -> Iterator[Batch]:
-        """Run one workload to its end.
+    def run(self, step: LoadStep) -> Iterator[Batch]:
+        """Run one workload or replay to its end.
 
         Raises ToolError when the tool or the drive fails; what was yielded before stands.
         """

@@ -10,7 +10,7 @@ import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import Workload, WorkloadStep
+from heatsoak.protocol import LoadStep, Replay, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note
 
@@ -84,11 +84,13 @@ class SimulatedTarget:
         """Make ready; there is nothing to do."""
         return []
 
-    def run(self, step: WorkloadStep) -> Iterator[Batch]:
+    def run(self, step: LoadStep) -> Iterator[Batch]:
         """Run a step's workloads to their end.
 
         Raises UsageError for what cannot be simulated, ShutDownError for a drive that did.
         """
+        if isinstance(step, Replay):
+            raise UsageError(f"{step.name}: a simulated drive cannot replay a trace")
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(

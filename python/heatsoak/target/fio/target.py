@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import WorkloadStep
+from heatsoak.protocol import LoadStep, Replay, WorkloadStep
 from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
@@ -147,14 +147,16 @@ class FioTarget(ABC):
             )
         return notes
 
-    def run(self, step: WorkloadStep) -> Iterator[Batch]:
+    def run(self, step: LoadStep) -> Iterator[Batch]:
         """Run one workload to its end; batches of no rows are signs of life.
 
         Closing the iterator ends fio within seconds and keeps its last document.
         """
         if not self._opened:
             raise ToolError("the target is not open")
-        if not self._writes and any(load.writes for load in step.workloads):
+        if isinstance(step, Replay):
+            raise UsageError(f"{step.name}: fio cannot replay a trace here")
+        if not self._writes and step.changes_data:
             raise RefusedError(f"step '{step.name}' writes, and the target is open for reading")
         for load in step.workloads:
             region = region_of(load, self._place().size_bytes)

@@ -1,0 +1,89 @@
+"""A protocol made smaller, for small targets and short tests."""
+
+from typing import Any
+
+from heatsoak.errors import UsageError
+from heatsoak.protocol.model import Protocol
+from heatsoak.protocol.step import LoadStep, Pause, Replay, Step, WorkloadStep
+from heatsoak.protocol.workload import Workload
+from heatsoak.units import Size
+
+#: No load gets shorter than this, or its rates could not be told from its beginning.
+LEAST_RUNTIME_S = 3.0
+#: No pause gets shorter than this, unless it was.
+LEAST_PAUSE_S = 1.0
+#: No span gets smaller than so many I/Os of its workload, nor a file than so many bytes.
+LEAST_BLOCKS = 256
+LEAST_FILE_BYTES = 64 << 20
+
+
+def scaled(protocol: Protocol, scale: float) -> Protocol:
+    """Return `protocol` with every size in bytes, runtime and pause times `scale`, 0 to 1.
+
+    A test file gets smaller likewise. Spans given as shares of the target stay such shares. What
+    would become too small to be measured stops getting smaller. Windows of scores shrink with their
+    steps.
+    Raises UsageError for a scale that is no share.
+    """
+    if not 0 < scale <= 1:
+        raise UsageError(f"--scale {scale:g}: give a share above 0 and up to 1, such as 0.01")
+    if scale == 1:
+        return protocol
+    fields = protocol.model_dump()
+    fields["steps"] = [_step(step, scale) for step in protocol.steps]
+    fields["file_size"] = _file_size(protocol.file_size, scale)
+    fields["scale"] = protocol.scale * scale
+    for score in fields["scores"]:
+        if score["last_s"] is not None:
+            score["last_s"] = max(score["last_s"] * scale, LEAST_RUNTIME_S / 2)
+    fields["notes"] = [
+        *protocol.notes,
+        f"made smaller, to {scale:g} of its sizes and times: what it gives is no result of "
+        f"{protocol.name}",
+    ]
+    return Protocol.model_validate(fields)
+
+
+def _step(step: Step, scale: float) -> dict[str, Any]:
+    fields = step.model_dump()
+    match step:
+        case WorkloadStep():
+            fields |= _workload(step, scale)
+            fields["beside"] = [
+                {**beside.model_dump(), **_workload(beside, scale)} for beside in step.beside
+            ]
+        case Replay():
+            fields["scale"] = step.scale * scale
+        case Pause():
+            least_s = min(step.duration_s, LEAST_PAUSE_S)
+            fields["duration_s"] = max(step.duration_s * scale, least_s)
+    if isinstance(step, LoadStep) and step.end_after_drop_s is not None:
+        fields["end_after_drop_s"] = max(step.end_after_drop_s * scale, LEAST_RUNTIME_S)
+    return fields
+
+
+def _workload(workload: Workload, scale: float) -> dict[str, Any]:
+    least = LEAST_BLOCKS * workload.bs
+    fields: dict[str, Any] = {
+        "span": _size(workload.span, scale, least),
+        "offset": _size(workload.offset, scale, 0),
+    }
+    if workload.io_size is not None:
+        fields["io_size"] = _size(workload.io_size, scale, least)
+    if workload.runtime_s is not None:
+        least_s = min(workload.runtime_s, LEAST_RUNTIME_S)
+        fields["runtime_s"] = max(workload.runtime_s * scale, least_s)
+    return fields
+
+
+def _file_size(size: Size, scale: float) -> Size:
+    if size.percent is not None:
+        return Size(percent=size.percent * scale)
+    return _size(size, scale, LEAST_FILE_BYTES)
+
+
+def _size(size: Size, scale: float, least: int) -> Size:
+    if size.bytes is None or size.bytes <= least:
+        return size
+    whole = max(round(size.bytes * scale), least)
+    return Size(bytes=whole - whole % 4096)
