@@ -17,7 +17,7 @@ _REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
 _LEAST_ALIKE = 0.4
 _MOST_POINTS = 4096
 #: A mean cycle is drawn in so many parts.
-_PARTS = 24
+PARTS = 24
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     The swing is `MIN_DROP` of `level` at least and comes `LEAST_CYCLES` times. None where there is
     none.
     """
-    values, step_s = _even(series, begin_s, end_s)
+    values, step_s = even(series, begin_s, end_s)
     if len(values) < 4 * LEAST_CYCLES:
         return None
     x = np.arange(len(values))
@@ -93,7 +93,7 @@ def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found
     """
     if fall_s - begin_s < 1.3 * (1 - found.duty) * found.period_s + series.sampling_s:
         return True
-    step_s = max(series.sampling_s, found.period_s / _PARTS)
+    step_s = max(series.sampling_s, found.period_s / PARTS)
     before = resampled(series, begin_s, fall_s, step_s)
     after = resampled(series, fall_s, min(end_s, fall_s + 2 * found.period_s), step_s)
     phase = _phase(np.arange(len(after)) * step_s, found.period_s)
@@ -131,22 +131,27 @@ def _phase_of(series: Series, begin_s: float, found: Swing) -> NDArray[np.int64]
 
 
 def _phase(t_s: NDArray[Any], period_s: float) -> NDArray[np.int64]:
-    part = np.floor(np.mod(t_s / period_s, 1.0) * _PARTS + 1e-6).astype(np.int64)
-    return np.minimum(part, _PARTS - 1)
+    part = np.floor(np.mod(t_s / period_s, 1.0) * PARTS + 1e-6).astype(np.int64)
+    return np.minimum(part, PARTS - 1)
 
 
 def _folded(values: Array, phase: NDArray[np.int64]) -> Array:
     known = np.isfinite(values)
-    count = np.bincount(phase[known], minlength=_PARTS)
-    total = np.bincount(phase[known], weights=values[known], minlength=_PARTS)
-    mean: Array = np.full(_PARTS, np.nan)
+    count = np.bincount(phase[known], minlength=PARTS)
+    total = np.bincount(phase[known], weights=values[known], minlength=PARTS)
+    mean: Array = np.full(PARTS, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
 
 
-def _even(series: Series, begin_s: float, end_s: float) -> tuple[Array, float]:
-    """Values at even times; where nothing was measured, what was last."""
-    step_s = max(series.sampling_s, (end_s - begin_s) / _MOST_POINTS)
+def even(
+    series: Series, begin_s: float, end_s: float, least_step_s: float = 0.0
+) -> tuple[Array, float]:
+    """Return values at even times; where nothing was measured, what was last.
+
+    Steps are `least_step_s` and one sample long at least.
+    """
+    step_s = max(series.sampling_s, least_step_s, (end_s - begin_s) / _MOST_POINTS)
     values = resampled(series, begin_s, end_s, step_s)
     known = np.isfinite(values)
     if not known.any():

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
-from heatsoak.analysis.segments.cycles import Swing, flattened, regular, swing, was_there
+from heatsoak.analysis.segments.cycles import PARTS, Swing, flattened, regular, swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.levels import BLIP_S, find_levels
 from heatsoak.analysis.segments.measure import SHARE_BESIDE, measured, onset_between
+from heatsoak.analysis.segments.lows import Low, since, swinging
 from heatsoak.analysis.segments.noise import Noise, noise_of
+from heatsoak.analysis.segments.onset import fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span, lowered_spans
@@ -63,6 +65,29 @@ class _Group:
     until_s: float
 
 
+@dataclass(frozen=True)
+class _Cycle:
+    """A swing in a group: since when, from which low part on, and where it ends.
+
+    `first` is its first low part where levels do not show it; `is_first` whether nothing fell
+    before it, `is_since_begin` whether it swung already when the group began.
+    """
+
+    found: Swing
+    begin_s: float
+    first: Low | None
+    end_s: float
+    is_first: bool
+    is_since_begin: bool
+
+
+def _before(series: Series) -> list[Drop]:
+    """What is found before a cycle."""
+    if len(series.values) < MIN_SAMPLES:
+        return []
+    return _Search(series, BIN_S).drops()
+
+
 class _Search:
     """One look at a series, in bins of a width."""
 
@@ -74,22 +99,22 @@ class _Search:
 
     def drops(self) -> list[Drop]:
         drops: list[Drop] = []
-        for group in self._groups():
-            found, end_s = self._swing(group)
-            if found is None:
-                drops += [drop for span in group.spans for drop in self._of_span(span)]
-                continue
-            fall_s = self._fall_s(group.spans[0])
-            begin_s = float(self._bins.begin_s[0])
-            is_first = group.spans[0].is_first
-            if not is_first or not was_there(self._series, begin_s, fall_s, end_s, found):
-                drops += self._cycle(group, end_s, found)
-            elif not self._is_flat:
+        # where no level is left, a swing may be all there is
+        for group in self._groups() or [_Group([], self._series.duration_s)]:
+            cycle = self._cycle_of(group)
+            if cycle is None:
+                drops += self._of_spans(group.spans)
+            elif not (cycle.is_first and cycle.is_since_begin):
+                drops += self._cycle(group, cycle)
+            elif group.spans and not self._is_flat:
                 # a swing that was there before is no drop; its mean may fall all the same
-                flat = flattened(self._series, begin_s, found)
+                flat = flattened(self._series, cycle.begin_s, cycle.found)
                 if len(flat.values) >= MIN_SAMPLES:
                     return _Search(flat, BIN_S, is_flat=True).drops()
         return drops
+
+    def _of_spans(self, spans: list[Span]) -> list[Drop]:
+        return [drop for span in spans for drop in self._of_span(span)]
 
     def _groups(self) -> list[_Group]:
         bins = self._bins
@@ -111,6 +136,40 @@ class _Search:
     def _fall_s(self, span: Span) -> float:
         return float(self._bins.end_s[span.normal[-1].end - 1])
 
+    def _cycle_of(self, group: _Group) -> _Cycle | None:
+        """The swing of a group's falls, or of the level that they are from."""
+        series, bins = self._series, self._bins
+        begin = group.spans[0].begin if group.spans else 0
+        begin_s = float(bins.begin_s[begin])
+        is_first = not group.spans or group.spans[0].is_first
+        fall_s = self._fall_s(group.spans[0]) if group.spans else group.until_s
+        found, end_s = self._swing(group) if group.spans else (None, fall_s)
+        if found is not None:
+            whole = since(series, begin_s, fall_s, end_s, group.until_s, found)
+            if whole is None:
+                is_there = fall_s - begin_s < (1 - found.duty) * found.period_s + series.sampling_s
+                return _Cycle(found, begin_s, None, end_s, is_first, is_there)
+            first = whole.lows[0] if whole.lows[0].low_s < fall_s - 0.5 * found.period_s else None
+            return _Cycle(found, begin_s, first, end_s, is_first, whole.is_since_begin)
+        if self._is_flat:
+            return None
+        # noise that a swing is taken for hides it
+        parts = [(begin_s, fall_s)]
+        if group.spans:
+            parts += [
+                (float(bins.begin_s[level.start]), float(bins.end_s[level.end - 1]))
+                for level in group.spans[0].lowered
+            ]
+        for from_s, to_s in parts:
+            hidden = swinging(series, begin_s, from_s, to_s, group.until_s)
+            if hidden is not None:
+                end_s = max(hidden.lows[-1].back_s, to_s)
+                first = hidden.lows[0]
+                return _Cycle(
+                    hidden.found, begin_s, first, end_s, is_first, hidden.is_since_begin
+                )
+        return None
+
     def _swing(self, group: _Group) -> tuple[Swing | None, float]:
         """The regular swing of a group's falls, and where it ends."""
         first, last = group.spans[0], group.spans[-1]
@@ -126,21 +185,44 @@ class _Search:
                 return found, to_s
         return None, end_s
 
-    def _cycle(self, group: _Group, end_s: float, found: Swing) -> list[Drop]:
-        """One drop of falls and recoveries."""
-        first, last = group.spans[0], group.spans[-1]
-        is_back = last.back is not None and group.until_s - end_s > 1.5 * found.period_s
+    def _cycle(self, group: _Group, cycle: _Cycle) -> list[Drop]:
+        """The drop of falls and recoveries, and what is before and after it."""
+        series, found, end_s = self._series, cycle.found, cycle.end_s
+        last_back = group.spans[-1].back if group.spans else None
+        is_back = group.until_s - end_s > 1.5 * found.period_s
+        is_back &= last_back is not None or not group.spans
         # a high part at the very end, as long as what depth is taken over, would hide the lows
         if not is_back and found.period_s < DEPTH_WINDOW_S:
             end_s = group.until_s
+        onset_s = self._onset_of(group, cycle, end_s)
+        before: list[Drop] = []
+        begin_s = cycle.begin_s
+        if cycle.first is not None:
+            # by its own noise, which is not that of the swing
+            before = _before(series.between(cycle.begin_s, onset_s))
+            if before and not before[-1].recovered:
+                begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
+        if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
+            return [*before, *measured(series, begin_s, onset_s, end_s, is_back, found=found)]
+        drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
+        return [*before, *drops, replace(second, recovered=is_back)]
+
+    def _onset_of(self, group: _Group, cycle: _Cycle, end_s: float) -> float:
         series, bins = self._series, self._bins
+        low_for_s = cycle.found.duty * cycle.found.period_s
+        if cycle.first is not None:
+            beside_s = 2 * max(series.sampling_s, cycle.found.period_s / PARTS)
+            low_s = max(cycle.begin_s, cycle.first.high_s - beside_s)
+            high_s = cycle.first.low_s + 0.5 * beside_s
+            until_s = min(end_s, cycle.first.back_s)
+            return fit_onset(series, cycle.begin_s, low_s, high_s, until_s, low_for_s)
+        first = group.spans[0]
         # what follows the first fall, but not the first recovery
-        low_for_s = found.duty * found.period_s
         until_s = float(bins.begin_s[first.lowered[0].start])
         until_s += max(low_for_s, 3 * series.sampling_s)
         if bins.width_s > 2 * BIN_S:
             until_s += SHARE_BESIDE * bins.width_s
-        onset_s = onset_between(
+        return onset_between(
             series,
             bins,
             first.begin,
@@ -149,11 +231,6 @@ class _Search:
             min(end_s, until_s),
             low_for_s,
         )
-        begin_s = float(bins.begin_s[first.begin])
-        if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
-            return measured(series, begin_s, onset_s, end_s, is_back, found=found)
-        drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
-        return [*drops, replace(second, recovered=is_back)]
 
     def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
         """A deeper fall that ends a cycle, by levels of means over its period."""
@@ -167,10 +244,11 @@ class _Search:
         if not lasting:
             return None
         fall_s = float(means.end_s[lasting[0].before.end - 1])
-        swinging = series.between(onset_s, fall_s - found.period_s)
-        if len(swinging.values) < MIN_SAMPLES:
+        whole = series.between(onset_s, fall_s - found.period_s)
+        # of fewer cycles none is the usual one
+        if len(whole.values) < MIN_SAMPLES or whole.duration_s - onset_s < 2 * found.period_s:
             return None
-        flat = flattened(series, onset_s, found, swinging)
+        flat = flattened(series, onset_s, found, whole)
         return next(
             (
                 drop

@@ -1,0 +1,121 @@
+"""When a swing is low: the falls and recoveries of a regular swing, one by one."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, swing
+from heatsoak.analysis.series import Array, Series
+
+#: Throughput is low in the lower third of a swing and high in the upper one.
+_LOW, _HIGH = 1 / 3, 2 / 3
+#: The ends of a swing, so that a dip or a burst is none.
+_ENDS = (0.05, 0.95)
+#: What is low for less than this part of the usual time is a dip.
+_LEAST_PART = 0.4
+#: The next fall of a swing comes within so many periods.
+_SOON = 2.0
+#: So many of its falls come about a period after the one before, or it is no swing.
+_REGULAR_PART, _ABOUT = 0.8, (0.5, 1.5)
+#: A first high part this many times as long as the later ones is a level that the swing fell from.
+_LONGER = 1.3
+
+
+@dataclass(frozen=True)
+class Low:
+    """A low part: it falls after `high_s` and before `low_s`, and is back at `back_s`."""
+
+    high_s: float
+    low_s: float
+    back_s: float
+
+
+@dataclass(frozen=True)
+class Swinging:
+    """A stretch that swings.
+
+    Attributes:
+        found: the swing, with the share that is low as the lows have it.
+        lows: its low parts, in order.
+        is_since_begin: whether it swung from the begin of what was looked at.
+    """
+
+    found: Swing
+    lows: list[Low]
+    is_since_begin: bool
+
+
+def swinging(
+    series: Series, begin_s: float, from_s: float, to_s: float, end_s: float
+) -> Swinging | None:
+    """Return how throughput swings between `begin_s` and `end_s`, as it does `from_s` `to_s`.
+
+    A period that drifts hides in the whole stretch and shows in a part of it. None where nothing
+    swings by `MIN_DROP` of the mean.
+    """
+    middle_s = 0.5 * (from_s + to_s)
+    for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
+        found = swing(series, first_s, last_s, series.mean(first_s, last_s))
+        if found is not None and (whole := since(series, begin_s, first_s, last_s, end_s, found)):
+            return whole
+    return None
+
+
+def since(
+    series: Series, begin_s: float, from_s: float, to_s: float, end_s: float, found: Swing
+) -> Swinging | None:
+    """Return all of a swing between `begin_s` and `end_s` that was found from `from_s` to `to_s`.
+
+    None where its lows do not come about a period apart.
+    """
+    values, step_s = even(series, begin_s, end_s, max(series.sampling_s, found.period_s / PARTS))
+    first, last = (round((at_s - begin_s) / step_s) for at_s in (from_s, to_s))
+    part = values[first:last]
+    if len(part) < 2 * LEAST_CYCLES:
+        return None
+    bottom, top = np.quantile(part, _ENDS)
+    lows = _lows(values, bottom, top, begin_s, step_s)
+    inside = [index for index, low in enumerate(lows) if from_s <= low.low_s <= to_s]
+    if len(inside) < LEAST_CYCLES:
+        return None
+    # others of the same swing lie before and after
+    start, stop = inside[0], inside[-1]
+    apart_s = _SOON * found.period_s
+    while start > 0 and lows[start].low_s - lows[start - 1].low_s <= apart_s:
+        start -= 1
+    while stop + 1 < len(lows) and lows[stop + 1].low_s - lows[stop].low_s <= apart_s:
+        stop += 1
+    lows = lows[start : stop + 1]
+    periods_s = np.diff([low.low_s for low in lows])
+    least_s, most_s = (share * found.period_s for share in _ABOUT)
+    if np.mean((periods_s >= least_s) & (periods_s <= most_s)) < _REGULAR_PART:
+        return None
+    low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
+    highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
+    usual = Swing(found.period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
+    high_s = lows[0].high_s - begin_s
+    is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
+    return Swinging(usual, lows, is_since_begin)
+
+
+def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: float) -> list[Low]:
+    """Low parts between high ones, dips left out."""
+    is_low = values < bottom + _LOW * (top - bottom)
+    is_high = values > bottom + _HIGH * (top - bottom)
+    known = np.flatnonzero(is_low | is_high)
+    sides = is_low[known]
+    edges = np.flatnonzero(np.diff(sides)) + 1
+    falls = [edge for edge in edges if sides[edge]]
+    backs = [edge for edge in edges if not sides[edge]]
+    if backs and (not falls or backs[0] < falls[0]):
+        backs = backs[1:]
+    ends = [int(known[back]) for back in backs] + [len(values)] * (len(falls) - len(backs))
+    found = [
+        Low(begin_s + (known[at - 1] + 1) * step_s, begin_s + known[at] * step_s, begin_s + end * step_s)
+        for at, end in zip(falls, ends, strict=True)
+    ]
+    if not found:
+        return []
+    usual_s = float(np.median([low.back_s - low.low_s for low in found]))
+    return [low for low in found if low.back_s - low.low_s >= _LEAST_PART * usual_s]
