@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
 from heatsoak.analysis.segments.cycles import PARTS, Swing, flattened, regular, swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
@@ -79,6 +81,7 @@ class _Cycle:
     end_s: float
     is_first: bool
     is_since_begin: bool
+    to_s: float = np.inf
 
 
 def _before(series: Series) -> list[Drop]:
@@ -166,7 +169,7 @@ class _Search:
                 end_s = max(hidden.lows[-1].back_s, to_s)
                 first = hidden.lows[0]
                 return _Cycle(
-                    hidden.found, begin_s, first, end_s, is_first, hidden.is_since_begin
+                    hidden.found, begin_s, first, end_s, is_first, hidden.is_since_begin, to_s
                 )
         return None
 
@@ -203,9 +206,30 @@ class _Search:
             if before and not before[-1].recovered:
                 begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
         if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
-            return [*before, *measured(series, begin_s, onset_s, end_s, is_back, found=found)]
+            rest = self._after(group, cycle, onset_s)
+            if rest:
+                is_back, end_s = False, rest[0].onset_s
+            drops = measured(series, begin_s, onset_s, end_s, is_back, found=found)
+            return [*before, *drops, *rest]
         drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
         return [*before, *drops, replace(second, recovered=is_back)]
+
+    def _after(self, group: _Group, cycle: _Cycle, onset_s: float) -> list[Drop]:
+        """What levels show after the stretch of a hidden swing."""
+        if not np.isfinite(cycle.to_s):
+            return []
+        spans = group.spans
+        if spans and self._fall_s(spans[0]) >= cycle.to_s - 1e-6:
+            since_s = max(onset_s, cycle.to_s - DEPTH_WINDOW_S)
+            last = spans[0].normal[-1]
+            start = int(np.searchsorted(self._bins.begin_s, since_s))
+            held = replace(last, start=min(start, last.end - 1))
+            spans = [replace(spans[0], normal=[held]), *spans[1:]]
+        return [
+            drop
+            for drop in self._of_spans(spans)
+            if drop.onset_s > cycle.to_s - cycle.found.period_s
+        ]
 
     def _onset_of(self, group: _Group, cycle: _Cycle, end_s: float) -> float:
         series, bins = self._series, self._bins

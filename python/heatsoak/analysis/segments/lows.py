@@ -18,6 +18,8 @@ _LEAST_PART = 0.4
 _SOON = 2.0
 #: So many of its falls come about a period after the one before, or it is no swing.
 _REGULAR_PART, _ABOUT = 0.8, (0.5, 1.5)
+#: The two sides of a swing take so much of its variance; of noise that is cut in two it is less.
+_LEAST_APART = 0.7
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
 
@@ -91,12 +93,29 @@ def since(
     least_s, most_s = (share * found.period_s for share in _ABOUT)
     if np.mean((periods_s >= least_s) & (periods_s <= most_s)) < _REGULAR_PART:
         return None
+    if _apart(values, lows, begin_s, step_s) < _LEAST_APART:
+        return None
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
     usual = Swing(found.period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
     high_s = lows[0].high_s - begin_s
     is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
     return Swinging(usual, lows, is_since_begin)
+
+
+def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:
+    """The share of the variance from the first fall to the last that is between low and high."""
+    edges = np.array([(low.low_s, low.back_s) for low in lows]).ravel()[:-1]
+    at = np.round((edges - begin_s) / step_s).astype(np.int64)
+    values = values[at[0] : at[-1]]
+    is_low = np.zeros(len(values) + 1)
+    np.add.at(is_low, at - at[0], np.where(np.arange(len(at)) % 2 == 0, 1, -1))
+    is_low = np.cumsum(is_low)[:-1] > 0
+    if is_low.all() or not is_low.any():
+        return 0.0
+    share = float(np.mean(is_low))
+    between = share * (1 - share) * float(values[is_low].mean() - values[~is_low].mean()) ** 2
+    return between / max(float(np.var(values)), 1e-300)
 
 
 def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: float) -> list[Low]:
