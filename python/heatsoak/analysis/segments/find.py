@@ -167,7 +167,9 @@ class _Search:
             hidden = swinging(series, begin_s, from_s, to_s, group.until_s)
             if hidden is not None:
                 end_s = max(hidden.lows[-1].back_s, to_s)
-                first = hidden.lows[0]
+                first: Low | None = hidden.lows[0]
+                if 0 < hidden.lows[0].low_s - fall_s < 1.5 * hidden.found.period_s:
+                    first = None  # its first fall was found
                 return _Cycle(
                     hidden.found, begin_s, first, end_s, is_first, hidden.is_since_begin, to_s
                 )
@@ -200,10 +202,11 @@ class _Search:
         onset_s = self._onset_of(group, cycle, end_s)
         before: list[Drop] = []
         begin_s = cycle.begin_s
-        if cycle.first is not None:
+        if not self._is_flat:
             # by its own noise, which is not that of the swing
-            before = _before(series.between(cycle.begin_s, onset_s))
+            before = _before(series.between(begin_s, onset_s - series.sampling_s))
             if before and not before[-1].recovered:
+                before[-1] = replace(before[-1], end_s=onset_s)
                 begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
         if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
             rest = self._after(group, cycle, onset_s)

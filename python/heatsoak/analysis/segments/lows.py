@@ -6,20 +6,22 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, swing
+from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.series import Array, Series
 
 #: Throughput is low in the lower third of a swing and high in the upper one.
 _LOW, _HIGH = 1 / 3, 2 / 3
 #: The ends of a swing, so that a dip or a burst is none.
 _ENDS = (0.05, 0.95)
-#: What is low for less than this part of the usual time is a dip.
-_LEAST_PART = 0.4
-#: The next fall of a swing comes within so many periods.
+#: What is low for less than this part of the time of the next few is a dip.
+_LEAST_PART, _NEXT = 0.4, 5
+#: The next fall of a swing comes within so many periods, of the swing or the last one.
 _SOON = 2.0
 #: So many of its falls come about a period after the one before, or it is no swing.
 _REGULAR_PART, _ABOUT = 0.8, (0.5, 1.5)
-#: The two sides of a swing take so much of its variance; of noise that is cut in two it is less.
-_LEAST_APART = 0.7
+#: The two sides of a swing take so much of its variance, of noise that is cut in two up to 0.64;
+#: and by chance the more the fewer cycles there are.
+_LEAST_APART, _IF_FEW = 0.6, 0.6
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
 
@@ -41,11 +43,13 @@ class Swinging:
         found: the swing, with the share that is low as the lows have it.
         lows: its low parts, in order.
         is_since_begin: whether it swung from the begin of what was looked at.
+        is_clear: whether its lows come regularly and lie apart from what is high.
     """
 
     found: Swing
     lows: list[Low]
     is_since_begin: bool
+    is_clear: bool
 
 
 def swinging(
@@ -54,12 +58,15 @@ def swinging(
     """Return how throughput swings between `begin_s` and `end_s`, as it does `from_s` `to_s`.
 
     A period that drifts hides in the whole stretch and shows in a part of it. None where nothing
-    swings by `MIN_DROP` of the mean.
+    swings by `MIN_DROP` of the mean, and what swings within `BLIP_S` is noise.
     """
     middle_s = 0.5 * (from_s + to_s)
     for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
         found = swing(series, first_s, last_s, series.mean(first_s, last_s))
-        if found is not None and (whole := since(series, begin_s, first_s, last_s, end_s, found)):
+        if found is None or found.period_s <= BLIP_S:
+            continue
+        whole = since(series, begin_s, first_s, last_s, end_s, found)
+        if whole is not None and whole.is_clear:
             return whole
     return None
 
@@ -69,7 +76,7 @@ def since(
 ) -> Swinging | None:
     """Return all of a swing between `begin_s` and `end_s` that was found from `from_s` to `to_s`.
 
-    None where its lows do not come about a period apart.
+    None where it is hardly low or high.
     """
     values, step_s = even(series, begin_s, end_s, max(series.sampling_s, found.period_s / PARTS))
     first, last = (round((at_s - begin_s) / step_s) for at_s in (from_s, to_s))
@@ -81,26 +88,31 @@ def since(
     inside = [index for index, low in enumerate(lows) if from_s <= low.low_s <= to_s]
     if len(inside) < LEAST_CYCLES:
         return None
-    # others of the same swing lie before and after
+    # others of the same swing lie before and after; its period may drift
     start, stop = inside[0], inside[-1]
-    apart_s = _SOON * found.period_s
-    while start > 0 and lows[start].low_s - lows[start - 1].low_s <= apart_s:
+    falls_s = [low.low_s for low in lows]
+    while start > 0 and _is_soon(falls_s[start - 1 : start + 2], found.period_s):
         start -= 1
-    while stop + 1 < len(lows) and lows[stop + 1].low_s - lows[stop].low_s <= apart_s:
+    while stop + 1 < len(lows) and _is_soon(falls_s[stop + 1 : stop - 2 : -1], found.period_s):
         stop += 1
     lows = lows[start : stop + 1]
-    periods_s = np.diff([low.low_s for low in lows])
+    periods_s = np.diff(falls_s[start : stop + 1])
     least_s, most_s = (share * found.period_s for share in _ABOUT)
-    if np.mean((periods_s >= least_s) & (periods_s <= most_s)) < _REGULAR_PART:
-        return None
-    if _apart(values, lows, begin_s, step_s) < _LEAST_APART:
-        return None
+    is_regular = np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART
+    least = _LEAST_APART + _IF_FEW / len(lows)
+    is_clear = bool(is_regular) and _apart(values, lows, begin_s, step_s) >= least
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
     usual = Swing(found.period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
     high_s = lows[0].high_s - begin_s
     is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
-    return Swinging(usual, lows, is_since_begin)
+    return Swinging(usual, lows, bool(is_since_begin), is_clear)
+
+
+def _is_soon(falls_s: list[float], period_s: float) -> bool:
+    """Whether the first of three falls is of the same swing as the two beside it."""
+    apart_s = np.abs(np.diff(falls_s))
+    return bool(apart_s[0] <= _SOON * max(period_s, apart_s[1]))
 
 
 def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:
@@ -127,14 +139,22 @@ def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: floa
     edges = np.flatnonzero(np.diff(sides)) + 1
     falls = [edge for edge in edges if sides[edge]]
     backs = [edge for edge in edges if not sides[edge]]
-    if backs and (not falls or backs[0] < falls[0]):
-        backs = backs[1:]
+    if len(sides) and sides[0]:
+        falls = [0, *falls]
     ends = [int(known[back]) for back in backs] + [len(values)] * (len(falls) - len(backs))
     found = [
-        Low(begin_s + (known[at - 1] + 1) * step_s, begin_s + known[at] * step_s, begin_s + end * step_s)
+        Low(
+            begin_s + (int(known[at - 1]) + 1 if at else 0) * step_s,
+            begin_s + int(known[at]) * step_s,
+            begin_s + end * step_s,
+        )
         for at, end in zip(falls, ends, strict=True)
     ]
     if not found:
         return []
-    usual_s = float(np.median([low.back_s - low.low_s for low in found]))
-    return [low for low in found if low.back_s - low.low_s >= _LEAST_PART * usual_s]
+    lengths_s = np.array([low.back_s - low.low_s for low in found])
+    # as long as those that follow: lows may grow longer
+    padded = np.append(lengths_s, np.full(_NEXT - 1, np.nan))
+    following = np.lib.stride_tricks.sliding_window_view(padded, _NEXT)
+    usual_s = np.nanquantile(following, 0.5, axis=1, method="lower")
+    return [low for low, kept in zip(found, lengths_s >= _LEAST_PART * usual_s, strict=True) if kept]
