@@ -22,6 +22,8 @@ from heatsoak.analysis.series import Series, tidied
 MIN_SAMPLES = 12
 #: Falls that come again within so many lengths of the last one may be one cycle.
 _SOON = 8.0
+#: The ends of a swing are those of so many periods.
+_FIRST = 2.0
 
 
 def find_drops(series: Series) -> list[Drop] | None:
@@ -142,13 +144,15 @@ class _Search:
     def _cycle_of(self, group: _Group) -> _Cycle | None:
         """The swing of a group's falls, or of the level that they are from."""
         series, bins = self._series, self._bins
-        begin = group.spans[0].begin if group.spans else 0
-        begin_s = float(bins.begin_s[begin])
         is_first = not group.spans or group.spans[0].is_first
+        # a low start may be the first low part
+        begin_s = float(bins.begin_s[0 if is_first else group.spans[0].begin])
         fall_s = self._fall_s(group.spans[0]) if group.spans else group.until_s
         found, end_s = self._swing(group) if group.spans else (None, fall_s)
         if found is not None:
-            whole = since(series, begin_s, fall_s, end_s, group.until_s, found)
+            # what falls deeper later on is no part of it
+            to_s = min(end_s, fall_s + _FIRST * found.period_s)
+            whole = since(series, begin_s, fall_s, to_s, group.until_s, found)
             if whole is None:
                 is_there = fall_s - begin_s < (1 - found.duty) * found.period_s + series.sampling_s
                 return _Cycle(found, begin_s, None, end_s, is_first, is_there)

@@ -81,38 +81,34 @@ def since(
     values, step_s = even(series, begin_s, end_s, max(series.sampling_s, found.period_s / PARTS))
     first, last = (round((at_s - begin_s) / step_s) for at_s in (from_s, to_s))
     part = values[first:last]
-    if len(part) < 2 * LEAST_CYCLES:
+    if len(part) == 0:
         return None
     bottom, top = np.quantile(part, _ENDS)
     lows = _lows(values, bottom, top, begin_s, step_s)
-    inside = [index for index, low in enumerate(lows) if from_s <= low.low_s <= to_s]
-    if len(inside) < LEAST_CYCLES:
+    inside = [index for index, low in enumerate(lows) if from_s - step_s <= low.low_s <= to_s]
+    if len(inside) < 2:
         return None
     # others of the same swing lie before and after; its period may drift
     start, stop = inside[0], inside[-1]
-    falls_s = [low.low_s for low in lows]
-    while start > 0 and _is_soon(falls_s[start - 1 : start + 2], found.period_s):
+    falls_s = np.array([low.low_s for low in lows])
+    apart_s = np.diff(falls_s)
+    while start > 0 and apart_s[start - 1] <= _SOON * max(found.period_s, apart_s[start]):
         start -= 1
-    while stop + 1 < len(lows) and _is_soon(falls_s[stop + 1 : stop - 2 : -1], found.period_s):
+    while stop < len(apart_s) and apart_s[stop] <= _SOON * max(found.period_s, apart_s[stop - 1]):
         stop += 1
     lows = lows[start : stop + 1]
-    periods_s = np.diff(falls_s[start : stop + 1])
+    periods_s = apart_s[start:stop]
     least_s, most_s = (share * found.period_s for share in _ABOUT)
     is_regular = np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART
     least = _LEAST_APART + _IF_FEW / len(lows)
-    is_clear = bool(is_regular) and _apart(values, lows, begin_s, step_s) >= least
+    is_clear = len(lows) >= LEAST_CYCLES and bool(is_regular)
+    is_clear = is_clear and _apart(values, lows, begin_s, step_s) >= least
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
     usual = Swing(found.period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
     high_s = lows[0].high_s - begin_s
     is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
     return Swinging(usual, lows, bool(is_since_begin), is_clear)
-
-
-def _is_soon(falls_s: list[float], period_s: float) -> bool:
-    """Whether the first of three falls is of the same swing as the two beside it."""
-    apart_s = np.abs(np.diff(falls_s))
-    return bool(apart_s[0] <= _SOON * max(period_s, apart_s[1]))
 
 
 def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:
