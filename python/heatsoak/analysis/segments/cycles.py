@@ -54,8 +54,9 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     values, step_s = even(series, begin_s, end_s)
     if len(values) < 4 * LEAST_CYCLES:
         return None
-    x = np.arange(len(values))
-    rest = values - np.polyval(np.polyfit(x, values, 1), x)
+    x = np.arange(len(values)) - 0.5 * (len(values) - 1)
+    # least squares of a line, which is what its mean may do
+    rest = values - values.mean() - x * float(x @ values) / float(x @ x)
     padded = np.fft.rfft(rest, 2 * len(rest))
     alike = np.fft.irfft(np.abs(padded) ** 2)[: len(rest)]
     if alike[0] <= 0:
@@ -77,7 +78,7 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
         return None
     period = lag + _summit(alike, lag)
-    mean = _folded(rest, _phase(x.astype(np.float64), period))
+    mean = _folded(rest, _phase(x - x[0], period))
     if np.nanmax(mean) - np.nanmin(mean) < MIN_DROP * level:
         return None
     whole = values[: int(len(values) // period * period)]

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, swing
+from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.series import Array, Series
 
@@ -58,7 +59,7 @@ def swinging(
     """Return how throughput swings between `begin_s` and `end_s`, as it does `from_s` `to_s`.
 
     A period that drifts hides in the whole stretch and shows in a part of it. None where nothing
-    swings by `MIN_DROP` of the mean, and what swings within `BLIP_S` is noise.
+    swings by `MIN_DROP` of the mean or loses that much on the whole, and what swings within `BLIP_S` is noise.
     """
     middle_s = 0.5 * (from_s + to_s)
     for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
@@ -66,7 +67,13 @@ def swinging(
         if found is None or found.period_s <= BLIP_S:
             continue
         whole = since(series, begin_s, first_s, last_s, end_s, found)
-        if whole is not None and whole.is_clear:
+        if whole is None or not whole.is_clear:
+            continue
+        lows = whole.lows
+        before = series.mean(begin_s, lows[0].high_s)
+        if whole.is_since_begin or (
+            series.mean(lows[0].high_s, lows[-1].back_s) < (1 - MIN_DROP) * before
+        ):
             return whole
     return None
 
