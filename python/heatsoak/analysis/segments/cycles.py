@@ -86,29 +86,6 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     return Swing(period * step_s, float(np.mean(whole < middle)))
 
 
-def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found: Swing) -> bool:
-    """Whether throughput swung before `fall_s`, from `begin_s` on, as it does until `end_s`.
-
-    It did where the first high part is no longer than the later ones, or where what came before
-    follows the mean cycle better than a level.
-    """
-    if fall_s - begin_s < 1.3 * (1 - found.duty) * found.period_s + series.sampling_s:
-        return True
-    step_s = max(series.sampling_s, found.period_s / PARTS)
-    before = resampled(series, begin_s, fall_s, step_s)
-    after = resampled(series, fall_s, min(end_s, fall_s + 2 * found.period_s), step_s)
-    phase = _phase(np.arange(len(after)) * step_s, found.period_s)
-    mean = _folded(after, phase)
-    # counted back from the fall
-    expected = mean[_phase(step_s * np.arange(-len(before), 0), found.period_s)]
-    known = np.isfinite(before) & np.isfinite(expected)
-    if known.sum() < 3:
-        return False
-    by_cycle = np.sum((before - expected)[known] ** 2)
-    by_level = np.sum((before[known] - np.mean(before[known])) ** 2)
-    return bool(by_cycle < _LEAST_ALIKE * by_level)
-
-
 def flattened(
     series: Series, begin_s: float, found: Swing, usual_part: Series | None = None
 ) -> Series:

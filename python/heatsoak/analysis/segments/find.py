@@ -1,29 +1,32 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
-from heatsoak.analysis.segments.cycles import PARTS, Swing, flattened, regular, swing
+from heatsoak.analysis.segments.cycles import Swing, flattened, swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.groups import (
+    Cycle,
+    Group,
+    cycle_of,
+    fall_s_of,
+    grouped,
+    hidden_cycle_of,
+    onset_of,
+)
 from heatsoak.analysis.segments.levels import BLIP_S, find_levels
-from heatsoak.analysis.segments.measure import SHARE_BESIDE, measured, onset_between
-from heatsoak.analysis.segments.lows import Low, since, swinging
+from heatsoak.analysis.segments.measure import measured, onset_between
 from heatsoak.analysis.segments.noise import Noise, noise_of
-from heatsoak.analysis.segments.onset import fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
-from heatsoak.analysis.segments.spans import Span, lowered_spans
+from heatsoak.analysis.segments.spans import Span
 from heatsoak.analysis.series import Series, tidied
 
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
-#: Falls that come again within so many lengths of the last one may be one cycle.
-_SOON = 8.0
-#: The ends of a swing are those of so many periods.
-_FIRST = 2.0
+#: A cycle whose last recovery lasts for so many periods is over.
+_OVER = 1.5
 
 
 def find_drops(series: Series) -> list[Drop] | None:
@@ -61,31 +64,6 @@ def _in_means(series: Series, found: Swing | None) -> list[Drop]:
     return _Search(series, found.period_s).drops()
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Spans that may be one cycle together, and when the next group falls."""
-
-    spans: list[Span]
-    until_s: float
-
-
-@dataclass(frozen=True)
-class _Cycle:
-    """A swing in a group: since when, from which low part on, and where it ends.
-
-    `first` is its first low part where levels do not show it; `is_first` whether nothing fell
-    before it, `is_since_begin` whether it swung already when the group began.
-    """
-
-    found: Swing
-    begin_s: float
-    first: Low | None
-    end_s: float
-    is_first: bool
-    is_since_begin: bool
-    to_s: float = np.inf
-
-
 def _before(series: Series) -> list[Drop]:
     """What is found before a cycle."""
     if len(series.values) < MIN_SAMPLES:
@@ -104,12 +82,14 @@ class _Search:
 
     def drops(self) -> list[Drop]:
         drops: list[Drop] = []
+        levels = find_levels(self._bins, self._noise)
+        groups = grouped(self._bins, levels, self._series.duration_s)
         # where no level is left, a swing may be all there is
-        for group in self._groups() or [_Group([], self._series.duration_s)]:
+        for group in groups or [Group([], self._series.duration_s)]:
             cycle = self._cycle_of(group)
             if cycle is None:
                 drops += self._of_spans(group.spans)
-            elif not (cycle.is_first and cycle.is_since_begin):
+            elif not (group.is_first and cycle.is_since_begin):
                 drops += self._cycle(group, cycle)
             elif group.spans and not self._is_flat:
                 # a swing that was there before is no drop; its mean may fall all the same
@@ -118,92 +98,28 @@ class _Search:
                     return _Search(flat, BIN_S, is_flat=True).drops()
         return drops
 
+    def _cycle_of(self, group: Group) -> Cycle | None:
+        found = cycle_of(self._series, self._bins, group)
+        if found is None and not self._is_flat:
+            found = hidden_cycle_of(self._series, self._bins, group)
+        return found
+
     def _of_spans(self, spans: list[Span]) -> list[Drop]:
         return [drop for span in spans for drop in self._of_span(span)]
 
-    def _groups(self) -> list[_Group]:
-        bins = self._bins
-        groups: list[list[Span]] = []
-        for span in lowered_spans(find_levels(bins, self._noise)):
-            if groups:
-                length_s = max(self._length_s(one) for one in groups[-1])
-                apart_s = bins.begin_s[span.lowered[0].start] - bins.begin_s[groups[-1][-1].end]
-            if groups and apart_s <= _SOON * length_s:
-                groups[-1].append(span)
-            else:
-                groups.append([span])
-        untils_s = [self._fall_s(group[0]) for group in groups[1:]] + [self._series.duration_s]
-        return [_Group(*both) for both in zip(groups, untils_s, strict=False)]
-
-    def _length_s(self, span: Span) -> float:
-        return float(self._bins.end_s[span.end - 1] - self._bins.begin_s[span.lowered[0].start])
-
-    def _fall_s(self, span: Span) -> float:
-        return float(self._bins.end_s[span.normal[-1].end - 1])
-
-    def _cycle_of(self, group: _Group) -> _Cycle | None:
-        """The swing of a group's falls, or of the level that they are from."""
-        series, bins = self._series, self._bins
-        is_first = not group.spans or group.spans[0].is_first
-        # a low start may be the first low part
-        begin_s = float(bins.begin_s[0 if is_first else group.spans[0].begin])
-        fall_s = self._fall_s(group.spans[0]) if group.spans else group.until_s
-        found, end_s = self._swing(group) if group.spans else (None, fall_s)
-        if found is not None:
-            # what falls deeper later on is no part of it
-            to_s = min(end_s, fall_s + _FIRST * found.period_s)
-            whole = since(series, begin_s, fall_s, to_s, group.until_s, found)
-            if whole is None:
-                is_there = fall_s - begin_s < (1 - found.duty) * found.period_s + series.sampling_s
-                return _Cycle(found, begin_s, None, end_s, is_first, is_there)
-            first = whole.lows[0] if whole.lows[0].low_s < fall_s - 0.5 * found.period_s else None
-            return _Cycle(found, begin_s, first, end_s, is_first, whole.is_since_begin)
-        if self._is_flat:
-            return None
-        # noise that a swing is taken for hides it
-        parts = [(begin_s, fall_s)]
-        if group.spans:
-            parts += [
-                (float(bins.begin_s[level.start]), float(bins.end_s[level.end - 1]))
-                for level in group.spans[0].lowered
-            ]
-        for from_s, to_s in parts:
-            hidden = swinging(series, begin_s, from_s, to_s, group.until_s)
-            if hidden is not None:
-                end_s = max(hidden.lows[-1].back_s, to_s)
-                first: Low | None = hidden.lows[0]
-                if 0 < hidden.lows[0].low_s - fall_s < 1.5 * hidden.found.period_s:
-                    first = None  # its first fall was found
-                return _Cycle(
-                    hidden.found, begin_s, first, end_s, is_first, hidden.is_since_begin, to_s
-                )
-        return None
-
-    def _swing(self, group: _Group) -> tuple[Swing | None, float]:
-        """The regular swing of a group's falls, and where it ends."""
-        first, last = group.spans[0], group.spans[-1]
-        falls_s = [self._fall_s(span) for span in group.spans]
-        backs_s = [float(self._bins.begin_s[s.end]) for s in group.spans if s.back is not None]
-        end_s = float(self._bins.end_s[last.end - 1])
-        if (found := regular(falls_s, backs_s)) is not None:
-            return found, end_s
-        # what falls little is lost between its cycles
-        for to_s in dict.fromkeys((group.until_s, end_s)):
-            found = swing(self._series, falls_s[0], to_s, first.normal[-1].value)
-            if found is not None:
-                return found, to_s
-        return None, end_s
-
-    def _cycle(self, group: _Group, cycle: _Cycle) -> list[Drop]:
+    def _cycle(self, group: Group, cycle: Cycle) -> list[Drop]:
         """The drop of falls and recoveries, and what is before and after it."""
         series, found, end_s = self._series, cycle.found, cycle.end_s
-        last_back = group.spans[-1].back if group.spans else None
-        is_back = group.until_s - end_s > 1.5 * found.period_s
-        is_back &= last_back is not None or not group.spans
-        # a high part at the very end, as long as what depth is taken over, would hide the lows
-        if not is_back and found.period_s < DEPTH_WINDOW_S:
-            end_s = group.until_s
-        onset_s = self._onset_of(group, cycle, end_s)
+        if cycle.level_end_s is not None:
+            is_back = cycle.level_end_s - end_s > _OVER * found.period_s
+        else:
+            is_back = group.until_s - end_s > _OVER * found.period_s
+            is_back &= group.spans[-1].back is not None
+        if not is_back:
+            end_s = max(end_s, cycle.level_end_s or end_s)
+            # a high part at the very end, as long as what depth is taken over, would hide the lows
+            end_s = group.until_s if found.period_s < DEPTH_WINDOW_S else end_s
+        onset_s = onset_of(series, self._bins, group, cycle, end_s)
         before: list[Drop] = []
         begin_s = cycle.begin_s
         if not self._is_flat:
@@ -214,54 +130,27 @@ class _Search:
                 begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
         if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
             rest = self._after(group, cycle, onset_s)
-            if rest:
-                is_back, end_s = False, rest[0].onset_s
+            if rest and not is_back:
+                end_s = rest[0].onset_s
             drops = measured(series, begin_s, onset_s, end_s, is_back, found=found)
             return [*before, *drops, *rest]
         drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
         return [*before, *drops, replace(second, recovered=is_back)]
 
-    def _after(self, group: _Group, cycle: _Cycle, onset_s: float) -> list[Drop]:
+    def _after(self, group: Group, cycle: Cycle, onset_s: float) -> list[Drop]:
         """What levels show after the stretch of a hidden swing."""
-        if not np.isfinite(cycle.to_s):
+        spans, level_end_s = group.spans, cycle.level_end_s
+        if level_end_s is None or not spans:
             return []
-        spans = group.spans
-        if spans and self._fall_s(spans[0]) >= cycle.to_s - 1e-6:
-            since_s = max(onset_s, cycle.to_s - DEPTH_WINDOW_S)
+        if fall_s_of(self._bins, spans[0]) >= level_end_s:
+            # what falls next falls from the swing
+            since_s = max(onset_s, level_end_s - DEPTH_WINDOW_S)
             last = spans[0].normal[-1]
-            start = int(np.searchsorted(self._bins.begin_s, since_s))
+            start = int(self._bins.begin_s.searchsorted(since_s))
             held = replace(last, start=min(start, last.end - 1))
             spans = [replace(spans[0], normal=[held]), *spans[1:]]
-        return [
-            drop
-            for drop in self._of_spans(spans)
-            if drop.onset_s > cycle.to_s - cycle.found.period_s
-        ]
-
-    def _onset_of(self, group: _Group, cycle: _Cycle, end_s: float) -> float:
-        series, bins = self._series, self._bins
-        low_for_s = cycle.found.duty * cycle.found.period_s
-        if cycle.first is not None:
-            beside_s = 2 * max(series.sampling_s, cycle.found.period_s / PARTS)
-            low_s = max(cycle.begin_s, cycle.first.high_s - beside_s)
-            high_s = cycle.first.low_s + 0.5 * beside_s
-            until_s = min(end_s, cycle.first.back_s)
-            return fit_onset(series, cycle.begin_s, low_s, high_s, until_s, low_for_s)
-        first = group.spans[0]
-        # what follows the first fall, but not the first recovery
-        until_s = float(bins.begin_s[first.lowered[0].start])
-        until_s += max(low_for_s, 3 * series.sampling_s)
-        if bins.width_s > 2 * BIN_S:
-            until_s += SHARE_BESIDE * bins.width_s
-        return onset_between(
-            series,
-            bins,
-            first.begin,
-            first.normal[-1],
-            first.lowered[0],
-            min(end_s, until_s),
-            low_for_s,
-        )
+        soonest_s = level_end_s - cycle.found.period_s
+        return [drop for drop in self._of_spans(spans) if drop.onset_s > soonest_s]
 
     def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
         """A deeper fall that ends a cycle, by levels of means over its period."""

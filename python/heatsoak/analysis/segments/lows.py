@@ -59,7 +59,8 @@ def swinging(
     """Return how throughput swings between `begin_s` and `end_s`, as it does `from_s` `to_s`.
 
     A period that drifts hides in the whole stretch and shows in a part of it. None where nothing
-    swings by `MIN_DROP` of the mean or loses that much on the whole, and what swings within `BLIP_S` is noise.
+    swings by `MIN_DROP` of the mean, or where less than that is lost on the whole; what swings
+    within `BLIP_S` is noise.
     """
     middle_s = 0.5 * (from_s + to_s)
     for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
@@ -123,9 +124,9 @@ def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> flo
     edges = np.array([(low.low_s, low.back_s) for low in lows]).ravel()[:-1]
     at = np.round((edges - begin_s) / step_s).astype(np.int64)
     values = values[at[0] : at[-1]]
-    is_low = np.zeros(len(values) + 1)
-    np.add.at(is_low, at - at[0], np.where(np.arange(len(at)) % 2 == 0, 1, -1))
-    is_low = np.cumsum(is_low)[:-1] > 0
+    turns = np.zeros(len(values) + 1)
+    np.add.at(turns, at - at[0], np.where(np.arange(len(at)) % 2 == 0, 1, -1))
+    is_low = np.cumsum(turns)[:-1] > 0
     if is_low.all() or not is_low.any():
         return 0.0
     share = float(np.mean(is_low))
@@ -140,8 +141,8 @@ def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: floa
     known = np.flatnonzero(is_low | is_high)
     sides = is_low[known]
     edges = np.flatnonzero(np.diff(sides)) + 1
-    falls = [edge for edge in edges if sides[edge]]
-    backs = [edge for edge in edges if not sides[edge]]
+    falls = [int(edge) for edge in edges if sides[edge]]
+    backs = [int(edge) for edge in edges if not sides[edge]]
     if len(sides) and sides[0]:
         falls = [0, *falls]
     ends = [int(known[back]) for back in backs] + [len(values)] * (len(falls) - len(backs))
@@ -160,4 +161,6 @@ def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: floa
     padded = np.append(lengths_s, np.full(_NEXT - 1, np.nan))
     following = np.lib.stride_tricks.sliding_window_view(padded, _NEXT)
     usual_s = np.nanquantile(following, 0.5, axis=1, method="lower")
-    return [low for low, kept in zip(found, lengths_s >= _LEAST_PART * usual_s, strict=True) if kept]
+    return [
+        low for low, kept in zip(found, lengths_s >= _LEAST_PART * usual_s, strict=True) if kept
+    ]
