@@ -118,6 +118,9 @@ def _step(
     )
 
 
+_ONCE = ("write-cache", "spare-area")
+
+
 def judged_drops(
     view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
 ) -> list[tuple[Case, Judgement]]:
@@ -133,8 +136,10 @@ def judged_drops(
             last, of_last = judged[-1]
             if of_last.cause == judgement.cause != "unknown":
                 whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
-                judged[-1] = (whole, weigh(whole))
-                continue
+                of_whole = weigh(whole)
+                if of_whole.cause == judgement.cause not in _ONCE:
+                    judged[-1] = (whole, of_whole)
+                    continue
         judged.append((case, judgement))
     return judged
 

@@ -13,7 +13,7 @@ from heatsoak.analysis.segments.spans import is_back
 #: A level inside a drop has settled once it is held so long.
 SETTLED_S = 8.0
 #: A second fall takes at least this share of it.
-SECOND_FALL = 0.15
+SECOND_FALL = 0.08
 #: At least this part of the loss comes between the levels, not within them.
 _SUDDEN = 0.5
 #: So many variances of the noise must a step take off the error of a bent line.
@@ -49,7 +49,6 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
         if (
             length_s >= SETTLED_S
             and after.value < (1 - SECOND_FALL) * before.value
-            and after.value < (1 - MIN_DROP) * lowest
             and _is_sudden(bins, noise, before, after)
         ):
             later = (at for at in range(index, len(lowered)) if is_back(lowered[at], before.value))
