@@ -1,39 +1,28 @@
-"""Deeper falls inside a stretch that is lowered already: another cause on top of the first.
-
-A governor that approaches its level, or a slide, is drawn as a staircase too. A second fall is told
-from their stairs by its bend: throughput falls faster after it than before.
-"""
+"""Deeper falls inside a stretch that is lowered already: another cause on top of the first."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.segments.bends import loss_of_fall, wander_within
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back
-from heatsoak.analysis.series import Array
 
 #: A level inside a drop has settled once it is held so long.
 SETTLED_S = 8.0
 #: A second fall takes at least this share of it.
 SECOND_FALL = 0.08
-#: And at its begin this share, or it is a creep that has no begin.
+#: The first stair of a slow one takes this share.
 _LEAST_STAIR = 0.04
-#: At least this part of the loss comes with the fall, not within the levels beside it.
-_SUDDEN = 0.5
-#: So many variances of the noise must a fall take off the error of a bent line.
-_CLEARLY = 20.0
-#: The course of a level beside a fall is taken from so much of it, in time and in bins at least.
-_BESIDE_S, _BESIDE_BINS = 60.0, 24
-#: Fewer bins than this about a fall tell no bend from a step.
-_FEWEST_BINS = 5
-#: Time constants of a fall, and where it may begin from the level's end, in shares of that.
-_CONSTANTS = (0.0, 0.06, 0.12, 0.25, 0.5)
-_BEGINS = np.linspace(-0.3, 0.15, 10)
-#: A fall is so many times as deep as what the stretch before it wanders up and down.
-_BEYOND_WANDER = 1.5
+#: The stairs of one fall are no more than so many times as high as its first.
+_SAME_FALL = 1.5
+#: A fall is so many times what the level that it is from wanders.
+_BEYOND_WANDER = 7.0
+#: What comes back higher than this above where a fall began was no return from it.
+_TOO_HIGH = 0.15
 
 
 @dataclass(frozen=True)
@@ -52,23 +41,23 @@ class Second:
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
-    held_s = [float(bins.end_s[level.end - 1] - bins.begin_s[level.start]) for level in lowered]
+    held_s = [float(bins.end_s[one.end - 1] - bins.begin_s[one.start]) for one in lowered]
+    #: where what is held now began: with the last fall, or the return from it
     since = index = 0
     lowest = lowered[0].value
     while index + 1 < len(lowered):
         before, after = lowered[index : index + 2]
         index += 1
         if held_s[index - 1] >= SETTLED_S and after.value < (1 - _LEAST_STAIR) * before.value:
-            lost = fallen(bins, noise, before, _run(lowered, index), lowered[since:index])
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
-            if DEBUG: print('    trial',bins.end_s[before.end-1],'lost',lost,'wander',_wander(settled), after.value<.95*lowest)
-            if lost >= -np.log(1-SECOND_FALL) and (after.value < (1-MIN_DROP)*lowest or lost >= _BEYOND_WANDER * _wander(settled)):
-                later = (at for at in range(index, len(lowered)) if is_back(lowered[at], before.value))
-                back = next(later, None)
+            swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
+            if _falls(bins, noise, lowered[since:index], _run(lowered, index), swing):
+                later = range(index, len(lowered))
+                back = next((at for at in later if is_back(lowered[at], before.value)), None)
                 if back is None:
                     found.append(Second(before, after, None))
                     since = index
-                elif lowered[back].value <= (1 + 0.15) * before.value:
+                elif lowered[back].value <= (1 + _TOO_HIGH) * before.value:
                     found.append(Second(before, after, lowered[back]))
                     since = index = back
                     continue
@@ -76,80 +65,40 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     return found
 
 
+def _falls(
+    bins: Bins, noise: Noise, state: list[Level], run: list[Level], swing: float
+) -> bool:
+    """Whether a fall follows the levels `state` that is deeper than they wander and swing."""
+    before = state[-1]
+    if run[-1].value > (1 - SECOND_FALL) * before.value:
+        return False
+    lost = loss_of_fall(bins, noise, state, run)
+    least = max(-np.log1p(-SECOND_FALL), swing)
+    return lost >= least and lost >= _BEYOND_WANDER * wander_within(bins, noise, before)
+
+
 def _run(levels: list[Level], first: int) -> list[Level]:
-    """The levels that a fall to the level `first` goes down, up to a deeper one."""
-    most = 1.5 * np.log(levels[first-1].value / levels[first].value) if levels[first].value > 0 else 0.0
+    """The levels that a fall to the level `first` goes down by, up to a higher stair."""
+    logs = _logs(levels)
+    most = _SAME_FALL * (logs[first - 1] - logs[first])
     end = first + 1
-    while end < len(levels) and 0 < levels[end].value < levels[end-1].value and np.log(levels[end-1].value / levels[end].value) <= most:
+    while end < len(levels) and 0 < logs[end - 1] - logs[end] <= most:
         end += 1
     return levels[first:end]
 
 
-def _wander(levels: list[Level]) -> float:
-    """How far levels go down and up again, or up and down, in logarithms."""
-    logs = np.log([max(level.value, 1e-9) for level in levels])
-    most = 0.0
+def _swing(levels: list[Level]) -> float:
+    """How far levels rise at once, or go down and up again, or up and down, in logarithms.
+
+    A fall of no more than that takes back what a drive or its host was given for a while.
+    """
+    logs = _logs(levels)
+    most = float(np.max(np.diff(logs), initial=0.0))
     for middle in range(1, len(logs) - 1):
         left, right = logs[:middle] - logs[middle], logs[middle + 1 :] - logs[middle]
         most = max(most, min(left.max(), right.max()), min(-left.min(), -right.min()))
     return most
 
 
-def fallen(bins: Bins, noise: Noise, before: Level, run: list[Level], state: list[Level]) -> float:
-    """Return how much is lost in a fall at the end of `before`, in logarithms; 0 for a creep.
-
-    A line that begins to fall, at once or to a limit, must fit clearly better than a bent line.
-    """
-    variance = noise.sigma**2 / bins.width_s
-    step = float(np.log(max(before.value, 1e-9) / max(run[0].value, 1e-9)))
-    size = max(2, round(_BESIDE_S / bins.width_s), int(200 * variance / step**2))
-    right = np.concatenate([np.arange(level.start, level.end) for level in run])
-    left = np.arange(before.start, before.end)
-    def near(size):
-        return np.concatenate([left[-size:], right[right < run[0].start + size]])
-    first = right[right < min(run[0].end, run[0].start + size)]
-    at = np.concatenate([left[-size:], first])
-    lost = float(np.mean(bins.logs[left[-size:]]) - np.mean(bins.logs[first]))
-    if len(at) < _FEWEST_BINS:
-        return lost
-    def fitter(at, size):
-        x = (at - before.end) / size
-        values = bins.logs[at]
-        def fit(*columns):
-            basis = np.stack([np.ones(len(at)), x, *columns], axis=1)
-            line = np.linalg.lstsq(basis, values, rcond=None)[0]
-            return float(np.sum((values - basis @ line) ** 2)), line
-        return x, fit
-    x, fit = fitter(at, size)
-    by_bend = fit(x**2)[0]
-    error, line = fit((at >= run[0].start).astype(float))
-    if DEBUG: print('      sudden', round((by_bend-error)/variance,1), -line[2], 'lost',lost, 'size',size,len(left),len(right))
-    if by_bend - error > 12 * variance and -line[2] > _SUDDEN * lost:
-        return -line[2]
-    left = np.concatenate([np.arange(level.start, level.end) for level in state])
-    size = max(round(_BESIDE_S / bins.width_s), _BESIDE_BINS)
-    size = min(size, len(left))
-    while size >= 20 and size <= len(left):
-        at = near(size)
-        lost = float(np.mean(bins.logs[left[-size:]]) - np.mean(bins.logs[right[right < run[0].start + size]]))
-        x, fit = fitter(at, size)
-        by_bend = fit(x**2)[0]
-        for constant in (0.1,0.2,0.4,0.8):
-            by_bend = min(by_bend, fit(np.exp(-(x-x[0])/constant))[0])
-        begins = _BEGINS[(_BEGINS * size < run[-1].end - before.end - 2)]
-        best = (np.inf, 0.0)
-        for constant in _CONSTANTS[1:]:
-            for begin in begins:
-                age = np.maximum(x + 0.5 / size - begin, 0.0)
-                fall = -np.expm1(-age / constant)
-                error, line = fit(fall)
-                best = min(best, (error, float(-line[2] * fall[-1]),constant,begin))
-        error, by_fall = best[:2]
-        if DEBUG: print('      slow', size,len(at),round((by_bend-error)/variance,1), round(by_bend/error,2),round(fit(x**2,x**3)[0]/error,2),best, round(lost,3))
-        if by_bend - error > _CLEARLY * variance and by_bend > RATIO*error and by_fall > _SUDDEN * lost:
-            return by_fall
-        if size==len(left): break
-        size = min(2*size,len(left))
-    return 0.0
-DEBUG=False
-RATIO=1.2
+def _logs(levels: list[Level]) -> np.ndarray:
+    return np.log([max(level.value, 1e-9) for level in levels])

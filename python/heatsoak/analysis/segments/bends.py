@@ -1,0 +1,114 @@
+"""Whether throughput bends down at the end of a level, or goes on as it went before.
+
+A governor that approaches its level, or a slide, is drawn as a staircase. What tells a fall of its
+own from their stairs is its bend: throughput is lost faster after it than before.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.analysis.segments.bins import Bins
+from heatsoak.analysis.segments.levels import Level
+from heatsoak.analysis.segments.noise import Noise
+from heatsoak.analysis.series import Array
+
+#: At least this part of the loss comes with the fall, not within the levels beside it.
+_SUDDEN = 0.5
+#: So many variances of the noise must a step take off the error of a bent line, and a slow fall,
+#: which may begin anywhere about, off that of any smooth course.
+_CLEARLY, _SURELY = 12.0, 20.0
+#: A smooth course leaves so many times the error of a slow fall: what fits neither shows none.
+_AS_GOOD = 1.2
+#: The course beside a step is taken over this long, or as long as its noise needs, in so many
+#: variances of it: a bent line takes all but a sixteenth of a short step.
+_BESIDE_S = 60.0
+_NEEDED = 200.0
+#: Fewer bins than this about a fall tell no bend from a step, or on one side no slow fall.
+_FEWEST_BINS = 5
+_FEWEST_BEFORE = 20
+_BESIDE_BINS = 24
+#: Time constants of slow falls and of the end of an earlier one, and where a fall may begin from
+#: the level's end, in shares of the time before it that is looked at.
+_FALLS = (0.06, 0.12, 0.25, 0.5)
+_APPROACHES = (0.1, 0.2, 0.4, 0.8)
+_BEGINS = np.linspace(-0.3, 0.15, 10)
+#: How a level wanders is seen in means over eighths of its end.
+_WANDER_S, _PARTS = 240.0, 8
+
+Indices = NDArray[np.int64]
+
+
+def loss_of_fall(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) -> float:
+    """Return what is lost where the levels `state` end, in logarithms; 0 where nothing falls there.
+
+    `run` are the levels that throughput goes down by, the first of them the next after `state`.
+    """
+    before = state[-1]
+    left, right = _indices([before]), _indices(run)
+    variance = noise.sigma**2 / bins.width_s
+    first = np.log(max(before.value, 1e-9) / max(run[0].value, 1e-9))
+    size = max(2, round(_BESIDE_S / bins.width_s), int(_NEEDED * variance / first**2))
+    near = _Course(bins, left[-size:], right[right < min(run[0].end, run[0].start + size)])
+    if near.count < _FEWEST_BINS:
+        return near.lost
+    by_bend, _ = near.fit(near.x**2)
+    by_step, step = near.fit(near.is_after)
+    if by_bend - by_step > _CLEARLY * variance and step > _SUDDEN * near.lost:
+        return step
+    return _loss_of_slow_fall(bins, variance, _indices(state), right)
+
+
+def _loss_of_slow_fall(bins: Bins, variance: float, left: Indices, right: Indices) -> float:
+    """What is lost in a fall of no more than the time that is looked at before it."""
+    size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
+    while size >= _FEWEST_BEFORE:
+        near = _Course(bins, left[-size:], right[right < right[0] + size])
+        smooth = [near.x**2, *(np.exp(-(near.x - near.x[0]) / one) for one in _APPROACHES)]
+        by_smooth = min(near.fit(column)[0] for column in smooth)
+        ages = [np.maximum(near.x - begin, 0.0) for begin in _BEGINS if begin < near.x[-2]]
+        by_fall, fall = min(
+            near.fit(-np.expm1(-age / constant)) for age in ages for constant in _FALLS
+        )
+        is_clear = by_smooth > _AS_GOOD * by_fall and by_smooth - by_fall > _SURELY * variance
+        if is_clear and fall > _SUDDEN * near.lost:
+            return fall
+        if size == len(left):
+            break
+        size = min(2 * size, len(left))
+    return 0.0
+
+
+def wander_within(bins: Bins, noise: Noise, level: Level) -> float:
+    """Return how far a level wanders beyond its noise, in logarithms, about a bent line."""
+    size = round(_WANDER_S / bins.width_s)
+    logs = bins.logs[max(level.start, level.end - size) : level.end]
+    length = len(logs) // _PARTS
+    if length == 0:
+        return 0.0
+    x = np.linspace(-1, 1, len(logs))
+    rest = logs - np.polynomial.Polynomial.fit(x, logs, 2)(x)
+    means = rest[len(logs) % _PARTS :].reshape(_PARTS, length).mean(axis=1)
+    expected = noise.sigma**2 / bins.width_s / length
+    return float(np.sqrt(max(0.0, np.var(means) - expected)))
+
+
+class _Course:
+    """Bins before and after a fall; `x` is the time from it in lengths of what is before."""
+
+    def __init__(self, bins: Bins, left: Indices, right: Indices) -> None:
+        at = np.concatenate([left, right])
+        self.count = len(at)
+        self.is_after = (at >= right[0]).astype(float)
+        self.x = (at + 0.5 - right[0]) / len(left)
+        self.lost = float(np.mean(bins.logs[left]) - np.mean(bins.logs[right]))
+        self._values = bins.logs[at]
+
+    def fit(self, column: Array) -> tuple[float, float]:
+        """Return the squared error of a line and `column`, and what the column takes by its end."""
+        basis = np.stack([np.ones(self.count), self.x, column], axis=1)
+        found = np.linalg.lstsq(basis, self._values, rcond=None)[0]
+        return float(np.sum((self._values - basis @ found) ** 2)), float(-found[2] * column[-1])
+
+
+def _indices(levels: list[Level]) -> Indices:
+    return np.concatenate([np.arange(level.start, level.end) for level in levels])
