@@ -4,6 +4,8 @@ A governor that approaches its level, or a slide, is drawn as a staircase. What 
 own from their stairs is its bend: throughput is lost faster after it than before.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,12 +36,23 @@ _APPROACHES = (0.1, 0.2, 0.4, 0.8)
 _BEGINS = np.linspace(-0.3, 0.15, 10)
 #: How a level wanders is seen in means over eighths of its end.
 _WANDER_S, _PARTS = 240.0, 8
+#: A step is so many times what the level before it wanders, and a slow fall, of which any wave has
+#: some, so many times what all did since the last fall.
+_BEYOND_WANDER, _FAR_BEYOND = 7.0, 20.0
 
 Indices = NDArray[np.int64]
 
 
-def loss_of_fall(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) -> float:
-    """Return what is lost where the levels `state` end, in logarithms; 0 where nothing falls there.
+@dataclass(frozen=True)
+class Bend:
+    """A fall of its own: what it loses, in logarithms, and whether it takes long for that."""
+
+    lost: float
+    is_slow: bool
+
+
+def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) -> Bend | None:
+    """Return the fall where the levels `state` end; None where throughput goes on as before.
 
     `run` are the levels that throughput goes down by, the first of them the next after `state`.
     """
@@ -50,16 +63,17 @@ def loss_of_fall(bins: Bins, noise: Noise, state: list[Level], run: list[Level])
     size = max(2, round(_BESIDE_S / bins.width_s), int(_NEEDED * variance / first**2))
     near = _Course(bins, left[-size:], right[right < min(run[0].end, run[0].start + size)])
     if near.count < _FEWEST_BINS:
-        return near.lost
+        return Bend(near.lost, is_slow=False)
     by_bend, _ = near.fit(near.x**2)
     by_step, step = near.fit(near.is_after)
     if by_bend - by_step > _CLEARLY * variance and step > _SUDDEN * near.lost:
-        return step
-    return _loss_of_slow_fall(bins, variance, _indices(state), right)
+        is_beyond = step >= _BEYOND_WANDER * _wander(bins, variance, left)
+        return Bend(step, is_slow=False) if is_beyond else None
+    return _find_slow(bins, variance, _indices(state), right)
 
 
-def _loss_of_slow_fall(bins: Bins, variance: float, left: Indices, right: Indices) -> float:
-    """What is lost in a fall of no more than the time that is looked at before it."""
+def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Bend | None:
+    """A fall of no more than the time that is looked at before it."""
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
     while size >= _FEWEST_BEFORE:
         near = _Course(bins, left[-size:], right[right < right[0] + size])
@@ -71,25 +85,24 @@ def _loss_of_slow_fall(bins: Bins, variance: float, left: Indices, right: Indice
         )
         is_clear = by_smooth > _AS_GOOD * by_fall and by_smooth - by_fall > _SURELY * variance
         if is_clear and fall > _SUDDEN * near.lost:
-            return fall
+            is_beyond = fall >= _FAR_BEYOND * _wander(bins, variance, left)
+            return Bend(fall, is_slow=True) if is_beyond else None
         if size == len(left):
             break
         size = min(2 * size, len(left))
-    return 0.0
+    return None
 
 
-def wander_within(bins: Bins, noise: Noise, level: Level) -> float:
-    """Return how far a level wanders beyond its noise, in logarithms, about a bent line."""
-    size = round(_WANDER_S / bins.width_s)
-    logs = bins.logs[max(level.start, level.end - size) : level.end]
+def _wander(bins: Bins, variance: float, at: Indices) -> float:
+    """How far the end of some bins wanders about a bent line, beyond the noise, in logarithms."""
+    logs = bins.logs[at[-round(_WANDER_S / bins.width_s) :]]
     length = len(logs) // _PARTS
     if length == 0:
         return 0.0
     x = np.linspace(-1, 1, len(logs))
     rest = logs - np.polynomial.Polynomial.fit(x, logs, 2)(x)
     means = rest[len(logs) % _PARTS :].reshape(_PARTS, length).mean(axis=1)
-    expected = noise.sigma**2 / bins.width_s / length
-    return float(np.sqrt(max(0.0, np.var(means) - expected)))
+    return float(np.sqrt(max(0.0, np.var(means) - variance / length)))
 
 
 class _Course:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.segments.bends import loss_of_fall, wander_within
+from heatsoak.analysis.segments.bends import Bend, find_bend
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
@@ -19,8 +19,6 @@ SECOND_FALL = 0.08
 _LEAST_STAIR = 0.04
 #: The stairs of one fall are no more than so many times as high as its first.
 _SAME_FALL = 1.5
-#: A fall is so many times what the level that it is from wanders.
-_BEYOND_WANDER = 7.0
 #: What comes back higher than this above where a fall began was no return from it.
 _TOO_HIGH = 0.15
 
@@ -51,13 +49,14 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
         if held_s[index - 1] >= SETTLED_S and after.value < (1 - _LEAST_STAIR) * before.value:
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
             swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
-            if _falls(bins, noise, lowered[since:index], _run(lowered, index), swing):
-                later = range(index, len(lowered))
-                back = next((at for at in later if is_back(lowered[at], before.value)), None)
-                if back is None:
-                    found.append(Second(before, after, None))
-                    since = index
-                elif lowered[back].value <= (1 + _TOO_HIGH) * before.value:
+            bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
+            later = range(index, len(lowered))
+            back = next((at for at in later if is_back(lowered[at], before.value)), None)
+            if bend is not None and back is None:
+                found.append(Second(before, after, None))
+                since = index
+            elif bend is not None and back is not None and not bend.is_slow:
+                if lowered[back].value <= (1 + _TOO_HIGH) * before.value:
                     found.append(Second(before, after, lowered[back]))
                     since = index = back
                     continue
@@ -65,16 +64,15 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     return found
 
 
-def _falls(
+def _deep_bend(
     bins: Bins, noise: Noise, state: list[Level], run: list[Level], swing: float
-) -> bool:
-    """Whether a fall follows the levels `state` that is deeper than they wander and swing."""
-    before = state[-1]
-    if run[-1].value > (1 - SECOND_FALL) * before.value:
-        return False
-    lost = loss_of_fall(bins, noise, state, run)
+) -> Bend | None:
+    """The fall that follows the levels `state`, where it is deep enough and beyond their swing."""
+    if run[-1].value > (1 - SECOND_FALL) * state[-1].value:
+        return None
+    bend = find_bend(bins, noise, state, run)
     least = max(-np.log1p(-SECOND_FALL), swing)
-    return lost >= least and lost >= _BEYOND_WANDER * wander_within(bins, noise, before)
+    return bend if bend is not None and bend.lost >= least else None
 
 
 def _run(levels: list[Level], first: int) -> list[Level]:
