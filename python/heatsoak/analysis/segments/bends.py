@@ -38,7 +38,7 @@ _BEGINS = np.linspace(-0.3, 0.15, 10)
 _WANDER_S, _PARTS = 240.0, 8
 #: A step is so many times what the level before it wanders, and a slow fall, of which any wave has
 #: some, so many times what all did since the last fall.
-_BEYOND_WANDER, _FAR_BEYOND = 7.0, 20.0
+_BEYOND_WANDER, _FAR_BEYOND = 5.0, 20.0
 
 Indices = NDArray[np.int64]
 

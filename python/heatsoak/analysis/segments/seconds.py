@@ -58,6 +58,8 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             elif bend is not None and back is not None and not bend.is_slow:
                 if lowered[back].value <= (1 + _TOO_HIGH) * before.value:
                     found.append(Second(before, after, lowered[back]))
+                    # the same level goes on
+                    held_s[back] += held_s[index - 1]
                     since = index = back
                     continue
         lowest = min(lowest, after.value)
