@@ -21,6 +21,9 @@ from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
 
+#: Causes that take what they take at once, and no more of it later.
+_ONCE = ("write-cache", "spare-area")
+
 
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
@@ -118,15 +121,14 @@ def _step(
     )
 
 
-_ONCE = ("write-cache", "spare-area")
-
-
 def judged_drops(
     view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
 ) -> list[tuple[Case, Judgement]]:
     """Return a step's drops with their causes; neighbours of one known cause are one drop.
 
-    A governor may take what it takes in two steps; what may be two causes stays apart.
+    A governor or a host may take what it takes in two stairs, if both together still look like it.
+    A cache is full once and spare area used up once, so two falls that both look like that are not
+    one; each keeps the cause that its own evidence names, and what may be two causes stays apart.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):

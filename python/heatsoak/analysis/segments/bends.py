@@ -31,8 +31,8 @@ _FEWEST_BEFORE = 20
 _BESIDE_BINS = 24
 #: Time constants of slow falls and of the end of an earlier one, and where a fall may begin from
 #: the level's end, in shares of the time before it that is looked at.
-_FALLS = (0.06, 0.12, 0.25, 0.5)
-_APPROACHES = (0.1, 0.2, 0.4, 0.8)
+_FALLS = np.array([0.06, 0.12, 0.25, 0.5])
+_APPROACHES = np.array([0.1, 0.2, 0.4, 0.8])
 _BEGINS = np.linspace(-0.3, 0.15, 10)
 #: How a level wanders is seen in means over eighths of its end.
 _WANDER_S, _PARTS = 240.0, 8
@@ -64,11 +64,11 @@ def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) ->
     near = _Course(bins, left[-size:], right[right < min(run[0].end, run[0].start + size)])
     if near.count < _FEWEST_BINS:
         return Bend(near.lost, is_slow=False)
-    by_bend, _ = near.fit(near.x**2)
-    by_step, step = near.fit(near.is_after)
-    if by_bend - by_step > _CLEARLY * variance and step > _SUDDEN * near.lost:
-        is_beyond = step >= _BEYOND_WANDER * _wander(bins, variance, left)
-        return Bend(step, is_slow=False) if is_beyond else None
+    error, taken = near.fit(np.stack([near.x**2, near.is_after]))
+    by_bend, by_step, lost = float(error[0]), float(error[1]), float(taken[1])
+    if by_bend - by_step > _CLEARLY * variance and lost > _SUDDEN * near.lost:
+        is_beyond = lost >= _BEYOND_WANDER * _wander(bins, variance, left)
+        return Bend(lost, is_slow=False) if is_beyond else None
     return _find_slow(bins, variance, _indices(state), right)
 
 
@@ -77,16 +77,16 @@ def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Be
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
     while size >= _FEWEST_BEFORE:
         near = _Course(bins, left[-size:], right[right < right[0] + size])
-        smooth = [near.x**2, *(np.exp(-(near.x - near.x[0]) / one) for one in _APPROACHES)]
-        by_smooth = min(near.fit(column)[0] for column in smooth)
-        ages = [np.maximum(near.x - begin, 0.0) for begin in _BEGINS if begin < near.x[-2]]
-        by_fall, fall = min(
-            near.fit(-np.expm1(-age / constant)) for age in ages for constant in _FALLS
-        )
+        ends = np.exp((near.x[0] - near.x) / _APPROACHES[:, None])
+        by_smooth = float(near.fit(np.vstack([near.x**2, ends]))[0].min())
+        ages = np.maximum(near.x - _BEGINS[near.x[-2] > _BEGINS, None, None], 0.0)
+        error, taken = near.fit(-np.expm1(-ages / _FALLS[:, None]).reshape(-1, near.count))
+        best = int(np.argmin(error))
+        by_fall, lost = float(error[best]), float(taken[best])
         is_clear = by_smooth > _AS_GOOD * by_fall and by_smooth - by_fall > _SURELY * variance
-        if is_clear and fall > _SUDDEN * near.lost:
-            is_beyond = fall >= _FAR_BEYOND * _wander(bins, variance, left)
-            return Bend(fall, is_slow=True) if is_beyond else None
+        if is_clear and lost > _SUDDEN * near.lost:
+            is_beyond = lost >= _FAR_BEYOND * _wander(bins, variance, left)
+            return Bend(lost, is_slow=True) if is_beyond else None
         if size == len(left):
             break
         size = min(2 * size, len(left))
@@ -114,13 +114,19 @@ class _Course:
         self.is_after = (at >= right[0]).astype(float)
         self.x = (at + 0.5 - right[0]) / len(left)
         self.lost = float(np.mean(bins.logs[left]) - np.mean(bins.logs[right]))
-        self._values = bins.logs[at]
+        line, _ = np.linalg.qr(np.stack([np.ones(self.count), self.x], axis=1))
+        self._line = line
+        self._rest = bins.logs[at] - line @ (line.T @ bins.logs[at])
 
-    def fit(self, column: Array) -> tuple[float, float]:
-        """Return the squared error of a line and `column`, and what the column takes by its end."""
-        basis = np.stack([np.ones(self.count), self.x, column], axis=1)
-        found = np.linalg.lstsq(basis, self._values, rcond=None)[0]
-        return float(np.sum((self._values - basis @ found) ** 2)), float(-found[2] * column[-1])
+    def fit(self, columns: Array) -> tuple[Array, Array]:
+        """Fit a line and each of `columns` (column, bin), by least squares.
+
+        Returns the squared errors, and what the columns take by their ends.
+        """
+        rest = columns - (columns @ self._line) @ self._line.T
+        products, squares = rest @ self._rest, np.sum(rest**2, axis=1)
+        found = products / np.maximum(squares, 1e-12)
+        return float(self._rest @ self._rest) - found * products, -found * columns[:, -1]
 
 
 def _indices(levels: list[Level]) -> Indices:

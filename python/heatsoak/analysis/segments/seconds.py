@@ -19,6 +19,8 @@ SECOND_FALL = 0.08
 _LEAST_STAIR = 0.04
 #: The stairs of one fall are no more than so many times as high as its first.
 _SAME_FALL = 1.5
+#: Less than this is standstill, in the series' unit.
+_NOTHING = 1e-9
 #: What comes back higher than this above where a fall began was no return from it.
 _TOO_HIGH = 0.15
 
@@ -40,7 +42,7 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
     held_s = [float(bins.end_s[one.end - 1] - bins.begin_s[one.start]) for one in lowered]
-    #: where what is held now began: with the last fall, or the return from it
+    # since the last fall, or the return from it
     since = index = 0
     lowest = lowered[0].value
     while index + 1 < len(lowered):
@@ -50,20 +52,30 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
             swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
             bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
-            later = range(index, len(lowered))
-            back = next((at for at in later if is_back(lowered[at], before.value)), None)
+            back = None if bend is None else _back(lowered, index)
             if bend is not None and back is None:
                 found.append(Second(before, after, None))
                 since = index
-            elif bend is not None and back is not None and not bend.is_slow:
-                if lowered[back].value <= (1 + _TOO_HIGH) * before.value:
-                    found.append(Second(before, after, lowered[back]))
-                    # the same level goes on
-                    held_s[back] += held_s[index - 1]
-                    since = index = back
-                    continue
+            elif back is not None and _is_return(bend, lowered[back], before):
+                found.append(Second(before, after, lowered[back]))
+                # the same level goes on
+                held_s[back] += held_s[index - 1]
+                since = index = back
+                continue
         lowest = min(lowest, after.value)
     return found
+
+
+def _back(levels: list[Level], first: int) -> int | None:
+    """The first level after a fall to the level `first` that is as high as before the fall."""
+    later = range(first + 1, len(levels))
+    return next((at for at in later if is_back(levels[at], levels[first - 1].value)), None)
+
+
+def _is_return(bend: Bend | None, back: Level, before: Level) -> bool:
+    """Whether a fall is over there, and not a wave."""
+    is_wave = bend is None or bend.is_slow
+    return not is_wave and back.value <= (1 + _TOO_HIGH) * before.value
 
 
 def _deep_bend(
@@ -79,12 +91,16 @@ def _deep_bend(
 
 def _run(levels: list[Level], first: int) -> list[Level]:
     """The levels that a fall to the level `first` goes down by, up to a higher stair."""
-    logs = _logs(levels)
-    most = _SAME_FALL * (logs[first - 1] - logs[first])
+    most = _SAME_FALL * _stair(levels, first)
     end = first + 1
-    while end < len(levels) and 0 < logs[end - 1] - logs[end] <= most:
+    while end < len(levels) and 0 < _stair(levels, end) <= most:
         end += 1
     return levels[first:end]
+
+
+def _stair(levels: list[Level], at: int) -> float:
+    """How far a level is below the one before it, in logarithms."""
+    return float(np.log(max(levels[at - 1].value, _NOTHING) / max(levels[at].value, _NOTHING)))
 
 
 def _swing(levels: list[Level]) -> float:
@@ -92,13 +108,9 @@ def _swing(levels: list[Level]) -> float:
 
     A fall of no more than that takes back what a drive or its host was given for a while.
     """
-    logs = _logs(levels)
+    logs = np.log([max(level.value, _NOTHING) for level in levels])
     most = float(np.max(np.diff(logs), initial=0.0))
     for middle in range(1, len(logs) - 1):
         left, right = logs[:middle] - logs[middle], logs[middle + 1 :] - logs[middle]
         most = max(most, min(left.max(), right.max()), min(-left.min(), -right.min()))
     return most
-
-
-def _logs(levels: list[Level]) -> np.ndarray:
-    return np.log([max(level.value, 1e-9) for level in levels])
