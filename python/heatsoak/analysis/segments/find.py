@@ -184,9 +184,11 @@ class _Search:
         begin_s, end_s = float(bins.begin_s[span.begin]), float(bins.end_s[span.end - 1])
         recovered = span.back is not None
         seconds = second_falls(bins, self._noise, span.lowered)
-        if seconds and self._slide(span, span.end, [s.before.end for s in seconds]) is not None:
-            # what looks like a step is one of the stairs that a slide is drawn as
-            seconds = []
+        if seconds:
+            slide = self._slide(span, span.end, [second.before.end for second in seconds])
+            if slide is not None and slide.onset_s < bins.begin_s[seconds[0].before.start]:
+                # what looks like a step is one of the stairs that a slide is drawn as
+                seconds = []
         drops: list[Drop] = []
         lasting: list[float] = []
         for second in seconds:
