@@ -6,7 +6,7 @@ from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.cycles import Swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
 from heatsoak.analysis.segments.levels import TRANSITION_S, Level
-from heatsoak.analysis.segments.onset import fit_onset
+from heatsoak.analysis.segments.onset import fit_onset, fit_slow_onset
 from heatsoak.analysis.series import Series
 
 #: An onset lies at most so far before the first change that was found, or after it.
@@ -16,6 +16,8 @@ _EARLY_S = 3.0
 SHARE_BESIDE = 0.75
 #: How much farther back a slow fall is looked for at a time.
 _SLOW_S = 16.0
+import os
+SLOW = float(os.environ.get('SLOW', '1'))
 #: Over so long a mean must be down for the fall to be over.
 _FALLEN_S = 1.0
 
@@ -45,12 +47,21 @@ def onset_between(
     if high_s <= low_s:
         return left_s
     while True:
-        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
-        if onset_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
-            return onset_s
+        found = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
+        if found.bend_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
+            break
         # a slow fall is found late
-        high_s = onset_s + max(_LATE_S, 2 * bins.width_s)
+        high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
+    if not np.isfinite(low_for_s) and SLOW and found.spread_s > SLOW:
+        before = series.mean(begin_s, found.onset_s)
+        during = series.mean(max(found.onset_s, end_s - DEPTH_WINDOW_S), end_s)
+        fall_s = _fall_s(series, found.onset_s, end_s, before - 0.9 * (before - during))
+        if fall_s > 10:
+            slow = fit_slow_onset(series, begin_s, found.onset_s, fall_s, end_s)
+            if slow is not None:
+                return slow.onset_s
+    return found.onset_s
 
 
 def measured(
