@@ -16,8 +16,10 @@ _EARLY_S = 3.0
 SHARE_BESIDE = 0.75
 #: How much farther back a slow fall is looked for at a time.
 _SLOW_S = 16.0
-import os
-SLOW = float(os.environ.get('SLOW', '1'))
+#: Where the likely onsets of a fall lie farther apart than this, and it takes longer than that,
+#: the whole fall tells more than its begin.
+_UNSURE_S = 1.0
+_SLOW_FALL_S = 10.0
 #: Over so long a mean must be down for the fall to be over.
 _FALLEN_S = 1.0
 
@@ -53,15 +55,20 @@ def onset_between(
         # a slow fall is found late
         high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
-    if not np.isfinite(low_for_s) and SLOW and found.spread_s > SLOW:
-        before = series.mean(begin_s, found.onset_s)
-        during = series.mean(max(found.onset_s, end_s - DEPTH_WINDOW_S), end_s)
-        fall_s = _fall_s(series, found.onset_s, end_s, before - 0.9 * (before - during))
-        if fall_s > 10:
-            slow = fit_slow_onset(series, begin_s, found.onset_s, fall_s, end_s)
-            if slow is not None:
-                return slow.onset_s
-    return found.onset_s
+    if found.spread_s <= _UNSURE_S or np.isfinite(low_for_s):
+        return found.onset_s
+    return slow_onset(series, begin_s, found.onset_s, end_s)
+
+
+def slow_onset(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
+    """Return when a fall about `onset_s` begins by its whole course; `onset_s` if it is quick."""
+    before = series.mean(begin_s, onset_s)
+    during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
+    fall_s = _fall_s(series, onset_s, end_s, before - 0.9 * (before - during))
+    if fall_s <= _SLOW_FALL_S:
+        return onset_s
+    found = fit_slow_onset(series, begin_s, onset_s, fall_s, end_s)
+    return onset_s if found is None else found.onset_s
 
 
 def measured(
