@@ -20,6 +20,8 @@ _SLOW_S = 16.0
 #: the whole fall tells more than its begin.
 _UNSURE_S = 1.0
 _SLOW_FALL_S = 10.0
+#: What an approach takes to nine tenths, in time constants.
+_NINE_TENTHS = 2.3
 #: Over so long a mean must be down for the fall to be over.
 _FALLEN_S = 1.0
 
@@ -62,13 +64,24 @@ def onset_between(
 
 def slow_onset(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
     """Return when a fall about `onset_s` begins by its whole course; `onset_s` if it is quick."""
-    before = series.mean(begin_s, onset_s)
-    during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
-    fall_s = _fall_s(series, onset_s, end_s, before - 0.9 * (before - during))
-    if fall_s <= _SLOW_FALL_S:
+    fall_s = _course_s(series, begin_s, onset_s, end_s)
+    if not fall_s > _SLOW_FALL_S:
         return onset_s
     found = fit_slow_onset(series, begin_s, onset_s, fall_s, end_s)
     return onset_s if found is None else found.onset_s
+
+
+def _course_s(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
+    """About how long a fall takes to nine tenths, by what is still there while it falls.
+
+    That is a mean, which noise does not shorten as it does the first time that a rate is down.
+    """
+    late_s = 0.25 * onset_s + 0.75 * end_s
+    before, during = series.mean(begin_s, onset_s), series.mean(max(late_s, end_s - DEPTH_WINDOW_S), end_s)
+    if not before > during:
+        return 0.0
+    share = (series.mean(onset_s, end_s) - during) / (before - during)
+    return _NINE_TENTHS * share * (end_s - onset_s)
 
 
 def measured(
