@@ -31,9 +31,13 @@ _APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 #: Time constants of slow approaches, as shares of the fall's length; and how they set in: at once
 #: as a governor's own does, or gently as heat does that has to get through a board.
 _CONSTANTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0, 4.0)
-_POWERS = (1.0, 1.5)
+_POWERS = (1.0, 1.5, 2.0)
 #: Of a slow fall so much more than its length is fitted, before it and in all after its begin.
 _SLOW_BEFORE, _SLOW_AFTER = 1.0, 1.2
+#: Its bend is so near to where a quick look saw it, in shares of its length.
+_SLOW_NEAR, _SLOW_NEAR_S = 0.5, 8.0
+#: It may be there from the begin, as a disk's is: that is this share as likely as a later bend.
+_FROM_BEGIN = 0.5
 #: A dip is shorter than this, and two samples at most where that is longer.
 _DIP_S = 0.5
 #: A dip is farther than this from what is beside it, in standard deviations.
@@ -89,16 +93,17 @@ def fit_slow_onset(
 
     The bend is somewhere near `near_s`. None where too little was measured.
     """
-    sampling_s = series.sampling_s
-    first_s = max(begin_s, near_s - max(_BEFORE_S, (_SLOW_BEFORE + 0.5) * fall_s))
+    first_s = max(begin_s, near_s - max(_BEFORE_S, (_SLOW_BEFORE + _SLOW_NEAR) * fall_s))
     last_s = min(end_s, near_s + _SLOW_AFTER * fall_s)
-    low_s = max(begin_s + 2 * sampling_s, near_s - max(8.0, 0.5 * fall_s))
-    high_s = min(last_s, near_s + 0.5 * fall_s)
+    low_s = max(first_s, near_s - max(_SLOW_NEAR_S, _SLOW_NEAR * fall_s))
+    high_s = min(last_s, near_s + _SLOW_NEAR * fall_s)
     grid = _grid_of(series, first_s, last_s, np.inf)
     if grid is None or high_s <= low_s:
         return None
     family = _slow(fall_s)
-    return _median(grid, family, (0, 1), low_s, high_s, np.zeros(1 + len(family.approaches)))
+    from_begin = _FROM_BEGIN if low_s <= begin_s else 0.0
+    hard = np.zeros(1 + len(family.approaches))
+    return _median(grid, family, (0, 1), low_s, high_s, hard, from_begin)
 
 
 @dataclass(frozen=True)
@@ -173,9 +178,19 @@ def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) ->
 
 
 def _median(
-    grid: _Grid, family: _Family, beside: tuple[int, ...], low_s: float, high_s: float, hard: Array
+    grid: _Grid,
+    family: _Family,
+    beside: tuple[int, ...],
+    low_s: float,
+    high_s: float,
+    hard: Array,
+    from_begin: float = 0.0,
 ) -> Onset | None:
-    """The median of all onsets by their probability."""
+    """The median of all onsets by their probability.
+
+    `hard` is how much less likely each shape is beforehand, by its logarithm; `from_begin` how
+    likely the first bend is, as a share of all others together, where it is more than one of them.
+    """
     low, high = (low_s - grid.first_s) / grid.step_s, (high_s - grid.first_s) / grid.step_s
     correlation = _correlation(grid.values, grid.known, int(low))
     phases = min(_MOST_PHASES, max(1, round(grid.step_s / _APART_S)))
@@ -192,6 +207,8 @@ def _median(
         return None
     logs = -0.5 * (grid.known.sum() - 4) * np.log(bends.errors[:, within])
     logs -= np.tile(hard, len(beside))[:, None]
+    if from_begin:
+        logs[:, 0] += np.log(max(1.0, from_begin * len(within)))
     likely = np.exp(logs - logs.max())
     by_bend = likely.sum(axis=0)
     middle = int(np.searchsorted(np.cumsum(by_bend), 0.5 * by_bend.sum()))
@@ -217,7 +234,9 @@ def _lost_s(
     by_age = family.at(ages_s)
     parts = bends.parts[shape, index]
     lost = parts[:, :1] * by_age[shape % (len(by_age) - 2)] + parts[:, 1:] @ by_age[-2:]
-    lost = -lost / np.maximum(bends.levels[shape, index], 1e-300)[:, None]
+    # a level of next to nothing is lost at once
+    least = 1e-6 * np.max(np.abs(parts), axis=1) + 1e-300
+    lost = -lost / np.maximum(bends.levels[shape, index], least)[:, None]
     after = np.argmax(lost >= ONSET_LOSS, axis=1)
     rows = np.arange(len(lost))
     before = np.maximum(after - 1, 0)
