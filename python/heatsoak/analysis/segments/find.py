@@ -15,8 +15,8 @@ from heatsoak.analysis.segments.groups import (
     hidden_cycle_of,
     onset_of,
 )
-from heatsoak.analysis.segments.levels import BLIP_S, find_levels
-from heatsoak.analysis.segments.measure import measured, onset_between
+from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
+from heatsoak.analysis.segments.measure import measured, onset_between, slow_onset
 from heatsoak.analysis.segments.noise import Noise, noise_of
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
@@ -230,14 +230,23 @@ class _Search:
             )
             return measured(series, begin_s, onset_s, end_s, recovered)
         before = slide.start if slide.from_begin else None
+        lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
+        onset_s = slow_onset(series, begin_s, slide.onset_s, lowest_s)
         return measured(
-            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=before
+            series, begin_s, onset_s, end_s, recovered, shape="slide", before=before
         )
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""
-        lowered = [level for level in span.lowered if level.start < end]
-        lowest = min(lowered, key=lambda level: level.value)
         return find_slide(
-            self._bins, self._noise, span.begin, span.lowered[0].start, lowest.end, seconds
+            self._bins,
+            self._noise,
+            span.begin,
+            span.lowered[0].start,
+            self._lowest(span, end).end,
+            seconds,
         )
+
+    def _lowest(self, span: Span, end: int) -> Level:
+        lowered = (level for level in span.lowered if level.start < end)
+        return min(lowered, key=lambda level: level.value)

@@ -6,7 +6,7 @@ from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.cycles import Swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
 from heatsoak.analysis.segments.levels import TRANSITION_S, Level
-from heatsoak.analysis.segments.onset import fit_onset
+from heatsoak.analysis.segments.onset import fit_onset, fit_slow_onset
 from heatsoak.analysis.series import Series
 
 #: An onset lies at most so far before the first change that was found, or after it.
@@ -16,6 +16,12 @@ _EARLY_S = 3.0
 SHARE_BESIDE = 0.75
 #: How much farther back a slow fall is looked for at a time.
 _SLOW_S = 16.0
+#: Where the likely onsets of a fall lie farther apart than this, and it takes longer than that,
+#: the whole fall tells more than its begin.
+_UNSURE_S = 1.0
+_SLOW_FALL_S = 10.0
+#: What an approach takes to nine tenths, in time constants.
+_NINE_TENTHS = 2.3
 #: Over so long a mean must be down for the fall to be over.
 _FALLEN_S = 1.0
 
@@ -45,12 +51,37 @@ def onset_between(
     if high_s <= low_s:
         return left_s
     while True:
-        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
-        if onset_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
-            return onset_s
+        found = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
+        if found.bend_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
+            break
         # a slow fall is found late
-        high_s = onset_s + max(_LATE_S, 2 * bins.width_s)
+        high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
+    if found.spread_s <= _UNSURE_S or np.isfinite(low_for_s):
+        return found.onset_s
+    return slow_onset(series, begin_s, found.onset_s, end_s)
+
+
+def slow_onset(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
+    """Return when a fall about `onset_s` begins by its whole course; `onset_s` if it is quick."""
+    fall_s = _course_s(series, begin_s, onset_s, end_s)
+    if not fall_s > _SLOW_FALL_S:
+        return onset_s
+    found = fit_slow_onset(series, begin_s, onset_s, fall_s, end_s)
+    return onset_s if found is None else found.onset_s
+
+
+def _course_s(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
+    """About how long a fall takes to nine tenths, by what is still there while it falls.
+
+    That is a mean, which noise does not shorten as it does the first time that a rate is down.
+    """
+    late_s = 0.25 * onset_s + 0.75 * end_s
+    before, during = series.mean(begin_s, onset_s), series.mean(max(late_s, end_s - DEPTH_WINDOW_S), end_s)
+    if not before > during:
+        return 0.0
+    share = (series.mean(onset_s, end_s) - during) / (before - during)
+    return _NINE_TENTHS * share * (end_s - onset_s)
 
 
 def measured(

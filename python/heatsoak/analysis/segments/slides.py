@@ -14,6 +14,8 @@ from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.series import Array
 
+#: A level is left where so much of it is lost.
+ONSET_LOSS = 0.02
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
 #: in its first half.
 MOST_AT_FIRST = 0.4
@@ -75,7 +77,7 @@ def find_slide(
         at_first = float(lost[quarter] / lost[-1]) if lost[-1] > 0 else 1.0
     if at_first > MOST_AT_FIRST:
         return None
-    error, _, level = _fits(values, np.stack([x, x**2], axis=2))
+    error, fitted, level = _fits(values, np.stack([x, x**2], axis=2))
     index = int(np.argmin(error))
     variance = (noise.sigma * level[index]) ** 2 * (len(t_s) / span_s)
     if error[index] > _AS_GOOD * least + _SURELY * variance:
@@ -87,13 +89,20 @@ def find_slide(
         if with_fall[0] < error[index] / _AS_GOOD - _SURELY * variance:
             return None
     if error[0] <= error[index] + _CLEARLY * variance:
-        return Slide(float(onsets[0]), float(level[0]), True)
+        return Slide(_lost_s(t_s, fitted[0], level[0]), float(level[0]), True)
     if onsets[index] - onsets[0] < _EARLY * span_s:
         # it may bend more than a parabola does
-        whole, _, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
+        whole, whole_fitted, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
         if whole[0] <= error[index] + _SURELY * variance:
-            return Slide(float(onsets[0]), float(whole_level[0]), True)
-    return Slide(float(onsets[index]), float(level[index]), False)
+            begin_level = float(whole_level[0])
+            return Slide(_lost_s(t_s, whole_fitted[0], begin_level), begin_level, True)
+    return Slide(_lost_s(t_s, fitted[index], level[index]), float(level[index]), False)
+
+
+def _lost_s(t_s: Array, fitted: Array, level: float) -> float:
+    """When a fitted course has lost `ONSET_LOSS` of its level."""
+    lost = np.maximum.accumulate(1 - fitted / level)
+    return float(np.interp(ONSET_LOSS, lost, t_s))
 
 
 def _coarse(bins: Bins, begin: int, end: int) -> tuple[Array, Array]:
