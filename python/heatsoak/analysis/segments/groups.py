@@ -124,7 +124,7 @@ def onset_of(series: Series, bins: Bins, group: Group, cycle: Cycle, end_s: floa
         low_s = max(cycle.begin_s, cycle.first.high_s - 2 * step_s)
         until_s = min(end_s, cycle.first.back_s)
         high_s = cycle.first.low_s + step_s
-        return fit_onset(series, cycle.begin_s, low_s, high_s, until_s, low_for_s)
+        return fit_onset(series, cycle.begin_s, low_s, high_s, until_s, low_for_s).onset_s
     first = group.spans[0]
     # what follows the first fall, but not the first recovery
     until_s = float(bins.begin_s[first.lowered[0].start])
