@@ -150,7 +150,12 @@ class _Search:
             held = replace(last, start=min(start, last.end - 1))
             spans = [replace(spans[0], normal=[held]), *spans[1:]]
         soonest_s = level_end_s - cycle.found.period_s
-        return [drop for drop in self._of_spans(spans) if drop.onset_s > soonest_s]
+        return [
+            drop
+            for drop in self._of_spans(spans)
+            # what is back before the swing ends is one of its lows
+            if drop.onset_s > (cycle.end_s if drop.recovered else soonest_s)
+        ]
 
     def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
         """A deeper fall that ends a cycle, by levels of means over its period."""
@@ -171,7 +176,8 @@ class _Search:
         flat = flattened(series, onset_s, found, whole)
         return next(
             (
-                drop
+                # how it swings there, nothing shows
+                replace(drop, shape="step", oscillates=False, period_s=None, duty=None)
                 for drop in _Search(flat, BIN_S, is_flat=True).drops()
                 if abs(drop.onset_s - fall_s) <= 1.5 * found.period_s
             ),
