@@ -125,8 +125,9 @@ def _folded(values: Array, phase: NDArray[np.int64]) -> Array:
 def even(
     series: Series, begin_s: float, end_s: float, least_step_s: float = 0.0
 ) -> tuple[Array, float]:
-    """Return values at even times; where nothing was measured, what was last.
+    """Return values at even times from `begin_s` on, and how far apart they are.
 
+    Where nothing was measured it is what was last, or what comes first; empty where nothing was.
     Steps are `least_step_s` and one sample long at least.
     """
     step_s = max(series.sampling_s, least_step_s, (end_s - begin_s) / _MOST_POINTS)
@@ -134,8 +135,8 @@ def even(
     known = np.isfinite(values)
     if not known.any():
         return np.empty(0), step_s
-    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
-    return values[last][int(np.argmax(known)) :], step_s
+    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), int(np.argmax(known))))
+    return values[last], step_s
 
 
 def _at_double(alike: Array, lag: int) -> float:

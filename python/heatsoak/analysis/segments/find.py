@@ -16,6 +16,7 @@ from heatsoak.analysis.segments.groups import (
     onset_of,
 )
 from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
+from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured, onset_between, slow_onset
 from heatsoak.analysis.segments.noise import Noise, noise_of
 from heatsoak.analysis.segments.seconds import second_falls
@@ -133,15 +134,36 @@ class _Search:
             if rest and not is_back:
                 end_s = rest[0].onset_s
             drops = measured(series, begin_s, onset_s, end_s, is_back, found=found)
-            return [*before, *drops, *rest]
+            return [*before, *drops, *map(self._swinging, rest)]
         drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
-        return [*before, *drops, replace(second, recovered=is_back)]
+        return [*before, *drops, self._swinging(replace(second, recovered=is_back))]
+
+    def _swinging(self, drop: Drop) -> Drop:
+        """A fall that ends a cycle, as a cycle of its own where throughput swings on there."""
+        begin_s, end_s = drop.onset_s, drop.end_s
+        on = swinging(self._series, begin_s, begin_s, end_s, end_s)
+        if on is None or not on.is_since_begin:
+            return drop
+        period_s, duty = on.found.period_s, on.found.duty
+        return replace(drop, oscillates=True, period_s=period_s, duty=duty, shape="cycle")
 
     def _after(self, group: Group, cycle: Cycle, onset_s: float) -> list[Drop]:
-        """What levels show after the stretch of a hidden swing."""
+        """What levels show after the stretch of a swing."""
         spans, level_end_s = group.spans, cycle.level_end_s
-        if level_end_s is None or not spans:
+        if not spans:
             return []
+        if level_end_s is None:
+            # a last fall that goes on deeper, for longer than the swing is low
+            period_s = cycle.found.period_s
+            later_s = fall_s_of(self._bins, spans[-1]) + period_s
+            return [
+                drop
+                for drop in self._of_spans(spans[-1:])
+                if drop.onset_s > later_s
+                and not drop.recovered
+                and drop.shape == "step"
+                and drop.end_s - drop.onset_s > _OVER * period_s
+            ]
         if fall_s_of(self._bins, spans[0]) >= level_end_s:
             # what falls next falls from the swing
             since_s = max(onset_s, level_end_s - DEPTH_WINDOW_S)
@@ -150,7 +172,12 @@ class _Search:
             held = replace(last, start=min(start, last.end - 1))
             spans = [replace(spans[0], normal=[held]), *spans[1:]]
         soonest_s = level_end_s - cycle.found.period_s
-        return [drop for drop in self._of_spans(spans) if drop.onset_s > soonest_s]
+        return [
+            drop
+            for drop in self._of_spans(spans)
+            # what is back before the swing ends is one of its lows
+            if drop.onset_s > (cycle.end_s if drop.recovered else soonest_s)
+        ]
 
     def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
         """A deeper fall that ends a cycle, by levels of means over its period."""
@@ -171,7 +198,8 @@ class _Search:
         flat = flattened(series, onset_s, found, whole)
         return next(
             (
-                drop
+                # how it swings there, nothing shows
+                replace(drop, shape="step", oscillates=False, period_s=None, duty=None)
                 for drop in _Search(flat, BIN_S, is_flat=True).drops()
                 if abs(drop.onset_s - fall_s) <= 1.5 * found.period_s
             ),

@@ -21,6 +21,8 @@ _FIRST = 2.0
 _EARLIER = 0.5
 #: Levels may show the first fall of a swing up to so many periods before its first clear low.
 _LATER = 1.5
+#: So many lowered levels are looked into.
+_LONGEST = 2
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,10 @@ def _length_s(bins: Bins, span: Span) -> float:
 def _parts(
     bins: Bins, group: Group, begin_s: float, fall_s: float
 ) -> Iterable[tuple[float, float]]:
-    """The level before the first fall, and the lowered ones after it."""
+    """The level before the first fall, and the longest lowered ones."""
     yield begin_s, fall_s
-    for level in group.spans[0].lowered if group.spans else []:
+    lowered = [level for span in group.spans for level in span.lowered]
+    for level in sorted(lowered, key=lambda level: level.start - level.end)[:_LONGEST]:
         yield float(bins.begin_s[level.start]), float(bins.end_s[level.end - 1])
 
 

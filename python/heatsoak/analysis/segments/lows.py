@@ -23,6 +23,10 @@ _REGULAR_PART, _ABOUT = 0.8, (0.5, 1.5)
 #: The two sides of a swing take so much of its variance, of noise that is cut in two up to 0.64;
 #: and by chance the more the fewer cycles there are.
 _LEAST_APART, _IF_FEW = 0.6, 0.6
+#: Lows that come this near to a period apart have that period.
+_SAME = 0.25
+#: So many lows that come otherwise are no chance.
+_LEAST_IF_OTHER = 12
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
 
@@ -84,12 +88,12 @@ def since(
 ) -> Swinging | None:
     """Return all of a swing between `begin_s` and `end_s` that was found from `from_s` to `to_s`.
 
-    None where it is hardly low or high.
+    None where it is too quick for so long a stretch, or hardly low or high.
     """
     values, step_s = even(series, begin_s, end_s, max(series.sampling_s, found.period_s / PARTS))
     first, last = (round((at_s - begin_s) / step_s) for at_s in (from_s, to_s))
     part = values[first:last]
-    if len(part) == 0:
+    if len(part) == 0 or found.period_s < 2 * step_s:
         return None
     bottom, top = np.quantile(part, _ENDS)
     lows = _lows(values, bottom, top, begin_s, step_s)
@@ -100,20 +104,24 @@ def since(
     start, stop = inside[0], inside[-1]
     falls_s = np.array([low.low_s for low in lows])
     apart_s = np.diff(falls_s)
-    while start > 0 and apart_s[start - 1] <= _SOON * max(found.period_s, apart_s[start]):
+    # what is sampled seldom may be most like itself several periods later
+    period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
+    if abs(period_s - found.period_s) < _SAME * found.period_s:
+        period_s, least_cycles = found.period_s, LEAST_CYCLES
+    while start > 0 and apart_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
         start -= 1
-    while stop < len(apart_s) and apart_s[stop] <= _SOON * max(found.period_s, apart_s[stop - 1]):
+    while stop < len(apart_s) and apart_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
         stop += 1
     lows = lows[start : stop + 1]
     periods_s = apart_s[start:stop]
-    least_s, most_s = (share * found.period_s for share in _ABOUT)
+    least_s, most_s = (share * period_s for share in _ABOUT)
     is_regular = np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART
     least = _LEAST_APART + _IF_FEW / len(lows)
-    is_clear = len(lows) >= LEAST_CYCLES and bool(is_regular)
+    is_clear = len(lows) >= least_cycles and bool(is_regular)
     is_clear = is_clear and _apart(values, lows, begin_s, step_s) >= least
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
-    usual = Swing(found.period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
+    usual = Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
     high_s = lows[0].high_s - begin_s
     is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
     return Swinging(usual, lows, bool(is_since_begin), is_clear)
