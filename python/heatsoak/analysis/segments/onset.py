@@ -45,6 +45,8 @@ _OUTLIER = 4.0
 #: Between samples onsets are tried so far apart, but no more than so many of them.
 _APART_S = 0.25
 _MOST_PHASES = 8
+#: And for a slow fall this share of its length.
+_SLOW_APART = 0.01
 #: Bends with less than this share of the best one's probability do not count.
 _UNLIKELY = 1e-3
 _AGES = 60
@@ -108,11 +110,15 @@ def fit_slow_onset(
 
 @dataclass(frozen=True)
 class _Family:
-    """Shapes of a fall: a step, ramps, and approaches, by time constant and power."""
+    """Shapes of a fall: a step, ramps, and approaches, by time constant and power.
+
+    Slope and bend beside them are one after `scale_s`; onsets are tried `apart_s` apart.
+    """
 
     ramps_s: tuple[float, ...]
     approaches: tuple[tuple[float, float], ...]
     scale_s: float
+    apart_s: float
 
     def means(self, begin: Array, end: Array) -> Array:
         """Means from `begin` to `end` after the onset, those of slope and bend last."""
@@ -141,12 +147,13 @@ class _Family:
 
 
 def _quick() -> _Family:
-    return _Family(_RAMPS_S, tuple((constant_s, 1.0) for constant_s in _APPROACHES_S), _AFTER_S)
+    approaches = tuple((constant_s, 1.0) for constant_s in _APPROACHES_S)
+    return _Family(_RAMPS_S, approaches, _AFTER_S, _APART_S)
 
 
 def _slow(fall_s: float) -> _Family:
     approaches = tuple((share * fall_s, power) for power in _POWERS for share in _CONSTANTS)
-    return _Family((), approaches, fall_s)
+    return _Family((), approaches, fall_s, max(_APART_S, _SLOW_APART * fall_s))
 
 
 @dataclass(frozen=True)
@@ -193,7 +200,7 @@ def _median(
     """
     low, high = (low_s - grid.first_s) / grid.step_s, (high_s - grid.first_s) / grid.step_s
     correlation = _correlation(grid.values, grid.known, int(low))
-    phases = min(_MOST_PHASES, max(1, round(grid.step_s / _APART_S)))
+    phases = min(_MOST_PHASES, max(1, round(grid.step_s / family.apart_s)))
     ages_s = np.arange(len(grid.values) + 1) * grid.step_s
     late_s = np.arange(phases) / phases * grid.step_s
     # the value a step has when it ends so long after the onset, for onsets between steps
