@@ -10,15 +10,20 @@ Two limits, for each true episode:
   and power. No unbiased judge has a smaller standard deviation than that.
 """
 
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from heatsoak.analysis.series import Array, Series
-from heatsoak.corpus import Choices, TrueEpisode
+from heatsoak.analysis import analyze
+from heatsoak.analysis.series import Array, Series, throughput, tidied
+from heatsoak.corpus import Choices, Labelled, TrueEpisode, make
 from heatsoak.corpus.labels import NoiseFree
 from heatsoak.corpus.noise import DIP_CHANCE, DIP_SHARE, FINE_S
 from heatsoak.corpus.truth import LEVEL_S, ONSET_LOSS
 from scipy.optimize import least_squares
+from scipy.special import ndtri
+from scoring import score
 
 #: An onset farther off than this, or than half of the fall, is not that episode's.
 REACH_S = 10.0
@@ -26,6 +31,8 @@ REACH_S = 10.0
 DIP = 4.5
 #: A slide is looked at for so many of its lengths.
 LENGTHS = 1.2
+#: Errors are taken at so many of their quantiles.
+QUANTILES = (np.arange(20) + 0.5) / 20
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,88 @@ class _Noise:
 
     variance: float
     correlation: float
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What the judge was off by at an episode that it found, and what it has to be.
+
+    `likely_s` are equally likely errors of whoever knows the noise and the form of the fall: of the
+    bound for a slide; the oracle's own for others, which are as sharp as sampling.
+    """
+
+    sampling_s: float
+    shape: str
+    ours_s: float
+    oracle_s: float
+    likely_s: Array
+
+
+def limits_of(seed: int) -> list[Limit]:
+    """Return the limits of a case's episodes."""
+    labelled = make(seed)
+    found = score(labelled, analyze(labelled.recordings))
+    limits = []
+    for match in found.matches:
+        true = match.true
+        if match.onset_error_s is None:
+            continue
+        free = labelled.noise_free[true.recording, true.step]
+        before = [
+            other.onset_s
+            for other in (*labelled.truth, *labelled.grey)
+            if (other.recording, other.step) == (true.recording, true.step)
+            and other.onset_s < true.onset_s
+        ]
+        begin_s = max(before, default=0.0)
+        series = _series(labelled, true)
+        oracle_s = abs(shift_error_s(series, free, labelled.choices, true, begin_s))
+        likely_s = np.full(len(QUANTILES), oracle_s)
+        if true.shape == "slide":
+            # as likely on either side
+            likely_s = bound_s(free, labelled.choices, true, begin_s) * ndtri(0.5 + QUANTILES / 2)
+        limits.append(
+            Limit(
+                labelled.choices.sampling_s,
+                true.shape,
+                abs(match.onset_error_s),
+                oracle_s,
+                likely_s,
+            )
+        )
+    return limits
+
+
+def print_limits(seeds: Sequence[int], jobs: int) -> None:
+    """Print percentiles of our errors, the oracle's, and those that the bound allows."""
+    with ProcessPoolExecutor(jobs) as pool:
+        limits = [one for found in pool.map(limits_of, seeds, chunksize=2) for one in found]
+    print("onset error, s           ours            oracle           bound")
+    print("                 cases   median    95th  median    95th  median    95th")
+    for sampling_s in (0.1, 1.0, 5.0):
+        here = [one for one in limits if one.sampling_s == sampling_s]
+        for shape in ("all", "step", "slide", "cycle"):
+            some = [one for one in here if shape in ("all", one.shape)]
+            if not some:
+                continue
+            columns = (
+                np.array([one.ours_s for one in some]),
+                np.array([one.oracle_s for one in some]),
+                np.concatenate([one.likely_s for one in some]),
+            )
+            row = "".join("{:8.2f}{:8.2f}".format(*np.quantile(c, [0.5, 0.95])) for c in columns)
+            print(f"{sampling_s:5g} s {shape:6s} {len(some):7d} {row}")
+
+
+def _series(labelled: Labelled, true: TrueEpisode) -> Series:
+    recording = labelled.recordings[true.recording]
+    samples = recording.samples()
+    (begin_s,) = (
+        event.t_s
+        for event in recording.events
+        if event.kind == "step-begin" and event.step == true.step
+    )
+    return tidied(throughput(samples.filter(samples["step"] == true.step), begin_s))
 
 
 def _noise_of(choices: Choices) -> _Noise:

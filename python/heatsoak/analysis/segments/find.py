@@ -232,9 +232,7 @@ class _Search:
         before = slide.start if slide.from_begin else None
         lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
         onset_s = slow_onset(series, begin_s, slide.onset_s, lowest_s)
-        return measured(
-            series, begin_s, onset_s, end_s, recovered, shape="slide", before=before
-        )
+        return measured(series, begin_s, onset_s, end_s, recovered, shape="slide", before=before)
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""

@@ -77,7 +77,10 @@ def _course_s(series: Series, begin_s: float, onset_s: float, end_s: float) -> f
     That is a mean, which noise does not shorten as it does the first time that a rate is down.
     """
     late_s = 0.25 * onset_s + 0.75 * end_s
-    before, during = series.mean(begin_s, onset_s), series.mean(max(late_s, end_s - DEPTH_WINDOW_S), end_s)
+    before, during = (
+        series.mean(begin_s, onset_s),
+        series.mean(max(late_s, end_s - DEPTH_WINDOW_S), end_s),
+    )
     if not before > during:
         return 0.0
     share = (series.mean(onset_s, end_s) - during) / (before - during)

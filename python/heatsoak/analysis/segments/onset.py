@@ -141,7 +141,9 @@ class _Family:
         """What is lost so long after the onset, that of slope and bend last."""
         shapes = [np.ones(len(ages_s))]
         shapes += [np.minimum(ages_s / ramp_s, 1) for ramp_s in self.ramps_s]
-        shapes += [-np.expm1(-((ages_s / constant) ** power)) for constant, power in self.approaches]
+        shapes += [
+            -np.expm1(-((ages_s / constant) ** power)) for constant, power in self.approaches
+        ]
         shapes += [ages_s / self.scale_s, (ages_s / self.scale_s) ** 2]
         return np.stack(shapes)
 
