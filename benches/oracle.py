@@ -183,7 +183,7 @@ def bound_s(free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float
     rate = free.mb_s[first : round(end_s / free.grid_s)]
     size = round(choices.sampling_s / free.grid_s)
     rate = rate[: len(rate) // size * size].reshape(-1, size).mean(axis=1)
-    t_s = choices.sampling_s * (np.arange(len(rate)) + 0.5)
+    t_s: Array = choices.sampling_s * (np.arange(len(rate), dtype=np.float64) + 0.5)
     onset_s = true.onset_s - begin_s
     level = float(np.median(rate[t_s < max(onset_s - LEVEL_S, 0.5 * onset_s)]))
     rate = rate / level
@@ -191,7 +191,11 @@ def bound_s(free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float
     scale = np.array([1.0, 0.1, 0.2 * true.fall_s, 0.5, 0.3])
     start = [1.0, lost, max(0.0, onset_s - 0.05 * true.fall_s), np.log(true.fall_s / 2.3), 1.1]
     bounds = ([0.5, 0.01, 0.0, -3.0, 0.5], [1.5, 3.0, float(t_s[-1]), 12.0, 2.5])
-    found = least_squares(lambda p: _curve(p, t_s) - rate, start, bounds=bounds, x_scale=scale).x
+
+    def left(parameters: Array) -> Array:
+        return np.asarray(_curve(parameters, t_s) - rate)
+
+    found = least_squares(left, start, bounds=bounds, x_scale=scale).x
     steps = np.diag(0.01 * scale)
     slopes = [(_curve(found + h, t_s) - _curve(found - h, t_s)) / (2 * h.sum()) for h in steps]
     noise = _noise_of(choices)
