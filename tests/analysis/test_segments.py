@@ -63,6 +63,16 @@ def test_onset_and_depth_of_a_governed_drive_are_found(
     assert (drop.shape, drop.recovered) == ("step", False)
 
 
+@pytest.mark.parametrize("time_constant_s", [10.0, 30.0, 90.0])
+@pytest.mark.parametrize("depth", [0.15, 0.5])
+def test_slow_falls_are_neither_found_late_nor_early(depth: float, time_constant_s: float) -> None:
+    shape = governed(100, depth, time_constant_s)
+    lost_s = 100 - time_constant_s * np.log1p(-0.02 / depth)
+    onsets = [found(noisy(shape, sigma=0.03, seed=seed))[0].onset_s for seed in range(10)]
+    # a fall that loses 2 % in so long shows that long after its begin, in this noise
+    assert np.median(onsets) == pytest.approx(lost_s, abs=max(1.0, 0.5 * (lost_s - 100)))
+
+
 @pytest.mark.parametrize("sampling_s", [0.01, 0.1, 0.25, 1.0, 5.0, 10.0])
 def test_a_step_is_found_at_any_sampling_rate(sampling_s: float) -> None:
     t_s = np.arange(0, max(300, 60 * sampling_s), sampling_s) + sampling_s

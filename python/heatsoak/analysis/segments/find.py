@@ -223,7 +223,13 @@ class _Search:
             until = span.end if second.back is None else second.back.start
             until_s = float(bins.end_s[until - 1])
             onset_s = onset_between(
-                series, bins, second.before.start, second.before, second.after, until_s
+                series,
+                bins,
+                second.before.start,
+                second.before,
+                second.after,
+                until_s,
+                is_sudden=True,
             )
             if second.back is None:
                 lasting.append(onset_s)

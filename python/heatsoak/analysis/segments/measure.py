@@ -34,11 +34,13 @@ def onset_between(
     after: Level,
     end_s: float,
     low_for_s: float = np.inf,
+    is_sudden: bool = False,
 ) -> float:
     """Return when throughput falls from one level to the next.
 
     `begin` is the first bin of what is held before, `end_s` where what follows the fall ends,
-    `low_for_s` how long throughput is low at a time.
+    `low_for_s` how long throughput is low at a time. What is known to be sudden, or is soon over,
+    takes its onset from its begin, and other falls from their whole course.
     """
     begin_s = float(bins.begin_s[begin])
     least_s = begin_s + 2 * bins.width_s
@@ -57,7 +59,7 @@ def onset_between(
         # a slow fall is found late
         high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
-    if found.spread_s <= _UNSURE_S or np.isfinite(low_for_s):
+    if found.spread_s <= _UNSURE_S or is_sudden or np.isfinite(low_for_s):
         return found.onset_s
     return slow_onset(series, begin_s, found.onset_s, end_s)
 

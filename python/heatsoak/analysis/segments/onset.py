@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
+from heatsoak.analysis.segments.shapes import Family, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
 #: A level is left where so much of it is lost.
@@ -26,12 +27,6 @@ _AFTER_S, _LEAST_AFTER = 10.0, 8
 _MOST_STEPS = 600
 #: Fewer samples than this before a fall say nothing of the noise's correlation.
 _FEWEST = 20
-_RAMPS_S = (0.5, 1.0, 2.0, 3.0, 4.0)
-_APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-#: Time constants of slow approaches, as shares of the fall's length; and how they set in: at once
-#: as a governor's own does, or gently as heat does that has to get through a board.
-_CONSTANTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0, 4.0)
-_POWERS = (1.0, 1.5, 2.0)
 #: Of a slow fall so much more than its length is fitted, before it and in all after its begin.
 _SLOW_BEFORE, _SLOW_AFTER = 1.0, 1.2
 #: Its bend is so near to where a quick look saw it, in shares of its length.
@@ -42,8 +37,7 @@ _FROM_BEGIN = 0.5
 _DIP_S = 0.5
 #: A dip is farther than this from what is beside it, in standard deviations.
 _OUTLIER = 4.0
-#: Between samples onsets are tried so far apart, but no more than so many of them.
-_APART_S = 0.25
+#: Between samples onsets are tried at so many places at most.
 _MOST_PHASES = 8
 #: Bends with less than this share of the best one's probability do not count.
 _UNLIKELY = 1e-3
@@ -79,7 +73,7 @@ def fit_onset(
     grid = _grid_of(series, first_s, last_s, low_for_s)
     if grid is None:
         return Onset(high_s, high_s, 0.0)
-    family = _quick()
+    family = quick_falls()
     # the longer a shape falls, the less likely beforehand, since a long fall fits noise anywhere
     falls_s = [0.0, *family.ramps_s, *(2.3 * constant_s for constant_s, _ in family.approaches)]
     found = _median(grid, family, (1, 2), low_s, high_s, np.log1p(falls_s))
@@ -100,55 +94,10 @@ def fit_slow_onset(
     grid = _grid_of(series, first_s, last_s, np.inf)
     if grid is None or high_s <= low_s:
         return None
-    family = _slow(fall_s)
+    family = slow_falls(fall_s)
     from_begin = _FROM_BEGIN if low_s <= begin_s else 0.0
     hard = np.zeros(1 + len(family.approaches))
     return _median(grid, family, (0, 1), low_s, high_s, hard, from_begin)
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Shapes of a fall: a step, ramps, and approaches, by time constant and power."""
-
-    ramps_s: tuple[float, ...]
-    approaches: tuple[tuple[float, float], ...]
-    scale_s: float
-
-    def means(self, begin: Array, end: Array) -> Array:
-        """Means from `begin` to `end` after the onset, those of slope and bend last."""
-        length = end - begin
-        shapes = [length]
-        for ramp_s in self.ramps_s:
-            shapes.append(_ramp_area(end, ramp_s) - _ramp_area(begin, ramp_s))
-        for constant_s, power in self.approaches:
-            if power == 1:
-                gone = np.exp(-begin / constant_s) - np.exp(-end / constant_s)
-                shapes.append(length - constant_s * gone)
-            else:
-                middle = 0.5 * (begin + end)
-                shapes.append(-length * np.expm1(-((middle / constant_s) ** power)))
-        shapes.append((end**2 - begin**2) / (2 * self.scale_s))
-        shapes.append((end**3 - begin**3) / (3 * self.scale_s**2))
-        return np.stack(shapes)
-
-    def at(self, ages_s: Array) -> Array:
-        """What is lost so long after the onset, that of slope and bend last."""
-        shapes = [np.ones(len(ages_s))]
-        shapes += [np.minimum(ages_s / ramp_s, 1) for ramp_s in self.ramps_s]
-        shapes += [
-            -np.expm1(-((ages_s / constant) ** power)) for constant, power in self.approaches
-        ]
-        shapes += [ages_s / self.scale_s, (ages_s / self.scale_s) ** 2]
-        return np.stack(shapes)
-
-
-def _quick() -> _Family:
-    return _Family(_RAMPS_S, tuple((constant_s, 1.0) for constant_s in _APPROACHES_S), _AFTER_S)
-
-
-def _slow(fall_s: float) -> _Family:
-    approaches = tuple((share * fall_s, power) for power in _POWERS for share in _CONSTANTS)
-    return _Family((), approaches, fall_s)
 
 
 @dataclass(frozen=True)
@@ -181,7 +130,7 @@ def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) ->
 
 def _median(
     grid: _Grid,
-    family: _Family,
+    family: Family,
     beside: tuple[int, ...],
     low_s: float,
     high_s: float,
@@ -195,7 +144,7 @@ def _median(
     """
     low, high = (low_s - grid.first_s) / grid.step_s, (high_s - grid.first_s) / grid.step_s
     correlation = _correlation(grid.values, grid.known, int(low))
-    phases = min(_MOST_PHASES, max(1, round(grid.step_s / _APART_S)))
+    phases = min(_MOST_PHASES, max(1, round(grid.step_s / family.apart_s)))
     ages_s = np.arange(len(grid.values) + 1) * grid.step_s
     late_s = np.arange(phases) / phases * grid.step_s
     # the value a step has when it ends so long after the onset, for onsets between steps
@@ -226,7 +175,7 @@ def _median(
 
 def _lost_s(
     bends: Bends,
-    family: _Family,
+    family: Family,
     shape: NDArray[np.intp],
     index: NDArray[np.intp],
     longest_s: float,
@@ -279,8 +228,3 @@ def _correlation(values: Array, known: NDArray[np.bool_], count: int) -> float:
         return 0.0
     found = float(np.mean((rest[1:] * rest[:-1])[both])) / square
     return float(np.clip(found + (1 + 3 * found) / count, 0.0, 0.98))
-
-
-def _ramp_area(x: Array, length_s: float) -> Array:
-    inside = np.minimum(x, length_s)
-    return np.asarray(inside**2 / (2 * length_s) + x - inside)

@@ -12,10 +12,9 @@ import numpy as np
 
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.noise import Noise
+from heatsoak.analysis.segments.onset import ONSET_LOSS
 from heatsoak.analysis.series import Array
 
-#: A level is left where so much of it is lost.
-ONSET_LOSS = 0.02
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
 #: in its first half.
 MOST_AT_FIRST = 0.4
@@ -35,7 +34,13 @@ _EARLY = 0.15
 
 @dataclass(frozen=True)
 class Slide:
-    """Since when a level slides, the level then, and whether it did from the stretch's begin."""
+    """How a level slides.
+
+    Attributes:
+        onset_s: about when `ONSET_LOSS` of the level is lost.
+        start: the level before.
+        from_begin: whether it slides from the stretch's begin.
+    """
 
     onset_s: float
     start: float
