@@ -35,6 +35,7 @@ class Drop:
         shape: ``cycle`` where it oscillates, ``slide`` where the loss takes long for the drop's
             length, ``step`` otherwise.
         fall_s: from the onset to where 90 % of the loss is reached.
+        bend_s: where a slow fall begins before 2 % are lost; None where that is the onset.
     """
 
     onset_s: float
@@ -47,6 +48,12 @@ class Drop:
     duty: float | None = None
     shape: Shape = "step"
     fall_s: float = 0.0
+    bend_s: float | None = None
+
+    @property
+    def begin_s(self) -> float:
+        """Where the fall begins, however little of it can be seen yet."""
+        return self.onset_s if self.bend_s is None else self.bend_s
 
     @property
     def depth(self) -> float:
@@ -80,4 +87,5 @@ def joined(first: Drop, second: Drop) -> Drop:
         duty=cycle.duty,
         shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
         fall_s=fall_s,
+        bend_s=first.bend_s,
     )

@@ -17,8 +17,14 @@ from heatsoak.analysis.segments.groups import (
 )
 from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
 from heatsoak.analysis.segments.lows import swinging
-from heatsoak.analysis.segments.measure import measured, onset_between, slow_onset
+from heatsoak.analysis.segments.measure import (
+    fall_between,
+    measured,
+    onset_between,
+    slow_onset,
+)
 from heatsoak.analysis.segments.noise import Noise, noise_of
+from heatsoak.analysis.segments.onset import Onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span
@@ -254,7 +260,7 @@ class _Search:
         series, bins = self._series, self._bins
         slide = self._slide(span, end)
         if slide is None:
-            onset_s = onset_between(
+            fall = fall_between(
                 series,
                 bins,
                 span.begin,
@@ -262,11 +268,21 @@ class _Search:
                 span.lowered[0],
                 float(bins.end_s[end - 1]),
             )
-            return measured(series, begin_s, onset_s, end_s, recovered)
+            return measured(series, begin_s, fall.onset_s, end_s, recovered, bend_s=fall.bend_s)
         before = slide.start if slide.from_begin else None
         lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
-        onset_s = slow_onset(series, begin_s, slide.onset_s, lowest_s)
-        return measured(series, begin_s, onset_s, end_s, recovered, shape="slide", before=before)
+        near = Onset(slide.onset_s, slide.onset_s, 0.0)
+        fall = slow_onset(series, begin_s, near, lowest_s)
+        return measured(
+            series,
+            begin_s,
+            fall.onset_s,
+            end_s,
+            recovered,
+            shape="slide",
+            before=before,
+            bend_s=fall.bend_s,
+        )
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""
