@@ -2,7 +2,8 @@
 
 ``python benches/judging.py`` takes held-out seeds, as ``make bench`` does. With ``--development``
 it takes the seeds that the judge may be made with and lists what went wrong; ``--seed N`` shows
-one case. Interrupted, it prints the score of what was judged so far.
+one case; ``--oracle`` prints how near to the onsets anything could come. Interrupted, it prints the
+score of what was judged so far.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from heatsoak.corpus.noise import averaged, factors
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import HeldRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
+from oracle import print_limits
 from scoring import Match, Score, score
 
 COUNT = 600
@@ -359,8 +361,12 @@ if __name__ == "__main__":
     parser.add_argument("--png", type=Path, help="with --seed: draw it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--steady-hours", type=int, default=STEADY_HOURS, help="0 leaves them out")
+    parser.add_argument("--oracle", action="store_true", help="onset errors beside their limits")
     words = parser.parse_args()
-    if words.seed is not None:
+    if words.oracle:
+        seeds = DEVELOPMENT if words.development else HELD_OUT
+        print_limits(seeds[: words.count], words.jobs)
+    elif words.seed is not None:
         show(words.seed, words.png)
     else:
         main(

@@ -103,6 +103,16 @@ def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
                 assert verdict in ("steady", "limited-by-host")
 
 
+def test_every_judged_step_has_its_rate_before_noise(cases: list[Labelled]) -> None:
+    for case in cases:
+        assert set(case.noise_free) == set(case.verdicts)
+        for one in case.truth:
+            free = case.noise_free[one.recording, one.step]
+            onset = round(one.onset_s / free.grid_s)
+            before = free.mb_s[max(0, onset - round(1 / free.grid_s)) : onset].mean()
+            assert free.mb_s[onset] < before
+
+
 def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
     one, other = cases[8], cases[9]
     assert (one.choices.pair, other.choices.pair) == (9, 8)

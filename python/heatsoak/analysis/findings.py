@@ -20,7 +20,7 @@ class Episode(BaseModel):
     """One stretch of lowered throughput.
 
     Attributes:
-        onset_s: when throughput leaves its level, from the step's begin.
+        onset_s: when throughput leaves its level, 2 % of it being lost, from the step's begin.
         end_s: when it is back, or the step's end.
         before_mb_s: mean from the step's begin, or the last recovery, to the onset.
         during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.

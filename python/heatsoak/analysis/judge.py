@@ -21,6 +21,9 @@ from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
 
+#: Causes that take what they take at once, and no more of it later.
+_ONCE = ("write-cache", "spare-area")
+
 
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
@@ -123,7 +126,9 @@ def judged_drops(
 ) -> list[tuple[Case, Judgement]]:
     """Return a step's drops with their causes; neighbours of one known cause are one drop.
 
-    A governor may take what it takes in two steps; what may be two causes stays apart.
+    A governor or a host may take what it takes in two stairs, if both together still look like it.
+    A cache is full once and spare area used up once, so two falls that both look like that are not
+    one; each keeps the cause that its own evidence names, and what may be two causes stays apart.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):
@@ -133,8 +138,10 @@ def judged_drops(
             last, of_last = judged[-1]
             if of_last.cause == judgement.cause != "unknown":
                 whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
-                judged[-1] = (whole, weigh(whole))
-                continue
+                of_whole = weigh(whole)
+                if of_whole.cause == judgement.cause not in _ONCE:
+                    judged[-1] = (whole, of_whole)
+                    continue
         judged.append((case, judgement))
     return judged
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsoak.corpus import host, protocols, recipes, truth
 from heatsoak.corpus.habits import draw_habits
-from heatsoak.corpus.labels import Choices, Labelled, TrueEpisode, TrueVerdict
+from heatsoak.corpus.labels import Choices, Labelled, NoiseFree, TrueEpisode, TrueVerdict
 from heatsoak.corpus.loads import Like
 from heatsoak.corpus.machine import Array, Course, Machine
 from heatsoak.corpus.recorded import recorded
@@ -205,6 +205,7 @@ def _labelled(
         )
     ]
     verdicts: dict[tuple[int, str], TrueVerdict] = {}
+    noise_free: dict[tuple[int, str], NoiseFree] = {}
     for number, (take, one) in enumerate(zip(scenario.takes, seen, strict=True)):
         for step in take.steps:
             if step.kind != "workload":
@@ -213,6 +214,7 @@ def _labelled(
                 episode for episode in one.demanded(frame.sampling_s) if episode.step == step.name
             ]
             deepest = max(here, key=lambda episode: episode.depth_pct, default=None)
+            noise_free[number, step.name] = NoiseFree(frame.grid_s, one.shown[step.name])
             verdicts[number, step.name] = "steady" if deepest is None else deepest.cause
             if deepest is None and step.name in one.at_ceiling:
                 verdicts[number, step.name] = "limited-by-host"
@@ -241,4 +243,5 @@ def _labelled(
         verdicts=verdicts,
         choices=choices,
         grey=[e for one in seen for e in one.episodes if e not in demanded],
+        noise_free=noise_free,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from heatsoak.analysis.findings import Cause
+from heatsoak.corpus.machine import Array
 from heatsoak.recording import HeldRecording
 
 Shape = Literal["step", "slide", "cycle"]
@@ -86,6 +87,19 @@ class Choices:
 
 
 @dataclass(frozen=True)
+class NoiseFree:
+    """The rate of a step before noise, dips and gaps: what its truth was taken from.
+
+    Attributes:
+        grid_s: so far apart are the points; the first covers `grid_s` from the step's begin.
+        mb_s: (points,), reads and writes together, 10^6 bytes/s.
+    """
+
+    grid_s: float
+    mb_s: Array
+
+
+@dataclass(frozen=True)
 class Labelled:
     """A case: recordings that look like any other, and the truth about them.
 
@@ -93,6 +107,7 @@ class Labelled:
         truth: episodes that a judge has to find.
         grey: falls too small or too short to be demanded; finding them is no mistake either.
         verdicts: of each judged step by (recording, step): the cause of its deepest episode.
+        noise_free: of each judged step by (recording, step): its rate before noise.
     """
 
     seed: int
@@ -101,3 +116,4 @@ class Labelled:
     verdicts: dict[tuple[int, str], TrueVerdict]
     choices: Choices
     grey: list[TrueEpisode] = field(default_factory=list)
+    noise_free: dict[tuple[int, str], NoiseFree] = field(default_factory=dict)

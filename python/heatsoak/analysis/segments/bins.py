@@ -16,6 +16,7 @@ _MOST_BINS = 2_000_000
 _DIP_S = 0.5
 #: Below about this share of the usual rate differences do not count: all of it is standstill.
 _STANDSTILL = 0.01
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -79,5 +80,6 @@ def _logs(values: Array) -> Array:
     moving = values[values > 0]
     if len(moving) == 0:
         return np.zeros(len(values))
-    usual = float(np.median(moving))
+    # beside what it does at its best, next to nothing is standstill too
+    usual = max(float(np.median(moving)), _NOTHING * float(np.max(moving)))
     return np.asarray(np.log(values / usual + _STANDSTILL), dtype=np.float64)

@@ -17,7 +17,7 @@ _REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
 _LEAST_ALIKE = 0.4
 _MOST_POINTS = 4096
 #: A mean cycle is drawn in so many parts.
-_PARTS = 24
+PARTS = 24
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     The swing is `MIN_DROP` of `level` at least and comes `LEAST_CYCLES` times. None where there is
     none.
     """
-    values, step_s = _even(series, begin_s, end_s)
+    values, step_s = even(series, begin_s, end_s)
     if len(values) < 4 * LEAST_CYCLES:
         return None
-    x = np.arange(len(values))
-    rest = values - np.polyval(np.polyfit(x, values, 1), x)
+    x = np.arange(len(values)) - 0.5 * (len(values) - 1)
+    # least squares of a line, which is what its mean may do
+    rest = values - values.mean() - x * float(x @ values) / float(x @ x)
     padded = np.fft.rfft(rest, 2 * len(rest))
     alike = np.fft.irfft(np.abs(padded) ** 2)[: len(rest)]
     if alike[0] <= 0:
@@ -77,35 +78,12 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
         return None
     period = lag + _summit(alike, lag)
-    mean = _folded(rest, _phase(x.astype(np.float64), period))
+    mean = _folded(rest, _phase(x - x[0], period))
     if np.nanmax(mean) - np.nanmin(mean) < MIN_DROP * level:
         return None
     whole = values[: int(len(values) // period * period)]
     middle = 0.5 * (np.quantile(whole, 0.05) + np.quantile(whole, 0.95))
     return Swing(period * step_s, float(np.mean(whole < middle)))
-
-
-def was_there(series: Series, begin_s: float, fall_s: float, end_s: float, found: Swing) -> bool:
-    """Whether throughput swung before `fall_s`, from `begin_s` on, as it does until `end_s`.
-
-    It did where the first high part is no longer than the later ones, or where what came before
-    follows the mean cycle better than a level.
-    """
-    if fall_s - begin_s < 1.3 * (1 - found.duty) * found.period_s + series.sampling_s:
-        return True
-    step_s = max(series.sampling_s, found.period_s / _PARTS)
-    before = resampled(series, begin_s, fall_s, step_s)
-    after = resampled(series, fall_s, min(end_s, fall_s + 2 * found.period_s), step_s)
-    phase = _phase(np.arange(len(after)) * step_s, found.period_s)
-    mean = _folded(after, phase)
-    # counted back from the fall
-    expected = mean[_phase(step_s * np.arange(-len(before), 0), found.period_s)]
-    known = np.isfinite(before) & np.isfinite(expected)
-    if known.sum() < 3:
-        return False
-    by_cycle = np.sum((before - expected)[known] ** 2)
-    by_level = np.sum((before[known] - np.mean(before[known])) ** 2)
-    return bool(by_cycle < _LEAST_ALIKE * by_level)
 
 
 def flattened(
@@ -131,28 +109,34 @@ def _phase_of(series: Series, begin_s: float, found: Swing) -> NDArray[np.int64]
 
 
 def _phase(t_s: NDArray[Any], period_s: float) -> NDArray[np.int64]:
-    part = np.floor(np.mod(t_s / period_s, 1.0) * _PARTS + 1e-6).astype(np.int64)
-    return np.minimum(part, _PARTS - 1)
+    part = np.floor(np.mod(t_s / period_s, 1.0) * PARTS + 1e-6).astype(np.int64)
+    return np.minimum(part, PARTS - 1)
 
 
 def _folded(values: Array, phase: NDArray[np.int64]) -> Array:
     known = np.isfinite(values)
-    count = np.bincount(phase[known], minlength=_PARTS)
-    total = np.bincount(phase[known], weights=values[known], minlength=_PARTS)
-    mean: Array = np.full(_PARTS, np.nan)
+    count = np.bincount(phase[known], minlength=PARTS)
+    total = np.bincount(phase[known], weights=values[known], minlength=PARTS)
+    mean: Array = np.full(PARTS, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
 
 
-def _even(series: Series, begin_s: float, end_s: float) -> tuple[Array, float]:
-    """Values at even times; where nothing was measured, what was last."""
-    step_s = max(series.sampling_s, (end_s - begin_s) / _MOST_POINTS)
+def even(
+    series: Series, begin_s: float, end_s: float, least_step_s: float = 0.0
+) -> tuple[Array, float]:
+    """Return values at even times from `begin_s` on, and how far apart they are.
+
+    Where nothing was measured it is what was last, or what comes first; empty where nothing was.
+    Steps are `least_step_s` and one sample long at least.
+    """
+    step_s = max(series.sampling_s, least_step_s, (end_s - begin_s) / _MOST_POINTS)
     values = resampled(series, begin_s, end_s, step_s)
     known = np.isfinite(values)
     if not known.any():
         return np.empty(0), step_s
-    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
-    return values[last][int(np.argmax(known)) :], step_s
+    last = np.maximum.accumulate(np.where(known, np.arange(len(values)), int(np.argmax(known))))
+    return values[last], step_s
 
 
 def _at_double(alike: Array, lag: int) -> float:

@@ -22,7 +22,7 @@ class Drop:
     passes and leaves the first as it was, the first goes on, and the second lies within it.
 
     Attributes:
-        onset_s: where throughput leaves its level.
+        onset_s: where throughput leaves its level: 2 % of it are lost, as far as noise shows that.
         end_s: where it is back, where a deeper drop begins, or the last sample.
         before: the mean from the step's begin or the last recovery to the onset; the level that
             it fell from for a drop inside another; the fitted level at the begin for a slide from
@@ -35,6 +35,7 @@ class Drop:
         shape: ``cycle`` where it oscillates, ``slide`` where the loss takes long for the drop's
             length, ``step`` otherwise.
         fall_s: from the onset to where 90 % of the loss is reached.
+        bend_s: where a slow fall begins before 2 % are lost; None where that is the onset.
     """
 
     onset_s: float
@@ -47,6 +48,12 @@ class Drop:
     duty: float | None = None
     shape: Shape = "step"
     fall_s: float = 0.0
+    bend_s: float | None = None
+
+    @property
+    def begin_s(self) -> float:
+        """Where the fall begins, however little of it can be seen yet."""
+        return self.onset_s if self.bend_s is None else self.bend_s
 
     @property
     def depth(self) -> float:
@@ -80,4 +87,5 @@ def joined(first: Drop, second: Drop) -> Drop:
         duty=cycle.duty,
         shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
         fall_s=fall_s,
+        bend_s=first.bend_s,
     )

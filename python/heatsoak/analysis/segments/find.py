@@ -1,23 +1,39 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
-from heatsoak.analysis.segments.cycles import Swing, flattened, regular, swing, was_there
+from heatsoak.analysis.segments.cycles import Swing, flattened, swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
-from heatsoak.analysis.segments.levels import BLIP_S, find_levels
-from heatsoak.analysis.segments.measure import SHARE_BESIDE, measured, onset_between
+from heatsoak.analysis.segments.groups import (
+    Cycle,
+    Group,
+    cycle_of,
+    fall_s_of,
+    grouped,
+    hidden_cycle_of,
+    onset_of,
+)
+from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
+from heatsoak.analysis.segments.lows import swinging
+from heatsoak.analysis.segments.measure import (
+    fall_between,
+    measured,
+    onset_between,
+    slow_onset,
+)
 from heatsoak.analysis.segments.noise import Noise, noise_of
+from heatsoak.analysis.segments.onset import Onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
-from heatsoak.analysis.segments.spans import Span, lowered_spans
+from heatsoak.analysis.segments.spans import Span
 from heatsoak.analysis.series import Series, tidied
 
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
-#: Falls that come again within so many lengths of the last one may be one cycle.
-_SOON = 8.0
+#: A cycle whose last recovery lasts for so many periods is over.
+_OVER = 1.5
 
 
 def find_drops(series: Series) -> list[Drop] | None:
@@ -55,12 +71,11 @@ def _in_means(series: Series, found: Swing | None) -> list[Drop]:
     return _Search(series, found.period_s).drops()
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Spans that may be one cycle together, and when the next group falls."""
-
-    spans: list[Span]
-    until_s: float
+def _before(series: Series) -> list[Drop]:
+    """What is found before a cycle."""
+    if len(series.values) < MIN_SAMPLES:
+        return []
+    return _Search(series, BIN_S).drops()
 
 
 class _Search:
@@ -74,86 +89,101 @@ class _Search:
 
     def drops(self) -> list[Drop]:
         drops: list[Drop] = []
-        for group in self._groups():
-            found, end_s = self._swing(group)
-            if found is None:
-                drops += [drop for span in group.spans for drop in self._of_span(span)]
-                continue
-            fall_s = self._fall_s(group.spans[0])
-            begin_s = float(self._bins.begin_s[0])
-            is_first = group.spans[0].is_first
-            if not is_first or not was_there(self._series, begin_s, fall_s, end_s, found):
-                drops += self._cycle(group, end_s, found)
-            elif not self._is_flat:
+        levels = find_levels(self._bins, self._noise)
+        groups = grouped(self._bins, levels, self._series.duration_s)
+        # where no level is left, a swing may be all there is
+        for group in groups or [Group([], self._series.duration_s)]:
+            cycle = self._cycle_of(group)
+            if cycle is None:
+                drops += self._of_spans(group.spans)
+            elif not (group.is_first and cycle.is_since_begin):
+                drops += self._cycle(group, cycle)
+            elif group.spans and not self._is_flat:
                 # a swing that was there before is no drop; its mean may fall all the same
-                flat = flattened(self._series, begin_s, found)
+                flat = flattened(self._series, cycle.begin_s, cycle.found)
                 if len(flat.values) >= MIN_SAMPLES:
                     return _Search(flat, BIN_S, is_flat=True).drops()
         return drops
 
-    def _groups(self) -> list[_Group]:
-        bins = self._bins
-        groups: list[list[Span]] = []
-        for span in lowered_spans(find_levels(bins, self._noise)):
-            if groups:
-                length_s = max(self._length_s(one) for one in groups[-1])
-                apart_s = bins.begin_s[span.lowered[0].start] - bins.begin_s[groups[-1][-1].end]
-            if groups and apart_s <= _SOON * length_s:
-                groups[-1].append(span)
-            else:
-                groups.append([span])
-        untils_s = [self._fall_s(group[0]) for group in groups[1:]] + [self._series.duration_s]
-        return [_Group(*both) for both in zip(groups, untils_s, strict=False)]
+    def _cycle_of(self, group: Group) -> Cycle | None:
+        found = cycle_of(self._series, self._bins, group)
+        if found is None and not self._is_flat:
+            found = hidden_cycle_of(self._series, self._bins, group)
+        return found
 
-    def _length_s(self, span: Span) -> float:
-        return float(self._bins.end_s[span.end - 1] - self._bins.begin_s[span.lowered[0].start])
+    def _of_spans(self, spans: list[Span]) -> list[Drop]:
+        return [drop for span in spans for drop in self._of_span(span)]
 
-    def _fall_s(self, span: Span) -> float:
-        return float(self._bins.end_s[span.normal[-1].end - 1])
-
-    def _swing(self, group: _Group) -> tuple[Swing | None, float]:
-        """The regular swing of a group's falls, and where it ends."""
-        first, last = group.spans[0], group.spans[-1]
-        falls_s = [self._fall_s(span) for span in group.spans]
-        backs_s = [float(self._bins.begin_s[s.end]) for s in group.spans if s.back is not None]
-        end_s = float(self._bins.end_s[last.end - 1])
-        if (found := regular(falls_s, backs_s)) is not None:
-            return found, end_s
-        # what falls little is lost between its cycles
-        for to_s in dict.fromkeys((group.until_s, end_s)):
-            found = swing(self._series, falls_s[0], to_s, first.normal[-1].value)
-            if found is not None:
-                return found, to_s
-        return None, end_s
-
-    def _cycle(self, group: _Group, end_s: float, found: Swing) -> list[Drop]:
-        """One drop of falls and recoveries."""
-        first, last = group.spans[0], group.spans[-1]
-        is_back = last.back is not None and group.until_s - end_s > 1.5 * found.period_s
-        # a high part at the very end, as long as what depth is taken over, would hide the lows
-        if not is_back and found.period_s < DEPTH_WINDOW_S:
-            end_s = group.until_s
-        series, bins = self._series, self._bins
-        # what follows the first fall, but not the first recovery
-        low_for_s = found.duty * found.period_s
-        until_s = float(bins.begin_s[first.lowered[0].start])
-        until_s += max(low_for_s, 3 * series.sampling_s)
-        if bins.width_s > 2 * BIN_S:
-            until_s += SHARE_BESIDE * bins.width_s
-        onset_s = onset_between(
-            series,
-            bins,
-            first.begin,
-            first.normal[-1],
-            first.lowered[0],
-            min(end_s, until_s),
-            low_for_s,
-        )
-        begin_s = float(bins.begin_s[first.begin])
+    def _cycle(self, group: Group, cycle: Cycle) -> list[Drop]:
+        """The drop of falls and recoveries, and what is before and after it."""
+        series, found, end_s = self._series, cycle.found, cycle.end_s
+        if cycle.level_end_s is not None:
+            is_back = cycle.level_end_s - end_s > _OVER * found.period_s
+        else:
+            is_back = group.until_s - end_s > _OVER * found.period_s
+            is_back &= group.spans[-1].back is not None
+        if not is_back:
+            end_s = max(end_s, cycle.level_end_s or end_s)
+            # a high part at the very end, as long as what depth is taken over, would hide the lows
+            end_s = group.until_s if found.period_s < DEPTH_WINDOW_S else end_s
+        onset_s = onset_of(series, self._bins, group, cycle, end_s)
+        before: list[Drop] = []
+        begin_s = cycle.begin_s
+        if not self._is_flat:
+            # by its own noise, which is not that of the swing
+            before = _before(series.between(begin_s, onset_s - series.sampling_s))
+            if before and not before[-1].recovered:
+                before[-1] = replace(before[-1], end_s=onset_s)
+                begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
         if (second := self._fall_of_a_cycle(onset_s, end_s, found)) is None:
-            return measured(series, begin_s, onset_s, end_s, is_back, found=found)
+            rest = self._after(group, cycle, onset_s)
+            if rest and not is_back:
+                end_s = rest[0].onset_s
+            drops = measured(series, begin_s, onset_s, end_s, is_back, found=found)
+            return [*before, *drops, *map(self._swinging, rest)]
         drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
-        return [*drops, replace(second, recovered=is_back)]
+        return [*before, *drops, self._swinging(replace(second, recovered=is_back))]
+
+    def _swinging(self, drop: Drop) -> Drop:
+        """A fall that ends a cycle, as a cycle of its own where throughput swings on there."""
+        begin_s, end_s = drop.onset_s, drop.end_s
+        on = swinging(self._series, begin_s, begin_s, end_s, end_s)
+        if on is None or not on.is_since_begin:
+            return drop
+        period_s, duty = on.found.period_s, on.found.duty
+        return replace(drop, oscillates=True, period_s=period_s, duty=duty, shape="cycle")
+
+    def _after(self, group: Group, cycle: Cycle, onset_s: float) -> list[Drop]:
+        """What levels show after the stretch of a swing."""
+        spans, level_end_s = group.spans, cycle.level_end_s
+        if not spans:
+            return []
+        if level_end_s is None:
+            # a last fall that goes on deeper, for longer than the swing is low
+            period_s = cycle.found.period_s
+            later_s = fall_s_of(self._bins, spans[-1]) + period_s
+            return [
+                drop
+                for drop in self._of_spans(spans[-1:])
+                if drop.onset_s > later_s
+                and not drop.recovered
+                and drop.shape == "step"
+                and drop.end_s - drop.onset_s > _OVER * period_s
+            ]
+        if fall_s_of(self._bins, spans[0]) >= level_end_s:
+            # what falls next falls from the swing
+            since_s = max(onset_s, level_end_s - DEPTH_WINDOW_S)
+            last = spans[0].normal[-1]
+            start = int(self._bins.begin_s.searchsorted(since_s))
+            held = replace(last, start=min(start, last.end - 1))
+            spans = [replace(spans[0], normal=[held]), *spans[1:]]
+        soonest_s = level_end_s - cycle.found.period_s
+        return [
+            drop
+            for drop in self._of_spans(spans)
+            # what is back before the swing ends is one of its lows
+            if drop.onset_s > (cycle.end_s if drop.recovered else soonest_s)
+        ]
 
     def _fall_of_a_cycle(self, onset_s: float, end_s: float, found: Swing) -> Drop | None:
         """A deeper fall that ends a cycle, by levels of means over its period."""
@@ -167,13 +197,15 @@ class _Search:
         if not lasting:
             return None
         fall_s = float(means.end_s[lasting[0].before.end - 1])
-        swinging = series.between(onset_s, fall_s - found.period_s)
-        if len(swinging.values) < MIN_SAMPLES:
+        whole = series.between(onset_s, fall_s - found.period_s)
+        # of fewer cycles none is the usual one
+        if len(whole.values) < MIN_SAMPLES or whole.duration_s - onset_s < 2 * found.period_s:
             return None
-        flat = flattened(series, onset_s, found, swinging)
+        flat = flattened(series, onset_s, found, whole)
         return next(
             (
-                drop
+                # how it swings there, nothing shows
+                replace(drop, shape="step", oscillates=False, period_s=None, duty=None)
                 for drop in _Search(flat, BIN_S, is_flat=True).drops()
                 if abs(drop.onset_s - fall_s) <= 1.5 * found.period_s
             ),
@@ -186,16 +218,24 @@ class _Search:
         begin_s, end_s = float(bins.begin_s[span.begin]), float(bins.end_s[span.end - 1])
         recovered = span.back is not None
         seconds = second_falls(bins, self._noise, span.lowered)
-        if seconds and self._slide(span, span.end, [s.before.end for s in seconds]) is not None:
-            # what looks like a step is one of the stairs that a slide is drawn as
-            seconds = []
+        if seconds:
+            slide = self._slide(span, span.end, [second.before.end for second in seconds])
+            if slide is not None and slide.onset_s < bins.begin_s[seconds[0].before.start]:
+                # what looks like a step is one of the stairs that a slide is drawn as
+                seconds = []
         drops: list[Drop] = []
         lasting: list[float] = []
         for second in seconds:
             until = span.end if second.back is None else second.back.start
             until_s = float(bins.end_s[until - 1])
             onset_s = onset_between(
-                series, bins, second.before.start, second.before, second.after, until_s
+                series,
+                bins,
+                second.before.start,
+                second.before,
+                second.after,
+                until_s,
+                is_sudden=True,
             )
             if second.back is None:
                 lasting.append(onset_s)
@@ -220,7 +260,7 @@ class _Search:
         series, bins = self._series, self._bins
         slide = self._slide(span, end)
         if slide is None:
-            onset_s = onset_between(
+            fall = fall_between(
                 series,
                 bins,
                 span.begin,
@@ -228,16 +268,33 @@ class _Search:
                 span.lowered[0],
                 float(bins.end_s[end - 1]),
             )
-            return measured(series, begin_s, onset_s, end_s, recovered)
+            return measured(series, begin_s, fall.onset_s, end_s, recovered, bend_s=fall.bend_s)
         before = slide.start if slide.from_begin else None
+        lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
+        near = Onset(slide.onset_s, slide.onset_s, 0.0)
+        fall = slow_onset(series, begin_s, near, lowest_s)
         return measured(
-            series, begin_s, slide.onset_s, end_s, recovered, shape="slide", before=before
+            series,
+            begin_s,
+            fall.onset_s,
+            end_s,
+            recovered,
+            shape="slide",
+            before=before,
+            bend_s=fall.bend_s,
         )
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""
-        lowered = [level for level in span.lowered if level.start < end]
-        lowest = min(lowered, key=lambda level: level.value)
         return find_slide(
-            self._bins, self._noise, span.begin, span.lowered[0].start, lowest.end, seconds
+            self._bins,
+            self._noise,
+            span.begin,
+            span.lowered[0].start,
+            self._lowest(span, end).end,
+            seconds,
         )
+
+    def _lowest(self, span: Span, end: int) -> Level:
+        lowered = (level for level in span.lowered if level.start < end)
+        return min(lowered, key=lambda level: level.value)

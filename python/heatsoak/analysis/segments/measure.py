@@ -6,7 +6,7 @@ from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.cycles import Swing
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
 from heatsoak.analysis.segments.levels import TRANSITION_S, Level
-from heatsoak.analysis.segments.onset import fit_onset
+from heatsoak.analysis.segments.onset import Onset, fit_onset, fit_slow_onset
 from heatsoak.analysis.series import Series
 
 #: An onset lies at most so far before the first change that was found, or after it.
@@ -16,6 +16,12 @@ _EARLY_S = 3.0
 SHARE_BESIDE = 0.75
 #: How much farther back a slow fall is looked for at a time.
 _SLOW_S = 16.0
+#: Where the likely onsets of a fall lie farther apart than this, and it takes longer than that,
+#: the whole fall tells more than its begin.
+_UNSURE_S = 1.0
+_SLOW_FALL_S = 10.0
+#: What an approach takes to nine tenths, in time constants.
+_NINE_TENTHS = 2.3
 #: Over so long a mean must be down for the fall to be over.
 _FALLEN_S = 1.0
 
@@ -28,11 +34,28 @@ def onset_between(
     after: Level,
     end_s: float,
     low_for_s: float = np.inf,
+    is_sudden: bool = False,
 ) -> float:
+    """Return the onset of :func:`fall_between`."""
+    found = fall_between(series, bins, begin, before, after, end_s, low_for_s, is_sudden)
+    return found.onset_s
+
+
+def fall_between(
+    series: Series,
+    bins: Bins,
+    begin: int,
+    before: Level,
+    after: Level,
+    end_s: float,
+    low_for_s: float = np.inf,
+    is_sudden: bool = False,
+) -> Onset:
     """Return when throughput falls from one level to the next.
 
     `begin` is the first bin of what is held before, `end_s` where what follows the fall ends,
-    `low_for_s` how long throughput is low at a time.
+    `low_for_s` how long throughput is low at a time. What is known to be sudden, or is soon over,
+    takes its onset from its begin, and other falls from their whole course.
     """
     begin_s = float(bins.begin_s[begin])
     least_s = begin_s + 2 * bins.width_s
@@ -43,14 +66,41 @@ def onset_between(
     high_s = float(bins.begin_s[edge]) + max(_EARLY_S, SHARE_BESIDE * bins.width_s)
     high_s = min(high_s, end_s)
     if high_s <= low_s:
-        return left_s
+        return Onset(left_s, left_s, 0.0)
     while True:
-        onset_s = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
-        if onset_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
-            return onset_s
+        found = fit_onset(series, begin_s, low_s, high_s, end_s, low_for_s)
+        if found.bend_s > low_s + max(1.0, 2 * bins.width_s) or low_s <= least_s:
+            break
         # a slow fall is found late
-        high_s = onset_s + max(_LATE_S, 2 * bins.width_s)
+        high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
+    if found.spread_s <= _UNSURE_S or is_sudden or np.isfinite(low_for_s):
+        return found
+    return slow_onset(series, begin_s, found, end_s)
+
+
+def slow_onset(series: Series, begin_s: float, near: Onset, end_s: float) -> Onset:
+    """Return when a fall near an onset begins by its whole course; `near` itself if it is quick."""
+    fall_s = _course_s(series, begin_s, near.onset_s, end_s)
+    if not fall_s > _SLOW_FALL_S:
+        return near
+    return fit_slow_onset(series, begin_s, near.onset_s, fall_s, end_s) or near
+
+
+def _course_s(series: Series, begin_s: float, onset_s: float, end_s: float) -> float:
+    """About how long a fall takes to nine tenths, by what is still there while it falls.
+
+    That is a mean, which noise does not shorten as it does the first time that a rate is down.
+    """
+    late_s = 0.25 * onset_s + 0.75 * end_s
+    before, during = (
+        series.mean(begin_s, onset_s),
+        series.mean(max(late_s, end_s - DEPTH_WINDOW_S), end_s),
+    )
+    if not before > during:
+        return 0.0
+    share = (series.mean(onset_s, end_s) - during) / (before - during)
+    return _NINE_TENTHS * share * (end_s - onset_s)
 
 
 def measured(
@@ -63,6 +113,7 @@ def measured(
     found: Swing | None = None,
     shape: Shape = "step",
     before: float | None = None,
+    bend_s: float | None = None,
 ) -> list[Drop]:
     """Return the drop with its means; none where it is too shallow for one."""
     if before is None:
@@ -83,6 +134,7 @@ def measured(
             period_s=None if found is None else found.period_s,
             duty=None if found is None else found.duty,
             shape="cycle" if found is not None else shape,
+            bend_s=None if bend_s is None else min(bend_s, onset_s),
             fall_s=_fall_s(series, onset_s, end_s, before - 0.9 * (before - during)),
         )
     ]

@@ -1,42 +1,56 @@
-"""When a fall begins, by generalised least squares.
+"""When a fall begins: where 2 % of the level is lost.
 
-What is sought is a bend in a series with autocorrelated noise. Whitened by that correlation, a fall
-that hides in the wander of the level stands out, since neighbouring samples share the wander.
-After the onset comes one of a family of shapes: a step, a ramp, or the exponential approach of a
-controller, each with a slope beside it, straight or bent. Their probabilities are added up for each
-onset, and the median of what comes out is the onset with the least expected error.
+What is sought is a bend in a series with autocorrelated noise. After it comes one of a family of
+shapes: a step, a ramp, or the approach of a controller, each alone or with a slope beside it,
+straight or bent. Their probabilities are added up over all bends, each counted where it has lost
+`ONSET_LOSS`, and the median of what comes out is the onset with the least expected error.
 
-On even steps every inner product that this needs is a correlation over all onsets at once.
+A quick fall is told by what is next to it. A slow one is hidden by the noise there, and takes its
+onset from the whole of its course.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
+from heatsoak.analysis.segments.shapes import Family, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
+#: A level is left where so much of it is lost.
+ONSET_LOSS = 0.02
 #: What is fitted on either side of the candidates, and in how many steps at least.
 _BEFORE_S, _LEAST_BEFORE = 30.0, 20
 _AFTER_S, _LEAST_AFTER = 10.0, 8
 #: At most as many steps are fitted.
 _MOST_STEPS = 600
-#: Fewer rows than this fit nothing.
-_LEAST_ROWS = 6
 #: Fewer samples than this before a fall say nothing of the noise's correlation.
 _FEWEST = 20
-_RAMPS_S = (0.5, 1.0, 2.0, 3.0, 4.0)
-_APPROACHES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-#: How long each shape falls, straight and bent: the longer, the less likely beforehand, since a
-#: long fall fits noise at many onsets.
-_FALLS_S = np.tile([0.0, *_RAMPS_S, *(2.3 * constant_s for constant_s in _APPROACHES_S)], 2)
-#: No measurement is better than this share of the level.
-_LEAST_NOISE = 3e-4
+#: Of a slow fall so much more than its length is fitted, before it and in all after its begin.
+_SLOW_BEFORE, _SLOW_AFTER = 1.0, 1.2
+#: Its bend is so near to where a quick look saw it, in shares of its length.
+_SLOW_NEAR, _SLOW_NEAR_S = 0.5, 8.0
+#: It may be there from the begin, as a disk's is: that is this share as likely as a later bend.
+_FROM_BEGIN = 0.5
 #: A dip is shorter than this, and two samples at most where that is longer.
 _DIP_S = 0.5
 #: A dip is farther than this from what is beside it, in standard deviations.
 _OUTLIER = 4.0
-#: Between samples onsets are tried so far apart, but no more than so many of them.
-_APART_S = 0.25
+#: Between samples onsets are tried at so many places at most.
 _MOST_PHASES = 8
+#: Bends with less than this share of the best one's probability do not count.
+_UNLIKELY = 1e-3
+_AGES = 60
+
+
+@dataclass(frozen=True)
+class Onset:
+    """Where the level is left, where it bends, and how far apart the likely onsets are (80 %)."""
+
+    onset_s: float
+    bend_s: float
+    spread_s: float
 
 
 def fit_onset(
@@ -46,8 +60,8 @@ def fit_onset(
     high_s: float,
     end_s: float,
     low_for_s: float = np.inf,
-) -> float:
-    """Return when throughput leaves its level between `low_s` and `high_s`.
+) -> Onset:
+    """Return when throughput leaves its level by a bend between `low_s` and `high_s`.
 
     `begin_s` is since when the level before is held, `end_s` where what follows the fall ends.
     What is low for less than `_DIP_S` is an outlier, unless throughput is low for only
@@ -56,33 +70,132 @@ def fit_onset(
     sampling_s = series.sampling_s
     first_s = max(begin_s, low_s - max(_BEFORE_S, _LEAST_BEFORE * sampling_s))
     last_s = min(end_s, high_s + max(_AFTER_S, _LEAST_AFTER * sampling_s))
+    grid = _grid_of(series, first_s, last_s, low_for_s)
+    if grid is None:
+        return Onset(high_s, high_s, 0.0)
+    family = quick_falls()
+    # the longer a shape falls, the less likely beforehand, since a long fall fits noise anywhere
+    falls_s = [0.0, *family.ramps_s, *(2.3 * constant_s for constant_s, _ in family.approaches)]
+    found = _median(grid, family, (1, 2), low_s, high_s, np.log1p(falls_s))
+    return found or Onset(high_s, high_s, 0.0)
+
+
+def fit_slow_onset(
+    series: Series, begin_s: float, near_s: float, fall_s: float, end_s: float
+) -> Onset | None:
+    """Return when throughput leaves its level by a fall that takes about `fall_s`.
+
+    The bend is somewhere near `near_s`. None where too little was measured.
+    """
+    first_s = max(begin_s, near_s - max(_BEFORE_S, (_SLOW_BEFORE + _SLOW_NEAR) * fall_s))
+    last_s = min(end_s, near_s + _SLOW_AFTER * fall_s)
+    low_s = max(first_s, near_s - max(_SLOW_NEAR_S, _SLOW_NEAR * fall_s))
+    high_s = min(last_s, near_s + _SLOW_NEAR * fall_s)
+    grid = _grid_of(series, first_s, last_s, np.inf)
+    if grid is None or high_s <= low_s:
+        return None
+    family = slow_falls(fall_s)
+    from_begin = _FROM_BEGIN if low_s <= begin_s else 0.0
+    hard = np.zeros(1 + len(family.approaches))
+    return _median(grid, family, (0, 1), low_s, high_s, hard, from_begin)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Even steps from `first_s` on; those that are `known`, and whether dips are short there."""
+
+    first_s: float
+    step_s: float
+    values: Array
+    known: NDArray[np.bool_]
+
+
+def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) -> _Grid | None:
+    sampling_s = series.sampling_s
     # steps begin where samples do
     at = int(np.searchsorted(series.t_s, first_s + 1e-6))
     if at >= len(series.t_s):
-        return high_s
+        return None
     first_s = max(first_s, float(series.t_s[at] - series.interval_s[at]))
     step_s = sampling_s * max(1, -(-round((last_s - first_s) / sampling_s) // _MOST_STEPS))
     values = resampled(series, first_s, last_s, step_s)
     known = np.isfinite(values)
-    if known.sum() < _LEAST_ROWS:
-        return high_s
+    if known.sum() < LEAST_ROWS:
+        return None
     values = np.where(known, values, 0.0)
     half_width = min(max(2, round(_DIP_S / step_s)), max(low_for_s / step_s, 1) - 1)
     known &= ~_outliers(values, known, int(half_width))
-    low, high = (low_s - first_s) / step_s, (high_s - first_s) / step_s
-    if known.sum() < _LEAST_ROWS:
-        return high_s
-    correlation = _correlation(values, known, int(low))
-    phases = min(_MOST_PHASES, max(1, round(step_s / _APART_S)))
-    errors = _errors(values, known, correlation, step_s, phases)
-    at_steps = np.arange(errors.shape[1]) / phases
-    within = (at_steps >= low - 1e-6) & (at_steps <= high + 1e-6)
-    if not within.any():
-        return high_s
-    logs = -0.5 * (known.sum() - 4) * np.log(errors[:, within]) - np.log1p(_FALLS_S)[:, None]
-    likely = np.exp(logs - logs.max()).sum(axis=0)
-    middle = int(np.searchsorted(np.cumsum(likely), 0.5 * likely.sum()))
-    return first_s + float(at_steps[within][middle]) * step_s
+    return _Grid(first_s, step_s, values, known) if known.sum() >= LEAST_ROWS else None
+
+
+def _median(
+    grid: _Grid,
+    family: Family,
+    beside: tuple[int, ...],
+    low_s: float,
+    high_s: float,
+    hard: Array,
+    from_begin: float = 0.0,
+) -> Onset | None:
+    """The median of all onsets by their probability.
+
+    `hard` is how much less likely each shape is beforehand, by its logarithm; `from_begin` how
+    likely the first bend is, as a share of all others together, where it is more than one of them.
+    """
+    low, high = (low_s - grid.first_s) / grid.step_s, (high_s - grid.first_s) / grid.step_s
+    correlation = _correlation(grid.values, grid.known, int(low))
+    phases = min(_MOST_PHASES, max(1, round(grid.step_s / family.apart_s)))
+    ages_s = np.arange(len(grid.values) + 1) * grid.step_s
+    late_s = np.arange(phases) / phases * grid.step_s
+    # the value a step has when it ends so long after the onset, for onsets between steps
+    begin_s = np.maximum(ages_s[:-1] - late_s[:, None], 0.0)
+    end_s = np.maximum(ages_s[1:] - late_s[:, None], 0.0)
+    shapes = family.means(begin_s, end_s) / grid.step_s
+    bends = fit_bends(grid.values, grid.known, correlation, shapes, beside)
+    at = np.arange(bends.errors.shape[1]) / phases
+    within = np.flatnonzero((at >= low - 1e-6) & (at <= high + 1e-6))
+    if len(within) == 0:
+        return None
+    logs = -0.5 * (grid.known.sum() - 4) * np.log(bends.errors[:, within])
+    logs -= np.tile(hard, len(beside))[:, None]
+    if from_begin:
+        logs[:, 0] += np.log(max(1.0, from_begin * len(within)))
+    likely = np.exp(logs - logs.max())
+    by_bend = likely.sum(axis=0)
+    middle = int(np.searchsorted(np.cumsum(by_bend), 0.5 * by_bend.sum()))
+    shape, index = np.nonzero(likely > _UNLIKELY)
+    lost_s = _lost_s(bends, family, shape, within[index], ages_s[-1])
+    onsets_s = grid.first_s + at[within[index]] * grid.step_s + lost_s
+    order = np.argsort(onsets_s)
+    sums = np.cumsum(likely[shape, index][order])
+    early, half, late = onsets_s[order][np.searchsorted(sums, np.array([0.1, 0.5, 0.9]) * sums[-1])]
+    bend_s = grid.first_s + float(at[within][middle]) * grid.step_s
+    return Onset(float(half), bend_s, float(late - early))
+
+
+def _lost_s(
+    bends: Bends,
+    family: Family,
+    shape: NDArray[np.intp],
+    index: NDArray[np.intp],
+    longest_s: float,
+) -> Array:
+    """How long some bends take from their begin until `ONSET_LOSS` of the level is lost."""
+    ages_s = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, _AGES) * longest_s])
+    by_age = family.at(ages_s)
+    parts = bends.parts[shape, index]
+    lost = parts[:, :1] * by_age[shape % (len(by_age) - 2)] + parts[:, 1:] @ by_age[-2:]
+    # a level of next to nothing is lost at once
+    least = 1e-6 * np.max(np.abs(parts), axis=1) + 1e-300
+    lost = -lost / np.maximum(bends.levels[shape, index], least)[:, None]
+    after = np.argmax(lost >= ONSET_LOSS, axis=1)
+    rows = np.arange(len(lost))
+    before = np.maximum(after - 1, 0)
+    rise = lost[rows, after] - lost[rows, before]
+    part = np.divide(ONSET_LOSS - lost[rows, before], rise, out=np.zeros(len(lost)), where=rise > 0)
+    found = ages_s[before] + part * (ages_s[after] - ages_s[before])
+    # what never loses so much is no fall that could be found
+    return np.where(lost[rows, after] >= ONSET_LOSS, found, 0.0)
 
 
 def _outliers(values: Array, known: NDArray[np.bool_], half_width: int) -> NDArray[np.bool_]:
@@ -115,89 +228,3 @@ def _correlation(values: Array, known: NDArray[np.bool_], count: int) -> float:
         return 0.0
     found = float(np.mean((rest[1:] * rest[:-1])[both])) / square
     return float(np.clip(found + (1 + 3 * found) / count, 0.0, 0.98))
-
-
-def _errors(
-    values: Array, known: NDArray[np.bool_], correlation: float, step_s: float, phases: int
-) -> Array:
-    """The least squared error of each shape (first axis) for each onset, `phases` to a step."""
-    used = known.copy()
-    used[1:] &= known[:-1]
-    used[0] = False
-    if used.sum() < _LEAST_ROWS:
-        # hardly any have a neighbour
-        correlation, used = 0.0, known
-    level = 1 - correlation
-    centre = float(np.median(values[known]))
-    y = np.where(known, values - centre, 0.0)
-    y[1:] -= correlation * y[:-1].copy()
-    y = np.where(used, y, 0.0)
-    count = float(used.sum())
-    y_level = float(y.sum()) / count
-    left = float(y @ y) - count * y_level**2
-
-    ages = np.arange(len(values) + 1) * step_s
-    late = np.arange(phases) / phases * step_s
-    # the value a step has when it ends so long after the onset, for onsets between steps
-    begin = np.maximum(ages[:-1] - late[:, None], 0.0)
-    end = np.maximum(ages[1:] - late[:, None], 0.0)
-    shapes = _shapes(begin, end) / step_s
-    shapes[..., 1:] -= correlation * shapes[..., :-1].copy()
-
-    size = 1 << (2 * len(values) - 1).bit_length()
-
-    def along(rows: Array, by: Array) -> Array:
-        """The products of rows with shapes that begin at each step."""
-        spectrum = np.fft.rfft(rows, size) * np.conj(np.fft.rfft(by, size))
-        return np.asarray(np.fft.irfft(spectrum, size)[..., : len(values)])
-
-    row = used.astype(float)
-    by_y = along(y, shapes)
-    sums = along(row, shapes)
-    by_y -= sums * y_level
-    squares = along(row, shapes**2) - sums**2 / count
-    by_slope = along(row, shapes * shapes[-2]) - sums * sums[-2] / count
-    by_bend = along(row, shapes * shapes[-1]) - sums * sums[-1] / count
-    least = count * (_LEAST_NOISE * level * np.max(np.abs(values[known]))) ** 2 + 1e-300
-
-    def error_beside(slope: Array, bend: Array, both: Array | float) -> Array:
-        """What each shape leaves beside slope and bend, by the inverse of their products."""
-        along_slope = by_slope * slope + by_bend * both
-        along_bend = by_slope * both + by_bend * bend
-        square = squares - along_slope * by_slope - along_bend * by_bend
-        product = by_y - along_slope * by_y[-2] - along_bend * by_y[-1]
-        beside = by_y[-2] ** 2 * slope + by_y[-1] ** 2 * bend + 2 * by_y[-2] * by_y[-1] * both
-        # a shape may only take away
-        takes = (product < 0) & (square > 1e-6 * np.maximum(squares, 1e-12))
-        gain = np.where(takes, product**2 / np.where(takes, square, 1.0), 0.0)
-        return np.asarray(np.maximum(left - beside - gain[:-2], 0.0) + least)
-
-    slope, bend, both = squares[-2], squares[-1], by_bend[-2]
-    slope = slope + 1e-9 * np.max(np.abs(slope)) + 1e-30
-    bend = bend + 1e-6 * np.max(np.abs(bend)) + 1e-30
-    scale = np.maximum(slope * bend - both**2, 1e-9 * slope * bend)
-    straight = error_beside(1 / slope, np.zeros_like(bend), 0.0)
-    bent = error_beside(bend / scale, slope / scale, -both / scale)
-    # one parameter more, by the Bayesian information criterion
-    error = np.concatenate([straight, bent * count ** (1 / count)])
-    # onsets rise with the step first and then the phase
-    return np.asarray(error.transpose(0, 2, 1).reshape(len(error), -1))
-
-
-def _shapes(begin: Array, end: Array) -> Array:
-    """Integrals from `begin` to `end` after the onset: step, ramps, approaches; slope, bend."""
-    length = end - begin
-    shapes = [length]
-    for ramp_s in _RAMPS_S:
-        shapes.append(_ramp_area(end, ramp_s) - _ramp_area(begin, ramp_s))
-    for constant_s in _APPROACHES_S:
-        gone = np.exp(-begin / constant_s) - np.exp(-end / constant_s)
-        shapes.append(length - constant_s * gone)
-    shapes.append((end**2 - begin**2) / (2 * _AFTER_S))
-    shapes.append((end**3 - begin**3) / (3 * _AFTER_S**2))
-    return np.stack(shapes)
-
-
-def _ramp_area(x: Array, length_s: float) -> Array:
-    inside = np.minimum(x, length_s)
-    return np.asarray(inside**2 / (2 * length_s) + x - inside)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.segments.bends import Bend, find_bend
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
@@ -13,15 +14,15 @@ from heatsoak.analysis.segments.spans import is_back
 #: A level inside a drop has settled once it is held so long.
 SETTLED_S = 8.0
 #: A second fall takes at least this share of it.
-SECOND_FALL = 0.15
-#: At least this part of the loss comes between the levels, not within them.
-_SUDDEN = 0.5
-#: So many variances of the noise must a step take off the error of a bent line.
-_CLEARLY = 12.0
-#: The course of a level beside a fall is taken from so much of it.
-_BESIDE_S = 60.0
-#: Fewer bins than this about a fall tell no bend from a step.
-_FEWEST_BINS = 5
+SECOND_FALL = 0.08
+#: The first stair of a slow one takes this share.
+_LEAST_STAIR = 0.04
+#: The stairs of one fall are no more than so many times as high as its first.
+_SAME_FALL = 1.5
+#: Less than this is standstill, in the series' unit.
+_NOTHING = 1e-9
+#: What comes back higher than this above where a fall began was no return from it.
+_TOO_HIGH = 0.15
 
 
 @dataclass(frozen=True)
@@ -40,49 +41,76 @@ class Second:
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
+    held_s = [float(bins.end_s[one.end - 1] - bins.begin_s[one.start]) for one in lowered]
+    # since the last fall, or the return from it
+    since = index = 0
     lowest = lowered[0].value
-    index = 0
     while index + 1 < len(lowered):
         before, after = lowered[index : index + 2]
         index += 1
-        length_s = bins.end_s[before.end - 1] - bins.begin_s[before.start]
-        if (
-            length_s >= SETTLED_S
-            and after.value < (1 - SECOND_FALL) * before.value
-            and after.value < (1 - MIN_DROP) * lowest
-            and _is_sudden(bins, noise, before, after)
-        ):
-            later = (at for at in range(index, len(lowered)) if is_back(lowered[at], before.value))
-            back = next(later, None)
-            if back is None:
+        if held_s[index - 1] >= SETTLED_S and after.value < (1 - _LEAST_STAIR) * before.value:
+            settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
+            swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
+            bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
+            back = None if bend is None else _back(lowered, index)
+            if bend is not None and back is None:
                 found.append(Second(before, after, None))
-            elif lowered[back].value <= (1 + SECOND_FALL) * before.value:
+                since = index
+            elif back is not None and _is_return(bend, lowered[back], before):
                 found.append(Second(before, after, lowered[back]))
-                index = back
+                # the same level goes on
+                held_s[back] += held_s[index - 1]
+                since = index = back
                 continue
         lowest = min(lowest, after.value)
     return found
 
 
-def _is_sudden(bins: Bins, noise: Noise, before: Level, after: Level) -> bool:
-    """Whether what is lost between two levels is lost there, and not in a creep through both.
+def _back(levels: list[Level], first: int) -> int | None:
+    """The first level after a fall to the level `first` that is as high as before the fall."""
+    later = range(first + 1, len(levels))
+    return next((at for at in later if is_back(levels[at], levels[first - 1].value)), None)
 
-    A line with a step in it must fit clearly better than a bent line, and the step be most of it.
+
+def _is_return(bend: Bend | None, back: Level, before: Level) -> bool:
+    """Whether a fall is over there, and not a wave."""
+    is_wave = bend is None or bend.is_slow
+    return not is_wave and back.value <= (1 + _TOO_HIGH) * before.value
+
+
+def _deep_bend(
+    bins: Bins, noise: Noise, state: list[Level], run: list[Level], swing: float
+) -> Bend | None:
+    """The fall that follows the levels `state`, where it is deep enough and beyond their swing."""
+    if run[-1].value > (1 - SECOND_FALL) * state[-1].value:
+        return None
+    bend = find_bend(bins, noise, state, run)
+    least = max(-np.log1p(-SECOND_FALL), swing)
+    return bend if bend is not None and bend.lost >= least else None
+
+
+def _run(levels: list[Level], first: int) -> list[Level]:
+    """The levels that a fall to the level `first` goes down by, up to a higher stair."""
+    most = _SAME_FALL * _stair(levels, first)
+    end = first + 1
+    while end < len(levels) and 0 < _stair(levels, end) <= most:
+        end += 1
+    return levels[first:end]
+
+
+def _stair(levels: list[Level], at: int) -> float:
+    """How far a level is below the one before it, in logarithms."""
+    return float(np.log(max(levels[at - 1].value, _NOTHING) / max(levels[at].value, _NOTHING)))
+
+
+def _swing(levels: list[Level]) -> float:
+    """How far levels rise at once, or go down and up again, or up and down, in logarithms.
+
+    A fall of no more than that takes back what a drive or its host was given for a while.
     """
-    size = max(2, round(_BESIDE_S / bins.width_s))
-    left = np.arange(max(before.start, before.end - size), before.end)
-    right = np.arange(after.start, min(after.end, after.start + size))
-    at = np.concatenate([left, right])
-    if len(at) < _FEWEST_BINS:
-        return True
-    values = bins.logs[at]
-    x = (at - at[0]) / (at[-1] - at[0])
-    ones, later = np.ones(len(at)), (at >= after.start).astype(float)
-    bent = np.stack([ones, x, x**2], axis=1)
-    stepped = np.stack([ones, x, later], axis=1)
-    line = np.linalg.lstsq(stepped, values, rcond=None)[0]
-    by_step = np.sum((values - stepped @ line) ** 2)
-    by_bend = np.sum((values - bent @ np.linalg.lstsq(bent, values, rcond=None)[0]) ** 2)
-    variance = noise.sigma**2 / bins.width_s
-    lost = float(np.mean(bins.logs[left]) - np.mean(bins.logs[right]))
-    return bool(by_bend - by_step > _CLEARLY * variance and -line[2] > _SUDDEN * lost)
+    logs = np.log([max(level.value, _NOTHING) for level in levels])
+    most = float(np.max(np.diff(logs), initial=0.0))
+    for middle in range(1, len(logs) - 1):
+        left, right = logs[:middle] - logs[middle], logs[middle + 1 :] - logs[middle]
+        most = max(most, min(left.max(), right.max()), min(-left.min(), -right.min()))
+    return most

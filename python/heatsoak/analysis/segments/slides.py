@@ -12,6 +12,7 @@ import numpy as np
 
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.noise import Noise
+from heatsoak.analysis.segments.onset import ONSET_LOSS
 from heatsoak.analysis.series import Array
 
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
@@ -33,7 +34,13 @@ _EARLY = 0.15
 
 @dataclass(frozen=True)
 class Slide:
-    """Since when a level slides, the level then, and whether it did from the stretch's begin."""
+    """How a level slides.
+
+    Attributes:
+        onset_s: about when `ONSET_LOSS` of the level is lost.
+        start: the level before.
+        from_begin: whether it slides from the stretch's begin.
+    """
 
     onset_s: float
     start: float
@@ -75,7 +82,7 @@ def find_slide(
         at_first = float(lost[quarter] / lost[-1]) if lost[-1] > 0 else 1.0
     if at_first > MOST_AT_FIRST:
         return None
-    error, _, level = _fits(values, np.stack([x, x**2], axis=2))
+    error, fitted, level = _fits(values, np.stack([x, x**2], axis=2))
     index = int(np.argmin(error))
     variance = (noise.sigma * level[index]) ** 2 * (len(t_s) / span_s)
     if error[index] > _AS_GOOD * least + _SURELY * variance:
@@ -87,13 +94,20 @@ def find_slide(
         if with_fall[0] < error[index] / _AS_GOOD - _SURELY * variance:
             return None
     if error[0] <= error[index] + _CLEARLY * variance:
-        return Slide(float(onsets[0]), float(level[0]), True)
+        return Slide(_lost_s(t_s, fitted[0], level[0]), float(level[0]), True)
     if onsets[index] - onsets[0] < _EARLY * span_s:
         # it may bend more than a parabola does
-        whole, _, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
+        whole, whole_fitted, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
         if whole[0] <= error[index] + _SURELY * variance:
-            return Slide(float(onsets[0]), float(whole_level[0]), True)
-    return Slide(float(onsets[index]), float(level[index]), False)
+            begin_level = float(whole_level[0])
+            return Slide(_lost_s(t_s, whole_fitted[0], begin_level), begin_level, True)
+    return Slide(_lost_s(t_s, fitted[index], level[index]), float(level[index]), False)
+
+
+def _lost_s(t_s: Array, fitted: Array, level: float) -> float:
+    """When a fitted course has lost `ONSET_LOSS` of its level."""
+    lost = np.maximum.accumulate(1 - fitted / level)
+    return float(np.interp(ONSET_LOSS, lost, t_s))
 
 
 def _coarse(bins: Bins, begin: int, end: int) -> tuple[Array, Array]:

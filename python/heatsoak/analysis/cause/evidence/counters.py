@@ -102,7 +102,8 @@ def counted(case: Case) -> list[str]:
     moved = []
     for name in counter_columns(case.view):
         track = case.view.track(name)
-        before = track.at(case.drop.onset_s - SLACK_S)
+        # the drive knows before any loss can be seen
+        before = track.at(case.drop.begin_s - SLACK_S)
         after = track.at(case.drop.end_s + SLACK_S)
         if before is not None and after is not None and after > before:
             unit = " s" if name.startswith("throttle_time_s.") else ""

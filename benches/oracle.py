@@ -1,0 +1,222 @@
+"""How near to the true onset anything could come, from the noise-free rates of the corpus.
+
+Two limits, for each true episode:
+
+- `shift_error_s`: what an oracle is off by on the very samples that the judge sees, that knows the
+  whole noise-free rate and how strong and how correlated the noise is, but not when it came: the
+  median of all shifts by their likelihood. No judge knows a drive that well.
+- `bound_s`: the Cramer-Rao bound on the onset of a slide of which only the form is known, a level
+  followed by 1 - exp(-((t - bend) / constant) ** power), but not its level, depth, bend, constant
+  and power. No unbiased judge has a smaller standard deviation than that.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from heatsoak.analysis import analyze
+from heatsoak.analysis.series import Array, Series, throughput, tidied
+from heatsoak.corpus import Choices, Labelled, TrueEpisode, make
+from heatsoak.corpus.labels import NoiseFree
+from heatsoak.corpus.noise import DIP_CHANCE, DIP_SHARE, FINE_S
+from heatsoak.corpus.truth import LEVEL_S, ONSET_LOSS
+from scipy.optimize import least_squares
+from scipy.special import ndtri
+from scoring import score
+
+#: An onset farther off than this, or than half of the fall, is not that episode's.
+REACH_S = 10.0
+#: At the finest sampling a sample so many standard deviations low is a dip.
+DIP = 4.5
+#: A slide is looked at for so many of its lengths.
+LENGTHS = 1.2
+#: Errors are taken at so many of their quantiles.
+QUANTILES = (np.arange(20) + 0.5) / 20
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Of samples, as a share of the rate; the correlation is that of neighbours."""
+
+    variance: float
+    correlation: float
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What the judge was off by at an episode that it found, and what it has to be.
+
+    `likely_s` are equally likely errors of whoever knows the noise and the form of the fall: of the
+    bound for a slide; the oracle's own for others, which are as sharp as sampling.
+    """
+
+    sampling_s: float
+    shape: str
+    ours_s: float
+    oracle_s: float
+    likely_s: Array
+
+
+def limits_of(seed: int) -> list[Limit]:
+    """Return the limits of a case's episodes."""
+    labelled = make(seed)
+    found = score(labelled, analyze(labelled.recordings))
+    limits = []
+    for match in found.matches:
+        true = match.true
+        if match.onset_error_s is None:
+            continue
+        free = labelled.noise_free[true.recording, true.step]
+        before = [
+            other.onset_s
+            for other in (*labelled.truth, *labelled.grey)
+            if (other.recording, other.step) == (true.recording, true.step)
+            and other.onset_s < true.onset_s
+        ]
+        begin_s = max(before, default=0.0)
+        series = _series(labelled, true)
+        oracle_s = abs(shift_error_s(series, free, labelled.choices, true, begin_s))
+        likely_s = np.full(len(QUANTILES), oracle_s)
+        if true.shape == "slide":
+            # as likely on either side
+            likely_s = bound_s(free, labelled.choices, true, begin_s) * ndtri(0.5 + QUANTILES / 2)
+        limits.append(
+            Limit(
+                labelled.choices.sampling_s,
+                true.shape,
+                abs(match.onset_error_s),
+                oracle_s,
+                likely_s,
+            )
+        )
+    return limits
+
+
+def print_limits(seeds: Sequence[int], jobs: int) -> None:
+    """Print percentiles of our errors, the oracle's, and those that the bound allows."""
+    with ProcessPoolExecutor(jobs) as pool:
+        limits = [one for found in pool.map(limits_of, seeds, chunksize=2) for one in found]
+    print("onset error, s           ours            oracle           bound")
+    print("                 cases   median    95th  median    95th  median    95th")
+    for sampling_s in (0.1, 1.0, 5.0):
+        here = [one for one in limits if one.sampling_s == sampling_s]
+        for shape in ("all", "step", "slide", "cycle"):
+            some = [one for one in here if shape in ("all", one.shape)]
+            if not some:
+                continue
+            columns = (
+                np.array([one.ours_s for one in some]),
+                np.array([one.oracle_s for one in some]),
+                np.concatenate([one.likely_s for one in some]),
+            )
+            row = "".join("{:8.2f}{:8.2f}".format(*np.quantile(c, [0.5, 0.95])) for c in columns)
+            print(f"{sampling_s:5g} s {shape:6s} {len(some):7d} {row}")
+
+
+def _series(labelled: Labelled, true: TrueEpisode) -> Series:
+    recording = labelled.recordings[true.recording]
+    samples = recording.samples()
+    (begin_s,) = (
+        event.t_s
+        for event in recording.events
+        if event.kind == "step-begin" and event.step == true.step
+    )
+    return tidied(throughput(samples.filter(samples["step"] == true.step), begin_s))
+
+
+def _noise_of(choices: Choices) -> _Noise:
+    """The noise of means over the sampling interval."""
+    size = round(choices.sampling_s / FINE_S)
+    index = np.arange(size)
+    apart = np.subtract.outer(index, index)
+    fine = choices.noise_sigma**2
+    variance = fine * float(np.mean(choices.correlation ** np.abs(apart)))
+    between = fine * float(np.mean(choices.correlation ** (size + apart).astype(float)))
+    if choices.has_dips and size > 1:
+        low, high = DIP_SHARE
+        lost = (low**2 + low * high + high**2) / 3 - (low + high) + 1
+        variance += DIP_CHANCE * lost / size
+    return _Noise(variance, between / variance)
+
+
+def shift_error_s(
+    series: Series, free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float
+) -> float:
+    """Return what the oracle's onset is off by; `begin_s` is where what came before began."""
+    size = round(choices.sampling_s / free.grid_s)
+    first, last = round(begin_s / free.grid_s), round(true.end_s / free.grid_s)
+    at = np.round(series.t_s / choices.sampling_s).astype(int) - 1
+    whole = (at >= first / size) & ((at + 1) * size <= last)
+    at, values = at[whole], series.values[whole]
+    noise = _noise_of(choices)
+
+    def rates(shift: int) -> Array:
+        """The means of samples had it all come so much later."""
+        points = np.clip(at[:, None] * size + np.arange(size) - shift, first, last - 1)
+        return np.asarray(free.mb_s[points].mean(axis=1))
+
+    known = np.ones(len(at), dtype=bool)
+    if size == 1 and choices.has_dips:
+        known = values > (1 - DIP * np.sqrt(noise.variance)) * rates(0)
+    pairs = known.copy()
+    pairs[:1] = False
+    pairs[1:] &= known[:-1] & (np.diff(at) == 1)
+    reach_s = max(REACH_S, 3 * choices.sampling_s, 0.5 * true.fall_s)
+    reach = round(reach_s / free.grid_s)
+    shifts = np.arange(-reach, reach + 1)
+    logs = np.empty(len(shifts))
+    innovation = noise.variance * (1 - noise.correlation**2)
+    for index, shift in enumerate(shifts):
+        expected = rates(int(shift))
+        left = values / expected - 1
+        left[1:] -= noise.correlation * left[:-1].copy()
+        logs[index] = -0.5 * np.sum(left[pairs] ** 2) / innovation - np.sum(np.log(expected[pairs]))
+    sums = np.cumsum(np.exp(logs - logs.max()))
+    return float(shifts[np.searchsorted(sums, 0.5 * sums[-1])]) * free.grid_s
+
+
+def bound_s(free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float) -> float:
+    """Return the least standard deviation of a slide's onset, by the curve fitted to its rate."""
+    first = round(begin_s / free.grid_s)
+    end_s = min(true.end_s, true.onset_s + LENGTHS * true.fall_s)
+    rate = free.mb_s[first : round(end_s / free.grid_s)]
+    size = round(choices.sampling_s / free.grid_s)
+    rate = rate[: len(rate) // size * size].reshape(-1, size).mean(axis=1)
+    t_s: Array = choices.sampling_s * (np.arange(len(rate), dtype=np.float64) + 0.5)
+    onset_s = true.onset_s - begin_s
+    level = float(np.median(rate[t_s < max(onset_s - LEVEL_S, 0.5 * onset_s)]))
+    rate = rate / level
+    lost = float(np.clip(1 - rate[-1], ONSET_LOSS, 0.95))
+    scale = np.array([1.0, 0.1, 0.2 * true.fall_s, 0.5, 0.3])
+    start = [1.0, lost, max(0.0, onset_s - 0.05 * true.fall_s), np.log(true.fall_s / 2.3), 1.1]
+    bounds = ([0.5, 0.01, 0.0, -3.0, 0.5], [1.5, 3.0, float(t_s[-1]), 12.0, 2.5])
+
+    def left(parameters: Array) -> Array:
+        return np.asarray(_curve(parameters, t_s) - rate)
+
+    found = least_squares(left, start, bounds=bounds, x_scale=scale).x
+    steps = np.diag(0.01 * scale)
+    slopes = [(_curve(found + h, t_s) - _curve(found - h, t_s)) / (2 * h.sum()) for h in steps]
+    noise = _noise_of(choices)
+    # noise goes with the rate; neighbours share it
+    white = np.stack(slopes, axis=1) / _curve(found, t_s)[:, None]
+    white[1:] -= noise.correlation * white[:-1].copy()
+    white[1:] /= np.sqrt(1 - noise.correlation**2)
+    # what is hardly known is known to about its usual range
+    information = white.T @ white / noise.variance + np.diag((0.1 / scale) ** 2)
+    by_onset = [(_onset_s(found + h) - _onset_s(found - h)) / (2 * h.sum()) for h in steps]
+    return float(np.sqrt(np.array(by_onset) @ np.linalg.solve(information, by_onset)))
+
+
+def _curve(parameters: Array, t_s: Array) -> Array:
+    level, lost, bend_s, log_constant, power = parameters
+    age = np.maximum(t_s - bend_s, 0.0) / np.exp(log_constant)
+    return np.asarray(level * (1 + lost * np.expm1(-(age**power))))
+
+
+def _onset_s(parameters: Array) -> float:
+    _, lost, bend_s, log_constant, power = parameters
+    return float(
+        bend_s + np.exp(log_constant) * (-np.log1p(-min(ONSET_LOSS / lost, 0.999))) ** (1 / power)
+    )

@@ -1,0 +1,135 @@
+"""Falls on top of falls, and what only looks like one."""
+
+import numpy as np
+import pytest
+from heatsoak.analysis.course import Course
+from heatsoak.analysis.judge import judged_drops
+from heatsoak.analysis.segments import Drop, find_drops
+from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import WorkloadStep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_series import FULL, wander
+from polars import DataFrame
+
+T_S: Array = np.arange(1, 3001, dtype=np.float64) / 10
+#: The middles of intervals: rates are means over them.
+MID_S: Array = T_S - 0.05
+
+
+def found(shape: Array, sigma: float = 0.02, seed: int = 1, correlation: float = 0.7) -> list[Drop]:
+    values = FULL * shape * wander(len(shape), correlation, sigma, np.random.default_rng(seed))
+    drops = find_drops(Series(T_S, np.full(len(T_S), 0.1), values, "mb_s"))
+    assert drops is not None
+    return drops
+
+
+def lost_since(onset_s: float, depth: float, time_constant_s: float = 0.0) -> Array:
+    """What is left where throughput falls at once, or towards a limit."""
+    age = np.maximum(MID_S - onset_s, 0.0)
+    part = -np.expm1(-age / time_constant_s) if time_constant_s else (age > 0).astype(float)
+    return np.asarray(1 - depth * part)
+
+
+@pytest.mark.parametrize("time_constant_s", [0.0, 20.0])
+@pytest.mark.parametrize("depth", [0.1, 0.13, 0.3])
+def test_a_small_fall_from_a_settled_level_is_a_drop_of_its_own(
+    depth: float, time_constant_s: float
+) -> None:
+    one, two = found(lost_since(60, 0.4, time_constant_s) * lost_since(220, depth))
+    assert one.onset_s == pytest.approx(60, abs=3)
+    assert two.onset_s == pytest.approx(220, abs=0.5)
+    assert two.depth == pytest.approx(depth, abs=0.02)
+
+
+def test_less_than_eight_percent_more_is_the_same_drop() -> None:
+    assert len(found(lost_since(60, 0.4) * lost_since(200, 0.06), sigma=0.01)) == 1
+
+
+@pytest.mark.parametrize("rise", [0.0, 0.3])
+@pytest.mark.parametrize("time_constant_s", [10.0, 25.0])
+def test_a_slow_fall_after_a_level_is_a_drop_of_its_own(
+    time_constant_s: float, rise: float
+) -> None:
+    # a drive may win back some of its rate before it is held back again
+    rising = 1 + rise * np.clip((MID_S - 40) / 120, 0, 1)
+    shape = lost_since(40, 0.6) * rising * lost_since(160, 0.3, time_constant_s)
+    one, two = found(shape)
+    assert one.onset_s == pytest.approx(40, abs=0.5)
+    assert two.onset_s == pytest.approx(160, abs=8)
+    assert two.depth > 0.2
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    depth=st.floats(0.1, 0.8),
+    time_constant_s=st.floats(1.0, 100.0),
+    creep=st.floats(-0.05, 0.1),
+    seed=st.integers(0, 10**6),
+)
+def test_a_governors_approach_is_one_fall(
+    depth: float, time_constant_s: float, creep: float, seed: int
+) -> None:
+    creeping = 1 - creep * np.clip((MID_S - 60) / 240, 0, 1)
+    drops = found(lost_since(60, depth, time_constant_s) * creeping, seed=seed)
+    assert len(drops) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    swing=st.floats(0.0, 0.05),
+    period_s=st.floats(60.0, 120.0),
+    phase=st.floats(0.0, 2 * np.pi),
+)
+def test_what_swings_a_little_below_its_level_does_not_fall_again(
+    swing: float, period_s: float, phase: float
+) -> None:
+    wave = 1 + swing * np.sin(2 * np.pi * MID_S / period_s + phase)
+    drops = found(np.where(MID_S > 60, 0.5 * wave, 1.0))
+    assert [drop for drop in drops if drop.onset_s > 75 and not drop.recovered] == []
+
+
+def test_a_level_that_dips_stays_settled() -> None:
+    dips = np.any([(low < MID_S) & (low + 4 > MID_S) for low in (160.0, 180.0, 196.0)], axis=0)
+    drops = found(lost_since(60, 0.3) * np.where(dips, 0.4, 1.0) * lost_since(204, 0.5))
+    lasting = [drop for drop in drops if not drop.recovered]
+    assert [drop.onset_s for drop in lasting] == pytest.approx([60, 204], abs=1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_late_cliff_does_not_hide_the_fall_before_it(seed: int) -> None:
+    # a level and a steep bend fit both together about as well
+    shape = lost_since(40, 0.25, 25.0) * lost_since(250, 0.8, 3.0)
+    one, two = found(shape, sigma=0.05, seed=seed, correlation=0.9)
+    assert one.onset_s == pytest.approx(40, abs=10)
+    assert two.onset_s == pytest.approx(250, abs=1)
+
+
+def view(rates: Array, rw: str, **columns: Array) -> StepView:
+    step = WorkloadStep.model_validate({"name": "w", "rw": rw, "bs": "128k", "runtime": "300s"})
+    named = {key.replace("__", "."): values for key, values in columns.items()}
+    direction = "read" if "read" in rw else "write"
+    rows = {"t_s": T_S, "interval_s": np.full(len(T_S), 0.1), f"{direction}_bw_mb_s": rates}
+    samples = DataFrame({**rows, **named})
+    return StepView(step, samples, 0.0, {}, Course({}, {}))
+
+
+STAIRS = FULL * lost_since(100, 0.3) * lost_since(200, 0.5)
+
+
+def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
+    count = np.floor(np.maximum(T_S - 100, 0) / 5) * np.where(T_S > 200, 3, 1)
+    temps = np.minimum(40 + 0.3 * T_S, 85)
+    one = view(STAIRS, "randread", throttle_count__tmt1=count, temp_c__composite=temps)
+    assert len(one.drops or []) == 2
+    ((case, judgement),) = judged_drops(one)
+    assert judgement.cause == "thermal"
+    assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
+
+
+def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:
+    temps = np.where(T_S < 90, 50.0, 40.0) - 0.02 * T_S
+    judged = judged_drops(view(STAIRS, "randwrite", temp_c__composite=temps))
+    assert [judgement.cause for _, judgement in judged] == ["spare-area", "spare-area"]
+    assert [case.drop.onset_s for case, _ in judged] == pytest.approx([100, 200], abs=1)

@@ -1,0 +1,119 @@
+"""Limit cycles found in series whose truth is known, where noise, time or other falls hide them."""
+
+import numpy as np
+import pytest
+from heatsoak.analysis.segments import Drop, find_drops
+from heatsoak.analysis.series import Array, Series
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_series import FULL, wander
+
+
+def times(duration_s: float, sampling_s: float) -> Array:
+    """The middles of intervals: rates are means over them."""
+    return np.asarray((np.arange(round(duration_s / sampling_s)) + 0.5) * sampling_s)
+
+
+def noisy(shape: Array, sampling_s: float, sigma: float = 0.02, seed: int = 1) -> Series:
+    chance = np.random.default_rng(seed)
+    values = FULL * shape * wander(len(shape), 0.7, sigma, chance)
+    t_s: Array = np.arange(1, len(shape) + 1, dtype=np.float64) * sampling_s
+    return Series(t_s, np.full(len(shape), sampling_s), values, "mb_s")
+
+
+def swinging(t_s: Array, onset_s: float, period_s: float, duty: float, low: float) -> Array:
+    phase = np.mod(t_s - onset_s, period_s) / period_s
+    return np.where((t_s >= onset_s) & (phase < duty), low, 1.0)
+
+
+def found(of: Series) -> list[Drop]:
+    drops = find_drops(of)
+    assert drops is not None
+    return drops
+
+
+@given(
+    onset_s=st.floats(60, 150),
+    period_s=st.floats(8, 30),
+    duty=st.floats(0.3, 0.7),
+    low=st.floats(0.3, 0.7),
+    sigma=st.floats(0.01, 0.05),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=40)
+def test_a_cycle_begins_with_its_first_low(
+    onset_s: float, period_s: float, duty: float, low: float, sigma: float, seed: int
+) -> None:
+    shape = swinging(times(400, 0.1), onset_s, period_s, duty, low)
+    (drop,) = found(noisy(shape, 0.1, sigma, seed))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(onset_s, abs=2)
+    assert drop.period_s == pytest.approx(period_s, rel=0.05)
+
+
+def test_a_cycle_before_a_deeper_step_is_found_through_its_own_noise() -> None:
+    t_s = times(330, 0.1)
+    shape = swinging(t_s, 65, 22, 0.25, 0.45)
+    for seed in range(5):
+        of = noisy(np.where(t_s < 253, shape, 0.27), 0.1, 0.05, seed)
+        one, two = found(of)
+        assert (one.shape, two.shape) == ("cycle", "step")
+        assert one.onset_s == pytest.approx(65, abs=2)
+        assert (one.end_s, one.recovered) == (two.onset_s, False)
+        assert two.onset_s == pytest.approx(253, abs=2)
+
+
+@pytest.mark.parametrize("first_low_s", [8, 15, 30])
+def test_a_first_low_of_few_slow_samples_is_the_onset(first_low_s: float) -> None:
+    t_s = times(2100, 5.0)
+    shape = swinging(t_s, 1160, 110, 0.5, 0.45)
+    shape[(t_s >= 1050) & (t_s < 1050 + first_low_s)] = 0.45
+    (drop,) = found(noisy(shape, 5.0))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(1050, abs=7.5)
+
+
+@pytest.mark.parametrize("sampling_s", [0.1, 1.0])
+@pytest.mark.parametrize("longest_s", [15, 25, 35])
+def test_a_period_that_drifts_is_still_one_cycle(longest_s: float, sampling_s: float) -> None:
+    t_s = times(800, sampling_s)
+    falls_s = 100 + np.cumsum([0.0, *np.linspace(14, longest_s, 60)])
+    since_s = t_s - falls_s[np.clip(np.searchsorted(falls_s, t_s, side="right") - 1, 0, None)]
+    (drop,) = found(noisy(np.where((since_s >= 0) & (since_s < 6), 0.5, 1.0), sampling_s))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(100, abs=2.5 * sampling_s + 0.5)
+
+
+def test_a_cycle_that_begins_soon_is_no_swing_from_the_begin() -> None:
+    t_s = times(1800, 5.0)
+    (drop,) = found(noisy(swinging(t_s, 50, 27, 0.5, 0.45), 5.0))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(50, abs=7.5)
+    assert found(noisy(swinging(t_s, 12, 27, 0.5, 0.45), 5.0)) == []
+
+
+def test_a_fall_before_a_cycle_is_a_drop_of_its_own() -> None:
+    t_s = times(260, 0.1)
+    shape = np.where(t_s < 40, 1.0, 0.82) * swinging(t_s, 70, 12, 0.5, 0.35)
+    for seed in range(5):
+        one, two = found(noisy(shape, 0.1, 0.04, seed))
+        assert one.onset_s == pytest.approx(40, abs=1)
+        assert (one.shape, two.shape) == ("step", "cycle")
+        assert two.onset_s == pytest.approx(70, abs=1)
+        assert one.end_s == two.onset_s
+        assert two.before == pytest.approx(0.82 * FULL, rel=0.03)
+
+
+def test_the_noise_of_a_slide_is_no_cycle() -> None:
+    t_s = times(1100, 1.0)
+    slide = 1 - 0.4 * np.maximum(t_s - 250, 0) / 850
+    for seed in range(20):
+        drops = found(noisy(slide, 1.0, 0.05, seed))
+        assert drops
+        assert not any(drop.oscillates for drop in drops)
+
+
+def test_a_few_regular_dips_of_a_short_run_are_no_cycle() -> None:
+    shape = np.ones(29)
+    shape[[14, 18, 22, 26]] = 0.91
+    assert found(noisy(shape, 1.0, 0.005)) == []
