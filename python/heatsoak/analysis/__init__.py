@@ -5,6 +5,8 @@ from heatsoak.analysis.findings import (
     Episode,
     Findings,
     RecordingFindings,
+    RoundsFindings,
+    Score,
     SensorTrust,
     StepFindings,
 )
@@ -15,6 +17,8 @@ __all__ = [
     "Episode",
     "Findings",
     "RecordingFindings",
+    "RoundsFindings",
+    "Score",
     "SensorTrust",
     "StepFindings",
     "analyze",

@@ -2,7 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-from heatsoak.protocol import Pause, Protocol, Purge, Replay, Step, Workload, WorkloadStep
+from heatsoak.protocol import (
+    Pause,
+    Protocol,
+    Purge,
+    Replay,
+    Rounds,
+    SingleStep,
+    Step,
+    Workload,
+    WorkloadStep,
+)
 
 MB = 1_000_000
 
@@ -39,17 +49,23 @@ class Speeds:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """One step's length and writing; `is_bound` where the runtime ends it, whatever the speed."""
+    """One step's length and writing, at most.
+
+    Attributes:
+        is_bound: whether its runtime ends it, whatever the speed.
+        least_share: what share of both is needed at least: rounds may end early.
+    """
 
     step: Step
     duration_s: float
     written_bytes: float
     is_bound: bool
+    least_share: float = 1.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps of one recording; probes count as if every one of them were taken."""
+    """All steps of one recording; probes count as if every one were taken, rounds as all."""
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
@@ -65,8 +81,9 @@ class Plan:
         return sum(step.written_bytes for step in self.steps)
 
     def without_probes(self) -> "Plan":
-        """Return the steps that are taken whatever is seen."""
-        return replace(self, steps=tuple(step for step in self.steps if not step.step.is_probe))
+        """Return what is taken whatever is seen: no probe, and the fewest rounds."""
+        always = [step for step in self.steps if not step.step.is_probe]
+        return replace(self, steps=tuple(_at_least(step) for step in always))
 
 
 def plan(protocol: Protocol, target_bytes: int, speeds: Speeds) -> Plan:
@@ -74,7 +91,29 @@ def plan(protocol: Protocol, target_bytes: int, speeds: Speeds) -> Plan:
     return Plan(tuple(_step(step, target_bytes, speeds) for step in protocol.steps), speeds)
 
 
+def _at_least(step: StepPlan) -> StepPlan:
+    return replace(
+        step,
+        duration_s=step.duration_s * step.least_share,
+        written_bytes=step.written_bytes * step.least_share,
+        least_share=1.0,
+    )
+
+
 def _step(step: Step, target_bytes: int, speeds: Speeds) -> StepPlan:
+    if not isinstance(step, Rounds):
+        return _single(step, target_bytes, speeds)
+    parts = [_single(one, target_bytes, speeds) for one in step.steps]
+    return StepPlan(
+        step,
+        step.at_most * sum(part.duration_s for part in parts),
+        step.at_most * sum(part.written_bytes for part in parts),
+        step.least == step.at_most and all(part.is_bound for part in parts),
+        step.least / step.at_most,
+    )
+
+
+def _single(step: SingleStep, target_bytes: int, speeds: Speeds) -> StepPlan:
     match step:
         case WorkloadStep():
             parts = [_workload(workload, target_bytes, speeds) for workload in step.workloads]

@@ -51,9 +51,11 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
 
 
 def _takes(row: dict[str, Any]) -> str:
-    """How long it takes: where nothing falls, and with every probe."""
+    """How long it takes: where nothing falls and rounds are soon steady, and at most."""
     least, most = (format_duration(row[key]) for key in ("duration_without_probes_s", "duration_s"))
-    return least if least == most else f"{least}, with all probes {most}"
+    if least == most:
+        return least
+    return f"{least} to {most}" if row["has_rounds"] else f"{least}, with all probes {most}"
 
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
