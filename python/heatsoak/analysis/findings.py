@@ -227,6 +227,7 @@ class Score(BaseModel):
         definition: how it is worked out, in a sentence.
         of_steps: what each step gives; the score is their mean. Of rounds, the last five.
         window_s: how much of each step's end counts; None is all of it.
+        while_busy: whether time without any I/O in flight is left out.
         power_w: of a rate, the mean power over the same time; None where none was logged.
         mb_s_per_w: of a rate, what was moved for each watt: the same as megabytes a joule.
         cpu_us_per_io: what the load generator's processors spent on each I/O of those steps.
@@ -244,6 +245,7 @@ class Score(BaseModel):
     steps: list[str]
     of_steps: dict[str, float] = {}
     window_s: float | None = None
+    while_busy: bool = False
     why: str | None = None
     power_w: float | None = None
     mb_s_per_w: float | None = None

@@ -75,6 +75,7 @@ def _score(
         definition=wanted.definition,
         steps=list(wanted.steps),
         window_s=wanted.last_s,
+        while_busy=wanted.while_busy,
         scale=protocol.scale,
     )
     try:

@@ -51,8 +51,10 @@ class RunView(Observer):
 
     @override
     def on_round(self, step: SingleStep, number: int) -> None:
+        is_new = self.inner is None or self.inner[1] != number
         self.inner = step, number
-        self.view.on_step(self)
+        if is_new:
+            self.view.on_step(self)
 
     @override
     def on_probe(self, step: Step, reason: str) -> None:

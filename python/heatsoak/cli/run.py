@@ -87,6 +87,7 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
         "duration_without_probes_s": least.duration_s,
         "written_without_probes_bytes": least.written_bytes,
         "has_rounds": bool(session.protocol.rounds),
+        "unknown_steps": plan.unknown,
         "endurance_bytes": preview.endurance_bytes,
         "endurance_is_rated": preview.endurance_is_rated,
         "endurance_pct": 100 * plan.written_bytes / preview.endurance_bytes,
@@ -101,6 +102,7 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
                 "duration_s": step.duration_s,
                 "written_bytes": step.written_bytes,
                 "is_bound": step.is_bound,
+                "is_known": step.is_known,
                 "condition": step.step.describe_condition() or None,
             }
             for step in plan.steps

@@ -38,7 +38,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
     for heading in ("Protocol", "Takes", "Writes", "What it does"):
         table.add_column(heading, overflow="fold")
     for protocol in protocols:
-        takes = _takes(protocol)
+        takes = _takes(protocol) + (" and the replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
             takes += f" x {protocol['recordings']} places"
         table.add_row(
@@ -72,11 +72,13 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         table.add_column("")
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
+            takes = f"{about}{format_duration(step['duration_s'])}"
+            writes = f"at most {format_bytes(step['written_bytes'])}"
             table.add_row(
                 Text(step["step"]),
                 Text(step["workload"] or step["kind"]),
-                f"{about}{format_duration(step['duration_s'])}",
-                f"at most {format_bytes(step['written_bytes'])}" if step["written_bytes"] else "",
+                takes if step["is_known"] else "as its trace",
+                writes if step["written_bytes"] else "" if step["is_known"] else "as its trace",
                 Text(step["condition"] or ""),
             )
         console.print(table)
@@ -90,6 +92,11 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
             f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
             f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
         )
+        if run["unknown_steps"]:
+            names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
+            console.print(
+                Text(f"not counted, since only the trace itself tells: {names}", style="yellow")
+            )
         console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
 
 
