@@ -5,12 +5,11 @@ from heatsoak.analysis.findings import (
     Episode,
     Findings,
     RecordingFindings,
-    RoundsFindings,
-    Score,
     SensorTrust,
     StepFindings,
 )
 from heatsoak.analysis.judge import analyze
+from heatsoak.analysis.scored import RoundsFindings, Score
 
 __all__ = [
     "Consistency",

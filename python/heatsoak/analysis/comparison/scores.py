@@ -6,7 +6,7 @@ import numpy as np
 
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.findings import Score
+from heatsoak.analysis.scored import Score
 from heatsoak.analysis.series import Array
 
 
