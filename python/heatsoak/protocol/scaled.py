@@ -1,6 +1,7 @@
 """A protocol made smaller, for small targets and short tests."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import UsageError
@@ -16,7 +17,8 @@ LEAST_RUNTIME_S = 3.0
 LEAST_ROUND_RUNTIME_S = 1.0
 #: No pause gets shorter than this, unless it was.
 LEAST_PAUSE_S = 1.0
-#: No span gets smaller than so many I/Os of its workload, nor a file than so many bytes.
+#: No span gets smaller than so many of the protocol's largest I/Os, so that what was filled stays
+#: what is read, nor a file than so many bytes.
 LEAST_BLOCKS = 256
 LEAST_FILE_BYTES = 64 << 20
 
@@ -34,8 +36,9 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
     if scale == 1:
         return protocol
     fields = protocol.model_dump()
-    fields["steps"] = [_step(step, scale, LEAST_RUNTIME_S) for step in protocol.steps]
-    fields["file_size"] = _file_size(protocol.file_size, scale)
+    least = LEAST_BLOCKS * max(_blocks(protocol), default=0)
+    fields["steps"] = [_step(step, scale, LEAST_RUNTIME_S, least) for step in protocol.steps]
+    fields["file_size"] = _file_size(protocol.file_size, scale, least)
     fields["scale"] = protocol.scale * scale
     for score in fields["scores"]:
         if score["last_s"] is not None:
@@ -53,18 +56,28 @@ def _note(protocol: Protocol) -> str:
     )
 
 
-def _step(step: Step, scale: float, least_s: float) -> dict[str, Any]:
+def _blocks(protocol: Protocol) -> Iterator[int]:
+    """The bytes of one I/O of each workload."""
+    for step in protocol.steps:
+        for one in step.steps if isinstance(step, Rounds) else [step]:
+            if isinstance(one, WorkloadStep):
+                yield from (workload.bs for workload in one.workloads)
+
+
+def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any]:
     fields = step.model_dump()
     match step:
         case Rounds():
             fewest = min(step.at_most, 1 if step.until is None else LEAST_ROUNDS)
             # what rounding adds to a whole number is no round more
             fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), fewest)
-            fields["steps"] = [_step(one, scale, LEAST_ROUND_RUNTIME_S) for one in step.steps]
+            fields["steps"] = [
+                _step(one, scale, LEAST_ROUND_RUNTIME_S, least) for one in step.steps
+            ]
         case WorkloadStep():
-            fields |= _workload(step, scale, least_s)
+            fields |= _workload(step, scale, least_s, least)
             fields["beside"] = [
-                {**beside.model_dump(), **_workload(beside, scale, least_s)}
+                {**beside.model_dump(), **_workload(beside, scale, least_s, least)}
                 for beside in step.beside
             ]
         case Replay():
@@ -77,8 +90,7 @@ def _step(step: Step, scale: float, least_s: float) -> dict[str, Any]:
     return fields
 
 
-def _workload(workload: Workload, scale: float, least_s: float) -> dict[str, Any]:
-    least = LEAST_BLOCKS * workload.bs
+def _workload(workload: Workload, scale: float, least_s: float, least: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "span": _size(workload.span, scale, least),
         "offset": _size(workload.offset, scale, 0),
@@ -90,10 +102,10 @@ def _workload(workload: Workload, scale: float, least_s: float) -> dict[str, Any
     return fields
 
 
-def _file_size(size: Size, scale: float) -> Size:
+def _file_size(size: Size, scale: float, least: int) -> Size:
     if size.percent is not None:
         return Size(percent=size.percent * scale)
-    return _size(size, scale, LEAST_FILE_BYTES)
+    return _size(size, scale, max(LEAST_FILE_BYTES, least))
 
 
 def _size(size: Size, scale: float, least: int) -> Size:
