@@ -161,9 +161,10 @@ def test_what_is_filled_stays_what_is_worked_on_and_fits_its_file(name: str) -> 
     whole, small = load(name), scaled(load(name), 0.0001)
     spans: dict[int, set[int]] = {}
     for before, after in zip(singles(whole), singles(small), strict=True):
-        if isinstance(before, WorkloadStep) and isinstance(after, WorkloadStep):
-            if before.span.bytes is not None and after.span.bytes is not None:
-                spans.setdefault(before.span.bytes, set()).add(after.span.bytes)
+        if not (isinstance(before, WorkloadStep) and isinstance(after, WorkloadStep)):
+            continue
+        if before.span.bytes is not None and after.span.bytes is not None:
+            spans.setdefault(before.span.bytes, set()).add(after.span.bytes)
     assert all(len(made) == 1 for made in spans.values())
     if small.file_size.bytes is not None:
         assert max((n for made in spans.values() for n in made), default=0) <= small.file_size.bytes
