@@ -6,7 +6,7 @@ from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.protocol.model import Protocol
-from heatsoak.protocol.rounds import LEAST_ROUNDS, Rounds, Step
+from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.step import LoadStep, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size
@@ -68,9 +68,10 @@ def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any
     fields = step.model_dump()
     match step:
         case Rounds():
-            fewest = min(step.at_most, 1 if step.until is None else LEAST_ROUNDS)
-            # what rounding adds to a whole number is no round more
-            fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), fewest)
+            # those that end by themselves take as many as they need: shorter ones are no steadier
+            if step.until is None:
+                # what rounding adds to a whole number is no round more
+                fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), 1)
             fields["steps"] = [
                 _step(one, scale, LEAST_ROUND_RUNTIME_S, least) for one in step.steps
             ]
