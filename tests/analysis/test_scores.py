@@ -109,7 +109,7 @@ def test_a_rate_is_the_mean_of_its_steps_and_says_what_each_gave() -> None:
 def test_the_published_measure_of_consistency_is_of_the_seconds_of_its_window() -> None:
     rng = np.random.default_rng(1)
     seconds = np.concatenate([np.full(200, 50_000.0), rng.normal(8_000, 500, 400)])
-    columns = writes(600, write_iops=np.repeat(seconds, 10))
+    columns = writes(600, write_iops=np.repeat(seconds, 10), power_w=3.0)
     wanted = [
         {**score("iops", statistic=statistic, last="400s"), "name": statistic}
         for statistic in ("mean", "stdev", "consistency")
@@ -123,6 +123,8 @@ def test_the_published_measure_of_consistency_is_of_the_seconds_of_its_window() 
     assert stdev.value is not None
     assert ratio.value == pytest.approx(mean.value / stdev.value)
     assert (ratio.unit, ratio.better, stdev.better) == ("x", "higher", "lower")
+    assert mean.power_w == pytest.approx(3.0)
+    assert stdev.mb_s_per_w is None
     consistency = findings.steps[0].consistency
     assert consistency is not None
     assert consistency.mean_iops == pytest.approx(mean.value)

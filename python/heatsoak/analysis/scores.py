@@ -86,7 +86,7 @@ def _score(
     found = {
         "value": float(np.mean([part.value for part in parts])),
         "of_steps": {part.name: part.value for part in parts},
-        **(_efficiency(parts) if wanted.metric in RATES else {}),
+        **(_efficiency(parts) if wanted.metric in RATES and wanted.statistic == "mean" else {}),
         **_cost(parts),
     }
     return score.model_copy(update=found)
