@@ -2,5 +2,6 @@
 
 pub mod read;
 pub mod record;
+pub mod write;
 
 pub use record::{Op, Record, Source, SourceError, UNKNOWN_NS};
