@@ -3,7 +3,7 @@
 //! An I/O begins as the driver gets it (D), or where a trace has no such events, as it is queued
 //! (Q); it ends as it comes back (C).
 
-use super::event::{Event, Kind, Line, classify};
+use super::event::{Event, Kind, Line, classify, is_beside};
 use super::fields::quoted;
 use super::flight::Flight;
 use super::order::Window;
@@ -123,6 +123,9 @@ impl Blkparse {
 impl Parser for Blkparse {
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<(), Bad> {
+        if is_beside(line, self.begins == Kind::Queue) {
+            return Ok(());
+        }
         let event = match classify(line) {
             Line::Event(event) => event,
             Line::Summary => return Ok(()),

@@ -49,6 +49,25 @@ pub(super) fn classify(line: &[u8]) -> Line<'_> {
     }
 }
 
+/// Whether a line is plainly an event that neither begins nor ends an I/O: most are. Looks only at
+/// the columns that blkparse prints as long as no number is too wide for its own.
+#[inline]
+pub(super) fn is_beside(line: &[u8], queues: bool) -> bool {
+    let Some(columns) = line.first_chunk::<45>() else {
+        return false;
+    };
+    let blanks = [7, 10, 19, 35, 41, 44];
+    if columns[25] != b'.' || blanks.iter().any(|&at| columns[at] != b' ') {
+        return false;
+    }
+    match (columns[42], columns[43]) {
+        (b' ', b'D' | b'C' | b'R') => false,
+        (b' ', b'Q') => !queues,
+        (b' ', action) => action.is_ascii_alphabetic(),
+        (first, second) => first.is_ascii_alphabetic() && second.is_ascii_alphabetic(),
+    }
+}
+
 #[inline]
 fn event(line: &[u8]) -> Option<Event<'_>> {
     let mut rest = line;
@@ -225,6 +244,26 @@ mod tests {
             let line = format!("  8,0    3        1     0.000000000  697  {rest}");
             assert_eq!(told(&line).map(|told| told.0), Some(Kind::Other), "{rest}");
         }
+    }
+
+    #[test]
+    fn only_what_is_an_event_of_another_kind_is_beside() {
+        let line = |rest| format!("259,0    0        1     0.000000000   100 {rest} WS 8 + 8 [a]");
+        for (action, beside) in [
+            (" G", true),
+            ("UT", true),
+            (" m", true),
+            (" D", false),
+            (" C", false),
+        ] {
+            let line = line(action);
+            assert_eq!(is_beside(line.as_bytes(), true), beside, "{line}");
+            assert!(matches!(classify(line.as_bytes()), Line::Event(_)));
+        }
+        assert!(is_beside(line(" Q").as_bytes(), false) && !is_beside(line(" Q").as_bytes(), true));
+        let other =
+            " Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB";
+        assert!(!is_beside(other.as_bytes(), false));
     }
 
     #[test]

@@ -3,30 +3,37 @@
 /// A whole number; nothing where it is none, or above 2^64 - 1.
 #[inline]
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 20 {
-        return None;
-    }
-    let mut value = 0u64;
-    for &digit in digits {
+    // 19 digits cannot overflow
+    let (most, last) = digits.split_at(digits.len().min(19));
+    let (mut value, mut good) = (0u64, !most.is_empty());
+    for &digit in most {
         let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        good &= digit <= 9;
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
     }
-    Some(value)
+    match last {
+        [] if good => Some(value),
+        [digit @ b'0'..=b'9'] if good => {
+            value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+        }
+        _ => None,
+    }
 }
 
-#[inline]
+#[inline(always)]
 fn blank(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
 /// Take the first word off; empty where there is none.
-#[inline]
+#[inline(always)]
 pub(super) fn word<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
-    let start = rest.iter().position(|byte| !blank(byte));
-    let from = &rest[start.unwrap_or(rest.len())..];
+    let mut from = *rest;
+    while let [first, after @ ..] = from
+        && blank(first)
+    {
+        from = after;
+    }
     let end = from.iter().position(blank).unwrap_or(from.len());
     let (word, after) = from.split_at(end);
     *rest = after;
@@ -72,6 +79,12 @@ mod tests {
     fn a_number_is_digits_that_fit() {
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(number(b"18446744073709551616"), None);
+        assert_eq!(
+            number(b"9999999999999999999"),
+            Some(9_999_999_999_999_999_999)
+        );
+        assert_eq!(number(b"99999999999999999999"), None);
+        assert_eq!(number(b"000000000000000000000"), None);
         assert_eq!(number(b"007"), Some(7));
         for none in [&b""[..], b"-1", b"+1", b"1.5", b"0x10", b"1 "] {
             assert_eq!(number(none), None);
