@@ -19,7 +19,7 @@ const EVENT: &str = "expected MAJOR,MINOR CPU SEQUENCE SECONDS PID ACTION RWBS S
 enum Step {
     Issue(Record, u64, u64),
     Complete(Op, u64, u64),
-    Requeue(Op, u64),
+    Requeue(Op, u64, u64),
 }
 
 /// Makes records of events.
@@ -89,7 +89,7 @@ impl Blkparse {
         } = *event;
         Ok(match event.kind {
             Kind::Complete => Step::Complete(op, sector, sectors),
-            Kind::Requeue => Step::Requeue(op, sector),
+            Kind::Requeue => Step::Requeue(op, sector, sectors),
             _ => {
                 let in_bytes = |sectors: u64| sectors.saturating_mul(SECTOR);
                 let (offset, bytes) = self.place.put(in_bytes(sector), in_bytes(sectors))?;
@@ -114,7 +114,9 @@ impl Blkparse {
                 Step::Complete(op, sector, sectors) => {
                     self.flight.complete(time_ns, op, sector, sectors);
                 }
-                Step::Requeue(op, sector) => self.flight.requeue(time_ns, op, sector),
+                Step::Requeue(op, sector, sectors) => {
+                    self.flight.requeue(time_ns, op, sector, sectors)
+                }
             }
         }
     }

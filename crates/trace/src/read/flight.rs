@@ -54,15 +54,40 @@ impl Flight {
         }
     }
 
-    /// Take the last one that was issued at this place.
-    fn take_top(&mut self, key: Key) -> Option<u64> {
-        let number = self.top.remove(&key)?;
-        let under = self.slot(number)?.under;
-        // one that was given up is not there any more
-        if let Some(under) = under.filter(|&under| under >= self.given) {
-            self.top.insert(key, under);
+    /// Take one that was issued at this place: of this many sectors if there is one near the top,
+    /// the last one otherwise. The last is right where ends were lost.
+    fn take(&mut self, key: Key, sectors: u64) -> Option<u64> {
+        const NEAR: usize = 16;
+        let top = *self.top.get(&key)?;
+        let (mut above, mut number) = (None, top);
+        let mut tries = 0;
+        while self.slot(number)?.left != sectors {
+            tries += 1;
+            match self.under(number) {
+                Some(under) if tries < NEAR => (above, number) = (Some(number), under),
+                _ => {
+                    (above, number) = (None, top);
+                    break;
+                }
+            }
+        }
+        let under = self.under(number);
+        match (above, under) {
+            (Some(above), _) => self.slot(above)?.under = under,
+            (None, Some(under)) => {
+                self.top.insert(key, under);
+            }
+            (None, None) => {
+                self.top.remove(&key);
+            }
         }
         Some(number)
+    }
+
+    /// What lies under one, unless it was given up.
+    fn under(&mut self, number: u64) -> Option<u64> {
+        let given = self.given;
+        self.slot(number)?.under.filter(|&under| under >= given)
     }
 
     pub(super) fn issue(&mut self, record: Record, sector: u64, sectors: u64) {
@@ -82,7 +107,7 @@ impl Flight {
     pub(super) fn complete(&mut self, time_ns: u64, op: Op, mut sector: u64, mut sectors: u64) {
         self.now_ns = time_ns;
         while sectors > 0 {
-            let Some(number) = self.take_top((sector, op as u8)) else {
+            let Some(number) = self.take((sector, op as u8), sectors) else {
                 return;
             };
             let Some(slot) = self.slot(number) else {
@@ -101,9 +126,9 @@ impl Flight {
     }
 
     /// The driver gave one back; it will be issued again.
-    pub(super) fn requeue(&mut self, time_ns: u64, op: Op, sector: u64) {
+    pub(super) fn requeue(&mut self, time_ns: u64, op: Op, sector: u64, sectors: u64) {
         self.now_ns = time_ns;
-        let number = self.take_top((sector, op as u8));
+        let number = self.take((sector, op as u8), sectors);
         if let Some(slot) = number.and_then(|number| self.slot(number)) {
             slot.state = State::Dropped;
         }
@@ -194,10 +219,23 @@ mod tests {
     }
 
     #[test]
+    fn ios_at_one_place_are_told_apart_by_their_length() {
+        let mut flight = Flight::default();
+        for (at_ns, sectors) in [(1, 8), (2, 16), (3, 24)] {
+            flight.issue(io(at_ns), 0, sectors);
+        }
+        for (time_ns, sectors) in [(4, 16), (5, 8), (6, 24)] {
+            flight.complete(time_ns, Op::Write, 0, sectors);
+        }
+        assert_eq!(given(&mut flight, false), [(1, 5), (2, 4), (3, 6)]);
+        assert!(flight.top.is_empty());
+    }
+
+    #[test]
     fn a_requeued_io_counts_once_from_its_second_issue() {
         let mut flight = Flight::default();
         flight.issue(io(1), 0, 8);
-        flight.requeue(2, Op::Write, 0);
+        flight.requeue(2, Op::Write, 0, 8);
         flight.issue(io(3), 0, 8);
         flight.complete(4, Op::Write, 0, 8);
         assert_eq!(given(&mut flight, false), [(3, 4)]);
