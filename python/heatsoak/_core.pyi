@@ -1,11 +1,12 @@
-"""The Rust side: the simulated drive, exact segmentation, and fio's logs as a stream."""
+"""The Rust side: the simulated drive, exact segmentation, fio's logs and I/O traces as streams."""
 
+from os import PathLike
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel", "pelt_mean_var"]
+__all__ = ["Drive", "FioLog", "Lumped", "Trace", "fpop", "hampel", "pelt_mean_var"]
 
 @final
 class Drive:
@@ -120,6 +121,57 @@ class FioLog:
         """
     def rows(self) -> dict[str, NDArray[Any]]:
         """Return `time_ms`, `value`, `ddir`, `bs`, `offset` of every row; empty if not kept."""
+
+@final
+class Trace:
+    """Recorded I/O, in the order of issue, in memory that does not grow with it.
+
+    It can be gone through once. `crates/trace/src/read` knows the formats; docs/traces.md says
+    what each of them does not tell.
+    """
+
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        damaged: str = "error",
+        span_bytes: int | None = None,
+        wrap: bool = False,
+        device: str | None = None,
+    ) -> Trace:
+        """Open a trace: iolog-v2, iolog-v3, blkparse or msr; plain, or packed by gzip, zstd or xz.
+
+        `damaged`: "error" ends it at the first damaged line, "skip" leaves such lines out and
+        counts them. I/O past `span_bytes` is damage too, or with `wrap` folded into the span by
+        whole 4 KiB. `device` takes the I/O of one drive or file alone; without it a trace of
+        several drives is refused, and the files of an iolog are laid behind each other.
+
+        OSError for a file that cannot be read; ValueError for one that is no trace, and for
+        contradicting options.
+        """
+    @property
+    def format(self) -> str | None:
+        """The format that it was found to have; None if it was not read from a file."""
+    @property
+    def compression(self) -> str | None:
+        """What it is packed with: gzip, zstd, xz, or None."""
+    @property
+    def skipped(self) -> tuple[int, int, str]:
+        """Lines left out so far: how many, the first one's number (from 1; 0: none), and why."""
+    def take(self, n: int) -> dict[str, NDArray[Any]]:
+        """Return the next `n` records, fewer only at the end or before an error.
+
+        `at_ns` (issue, since the first record), `done_ns` (return, likewise; 2^64 - 1 where the
+        trace does not tell), `op` (0 read, 1 write, 2 trim), `offset`, `bytes`, and `depth`
+        (I/Os in flight at the issue, itself among them; 0 where the trace does not tell).
+        ValueError for damage, with the line's number, once everything before it was taken.
+        """
+    def write(self, path: str | PathLike[str], format: str, name: str = "trace") -> int:
+        """Write what is left of it as `format`, and return how many I/Os; nothing is left then.
+
+        It is packed if `path` ends in .gz, .zst or .xz. `name` is the file (iolog), the process
+        (blkparse) or the host (msr) that it tells. ValueError for damage, an unknown format, or
+        a name with blanks or commas.
+        """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

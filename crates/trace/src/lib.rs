@@ -1,5 +1,7 @@
 //! Recorded I/O: read as a stream, counted, and made from statistics.
 
+pub mod read;
 pub mod record;
+pub mod write;
 
 pub use record::{Op, Record, Source, SourceError, UNKNOWN_NS};
