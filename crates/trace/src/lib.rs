@@ -1,5 +1,7 @@
 //! Recorded I/O: read as a stream, counted, and made from statistics.
 
 pub mod record;
+pub mod stats;
+pub mod synth;
 
 pub use record::{Op, Record, Source, SourceError, UNKNOWN_NS};
