@@ -1,11 +1,12 @@
-"""The Rust side: the simulated drive, exact segmentation, and fio's logs as a stream."""
+"""The Rust side: the simulated drive, exact segmentation, fio's logs and traces as streams."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel", "pelt_mean_var"]
+__all__ = ["Drive", "FioLog", "Lumped", "Trace", "fpop", "hampel", "pelt_mean_var"]
 
 @final
 class Drive:
@@ -120,6 +121,47 @@ class FioLog:
         """
     def rows(self) -> dict[str, NDArray[Any]]:
         """Return `time_ms`, `value`, `ddir`, `bs`, `offset` of every row; empty if not kept."""
+
+@final
+class Trace:
+    """I/O one after the other, read from a file or made: it can be gone through once."""
+
+    @staticmethod
+    def open(
+        path: str, damaged: str = "error", span_bytes: int | None = None, wrap: bool = False
+    ) -> Trace:
+        """Open a recorded trace; ValueError or OSError where it is none."""
+    @staticmethod
+    def synthetic(shape_json: str, scale: float = 1.0, seed: int = 0) -> Trace:
+        """Make a trace of a shape; `crates/trace/src/synth/shape.rs` says what stands in one.
+
+        The same arguments give the same trace. ValueError names the key that is wrong.
+        """
+    @property
+    def ios(self) -> int | None:
+        """How many I/Os there are in all; None where that is not known before the end."""
+    @property
+    def format(self) -> str:
+        """What the file was found to be, or `synthetic`."""
+    @property
+    def skipped(self) -> tuple[int, int, str]:
+        """How many lines were skipped so far; the first one's number, from 1; what was wrong."""
+    def take(self, n: int) -> dict[str, NDArray[Any]]:
+        """Return up to `n` I/Os that come next; empty arrays at the end.
+
+        `at_ns` from the first I/O, `done_ns` (2^64 - 1 where it is not told), `op` (0 read,
+        1 write, 2 trim), `offset`, `bytes`, `depth` (0 where it is not told).
+        """
+    def statistics(
+        self, idle_limit_s: float = 0.025, progress: Callable[[int], object] | None = None
+    ) -> str:
+        """Count all that is left, and return the summary as JSON; the trace is used up.
+
+        `progress` gets the number of I/Os so far, now and then. ValueError says what is wrong
+        with the trace, and in which line.
+        """
+    def write(self, path: str, format: str, progress: Callable[[int], object] | None = None) -> int:
+        """Write all that is left as `fio3`, `fio2`, `msr` or `blkparse`; how many I/Os."""
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

@@ -1,8 +1,8 @@
-"""The simulated drives and places, and the published figures: data with a source each.
+"""The simulated drives and places, traces, and the published figures: data with a source each.
 
 Drives lie in ``drives/``, one TOML file each; places in ``enclosures/``, where one file can hold a
-whole family of them; shapes of traces in ``traces/``; what articles printed in ``published.toml``. A user's own files of the same
-form are taken wherever an id is.
+whole family of them; shapes of traces in ``traces/``; what articles printed in ``published.toml``.
+A user's own files of the same form are taken wherever an id is.
 """
 
 from heatsoak.catalog.figure import Figure

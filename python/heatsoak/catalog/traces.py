@@ -67,6 +67,12 @@ def _size(name: str) -> dict[str, int]:
     return {key: parse_size(name.removeprefix("<"))}
 
 
+def size_name(name: str) -> str:
+    """Return the name of a class of sizes as statistics have it: ``"128K"``, ``"<4K"``."""
+    less = "<" if name.startswith("<") else ""
+    return less + format_block(parse_size(name.removeprefix("<"))).upper()
+
+
 class Depths(Row):
     """Shares of queue depths at issue, in the classes of ``DEPTHS``.
 
@@ -208,8 +214,3 @@ class TraceShape(Strict):
             },
         }
         return json.dumps(shape)
-
-
-def size_name(size: int) -> str:
-    """Return a size as tables of traces have it: ``"128K"``."""
-    return format_block(size).upper()

@@ -109,7 +109,7 @@ pub struct Shape {
 }
 
 /// How far shares may miss their whole, as published tables do that are rounded.
-const ROUNDING: f64 = 0.015;
+const ROUNDING: f64 = 0.006;
 
 impl Shape {
     /// Refuse what no trace can be, and make the shares of depths whole.
