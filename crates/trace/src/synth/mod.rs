@@ -6,6 +6,8 @@
 
 mod apportion;
 mod depths;
+mod entropy;
+mod mend;
 mod pauses;
 mod place;
 mod quota;

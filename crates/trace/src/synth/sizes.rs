@@ -1,6 +1,8 @@
 //! How many I/Os have which size and direction, so that counts, bytes and shares all hold.
 
 use super::apportion::apportion;
+use super::entropy::{logistic, tilted};
+use super::mend::{divide, mend};
 use super::shape::{Shape, ShapeError};
 
 const SECTOR: u32 = 512;
@@ -16,9 +18,9 @@ pub struct Row {
     /// The size.
     pub bytes: u32,
     /// The share of the shape that it belongs to; within one, sizes may be exchanged.
-    group: usize,
+    pub group: usize,
     /// Its part of all I/Os.
-    share: f64,
+    pub share: f64,
     /// How many read, and how many write.
     pub ios: [u64; 2],
 }
@@ -36,11 +38,10 @@ pub fn table(shape: &Shape, scale: f64) -> Result<Vec<Row>, ShapeError> {
     let scaled = |count: u64| (count as f64 * scale).round() as u64;
     let ios = [scaled(shape.reads), scaled(shape.writes)];
     count(&mut rows, &reading, ios);
-    for (direction, bytes) in [shape.read_bytes, shape.write_bytes]
-        .into_iter()
-        .enumerate()
-    {
-        mend(&mut rows, direction, bytes as f64 * scale);
+    let wanted = [shape.read_bytes, shape.write_bytes].map(|bytes| bytes as f64 * scale);
+    divide(&mut rows, wanted);
+    for (direction, bytes) in wanted.into_iter().enumerate() {
+        mend(&mut rows, direction, bytes);
     }
     rows.retain(|row| row.ios != [0, 0]);
     Ok(rows)
@@ -112,39 +113,6 @@ fn add_others(shape: &Shape, rows: &mut Vec<Row>) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// Shares that fall or rise exponentially with size, with a mean as near `mean` as can be.
-fn tilted(sizes: &[u32], mean: f64) -> Vec<f64> {
-    let unit = f64::from(sizes[sizes.len() - 1].max(1));
-    let shares = |slope: f64| {
-        let weights: Vec<f64> = sizes
-            .iter()
-            .map(|&bytes| (slope * (f64::from(bytes) / unit - 1.0)).exp())
-            .collect();
-        let sum: f64 = weights.iter().sum();
-        weights
-            .iter()
-            .map(|weight| weight / sum)
-            .collect::<Vec<f64>>()
-    };
-    let mean_of = |shares: &[f64]| -> f64 {
-        shares
-            .iter()
-            .zip(sizes)
-            .map(|(share, &bytes)| share * f64::from(bytes))
-            .sum()
-    };
-    let (mut low, mut high) = (-300.0, 300.0);
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if mean_of(&shares(middle)) < mean {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    shares((low + high) / 2.0)
-}
-
 /// Which part of each row reads.
 fn read_shares(shape: &Shape, rows: &[Row]) -> Result<Vec<f64>, ShapeError> {
     let ios = (shape.reads + shape.writes) as f64;
@@ -181,54 +149,6 @@ fn read_shares(shape: &Shape, rows: &[Row]) -> Result<Vec<f64>, ShapeError> {
     Ok(solved)
 }
 
-/// The logistic in `at` whose sum over the rows is `wanted[0]`, and weighted with `at`
-/// `wanted[1]`: the minimum of a convex function, by Newton's method with a backtracking step.
-fn logistic(at: &[f64], rows: &[Row], wanted: [f64; 2]) -> Vec<f64> {
-    let value = |[shift, slope]: [f64; 2]| -> f64 {
-        let sum: f64 = at
-            .iter()
-            .zip(rows)
-            .map(|(x, row)| {
-                let z = shift + slope * x;
-                row.share * (z.max(0.0) + (-z.abs()).exp().ln_1p())
-            })
-            .sum();
-        sum - shift * wanted[0] - slope * wanted[1]
-    };
-    let share = |[shift, slope]: [f64; 2], x: f64| 1.0 / (1.0 + (-(shift + slope * x)).exp());
-    let mut point = [(wanted[0] / (1.0 - wanted[0])).ln(), 0.0];
-    for _ in 0..200 {
-        let mut gradient = [-wanted[0], -wanted[1]];
-        let mut curve = [1e-12, 0.0, 1e-12];
-        for (&x, row) in at.iter().zip(rows) {
-            let reading = share(point, x);
-            gradient[0] += row.share * reading;
-            gradient[1] += row.share * reading * x;
-            let weight = row.share * reading * (1.0 - reading);
-            curve[0] += weight;
-            curve[1] += weight * x;
-            curve[2] += weight * x * x;
-        }
-        let size = gradient[0].abs().max(gradient[1].abs());
-        if size < 1e-13 {
-            break;
-        }
-        let scale = (curve[0] * curve[2] - curve[1] * curve[1]).max(1e-24);
-        let step = [
-            (curve[2] * gradient[0] - curve[1] * gradient[1]) / scale,
-            (curve[0] * gradient[1] - curve[1] * gradient[0]) / scale,
-        ];
-        let before = value(point);
-        let mut length = 1.0;
-        let tried = |length: f64| [point[0] - length * step[0], point[1] - length * step[1]];
-        while length > 1e-9 && value(tried(length)).total_cmp(&before).is_gt() {
-            length /= 2.0;
-        }
-        point = tried(length);
-    }
-    at.iter().map(|&x| share(point, x)).collect()
-}
-
 /// Whole I/Os: the groups' shares, the shares within each, and the counts of reads and writes.
 fn count(rows: &mut [Row], reading: &[f64], ios: [u64; 2]) {
     let groups = rows
@@ -258,34 +178,5 @@ fn count(rows: &mut [Row], reading: &[f64], ios: [u64; 2]) {
     let reads = apportion(ios[0], &weights, Some(&totals));
     for ((row, total), reads) in rows.iter_mut().zip(totals).zip(reads) {
         row.ios = [reads, total - reads];
-    }
-}
-
-/// Exchange sizes within groups until the bytes of a direction are as near as they can be.
-fn mend(rows: &mut [Row], direction: usize, wanted: f64) {
-    let made: f64 = rows
-        .iter()
-        .map(|row| row.ios[direction] as f64 * f64::from(row.bytes))
-        .sum();
-    let mut missing = wanted - made;
-    loop {
-        let mut best = (missing.abs(), 0, 0);
-        for (from, old) in rows.iter().enumerate() {
-            for (to, new) in rows.iter().enumerate() {
-                if old.group == new.group && old.ios[direction] > 0 {
-                    let left = missing - (f64::from(new.bytes) - f64::from(old.bytes));
-                    if left.abs() < best.0 - 1e-6 {
-                        best = (left.abs(), from, to);
-                    }
-                }
-            }
-        }
-        let (_, from, to) = best;
-        if from == to {
-            return;
-        }
-        missing -= f64::from(rows[to].bytes) - f64::from(rows[from].bytes);
-        rows[from].ios[direction] -= 1;
-        rows[to].ios[direction] += 1;
     }
 }
