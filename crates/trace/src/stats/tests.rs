@@ -23,7 +23,7 @@ fn summary(records: &[Record]) -> Summary {
     statistics.summary()
 }
 
-fn share<'a>(pairs: &[(&'a str, f64)], name: &str) -> f64 {
+fn share(pairs: &[(&str, f64)], name: &str) -> f64 {
     pairs.iter().find(|pair| pair.0 == name).unwrap().1
 }
 

@@ -8,6 +8,7 @@ use crate::stats::REMEMBERED;
 
 const PAGE: u64 = 4096;
 const SECTOR: u64 = 512;
+const TRIES: usize = 8;
 
 /// Where a run can be gone on with.
 #[derive(Clone, Copy)]
@@ -27,6 +28,9 @@ pub struct Places {
     /// Thresholds of a 32-bit draw, for reads and writes.
     hot_draw: [u64; 2],
     runs: [[Option<Run>; 2]; 2],
+    /// Where the last I/Os of each direction ended.
+    ends: [[u64; REMEMBERED]; 2],
+    next: [usize; 2],
     /// Sequential I/Os that had no run to go on with, and are still owed.
     owed: u64,
     /// Ends of the span that still have to be reached, so that it is what was asked however few
@@ -51,6 +55,8 @@ impl Places {
             hot: ((span as f64 * shape.hot.span_share) as u64).clamp(least, span),
             hot_draw: [draw(shape.hot.read_share), draw(shape.hot.write_share)],
             runs: [[None; 2]; 2],
+            ends: [[u64::MAX; REMEMBERED]; 2],
+            next: [0; 2],
             owed: 0,
             corners: 2,
             rng,
@@ -84,6 +90,9 @@ impl Places {
             end: offset + bytes,
             since: 0,
         });
+        let next = &mut self.next[direction];
+        self.ends[direction][*next] = offset + bytes;
+        *next = (*next + 1) % REMEMBERED;
         offset
     }
 
@@ -97,6 +106,21 @@ impl Places {
                 0
             };
         }
+        let mut offset = self.draw(direction, unit, bytes);
+        // what goes on from another by chance would be one sequential I/O too many
+        for _ in 0..TRIES {
+            if !self.ends[direction]
+                .iter()
+                .fold(false, |met, &end| met | (end == offset))
+            {
+                break;
+            }
+            offset = self.draw(direction, unit, bytes);
+        }
+        offset
+    }
+
+    fn draw(&mut self, direction: usize, unit: u64, bytes: u64) -> u64 {
         let drawn = self.rng.u64(..);
         let is_hot = (drawn & u64::from(u32::MAX)) < self.hot_draw[direction];
         // what is not hot goes to the rest of the span, unless all of it is hot
