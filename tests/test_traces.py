@@ -89,7 +89,7 @@ def test_statistics_use_a_trace_up_and_tell_how_far_they_are() -> None:
     trace.statistics(progress=seen.append)
     assert seen == sorted(set(seen))
     assert seen[-1] == trace.ios == 832_339
-    with pytest.raises(ValueError, match="read to its end already"):
+    with pytest.raises(ValueError, match="was used up"):
         trace.statistics()
 
 

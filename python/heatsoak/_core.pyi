@@ -1,6 +1,7 @@
 """The Rust side: the simulated drive, exact segmentation, fio's logs and traces as streams."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -124,13 +125,30 @@ class FioLog:
 
 @final
 class Trace:
-    """I/O one after the other, read from a file or made: it can be gone through once."""
+    """Recorded I/O, in the order of issue, in memory that does not grow with it.
+
+    It can be gone through once. `crates/trace/src/read` knows the formats; docs/traces.md says
+    what each of them does not tell.
+    """
 
     @staticmethod
     def open(
-        path: str, damaged: str = "error", span_bytes: int | None = None, wrap: bool = False
+        path: str | PathLike[str],
+        damaged: str = "error",
+        span_bytes: int | None = None,
+        wrap: bool = False,
+        device: str | None = None,
     ) -> Trace:
-        """Open a recorded trace; ValueError or OSError where it is none."""
+        """Open a trace: iolog-v2, iolog-v3, blkparse or msr; plain, or packed by gzip, zstd or xz.
+
+        `damaged`: "error" ends it at the first damaged line, "skip" leaves such lines out and
+        counts them. I/O past `span_bytes` is damage too, or with `wrap` folded into the span by
+        whole 4 KiB. `device` takes the I/O of one drive or file alone; without it a trace of
+        several drives is refused, and the files of an iolog are laid behind each other.
+
+        OSError for a file that cannot be read; ValueError for one that is no trace, and for
+        contradicting options.
+        """
     @staticmethod
     def synthetic(shape_json: str, scale: float = 1.0, seed: int = 0) -> Trace:
         """Make a trace of a shape; `crates/trace/src/synth/shape.rs` says what stands in one.
@@ -139,29 +157,46 @@ class Trace:
         """
     @property
     def ios(self) -> int | None:
-        """How many I/Os there are in all; None where that is not known before the end."""
+        """How many I/Os it had as it was made; None if it was read from a file."""
     @property
-    def format(self) -> str:
-        """What the file was found to be, or `synthetic`."""
+    def format(self) -> str | None:
+        """The format that it was found to have; None if it was not read from a file."""
+    @property
+    def compression(self) -> str | None:
+        """What it is packed with: gzip, zstd, xz, or None."""
     @property
     def skipped(self) -> tuple[int, int, str]:
-        """How many lines were skipped so far; the first one's number, from 1; what was wrong."""
+        """Lines left out so far: how many, the first one's number (from 1; 0: none), and why."""
     def take(self, n: int) -> dict[str, NDArray[Any]]:
-        """Return up to `n` I/Os that come next; empty arrays at the end.
+        """Return the next `n` records, fewer only at the end or before an error.
 
-        `at_ns` from the first I/O, `done_ns` (2^64 - 1 where it is not told), `op` (0 read,
-        1 write, 2 trim), `offset`, `bytes`, `depth` (0 where it is not told).
+        `at_ns` (issue, since the first record), `done_ns` (return, likewise; 2^64 - 1 where the
+        trace does not tell), `op` (0 read, 1 write, 2 trim), `offset`, `bytes`, and `depth`
+        (I/Os in flight at the issue, itself among them; 0 where the trace does not tell).
+        ValueError for damage, with the line's number, once everything before it was taken.
         """
     def statistics(
         self, idle_limit_s: float = 0.025, progress: Callable[[int], object] | None = None
     ) -> str:
-        """Count all that is left, and return the summary as JSON; the trace is used up.
+        """Count what is left of it, and return the summary as JSON; nothing is left then.
 
-        `progress` gets the number of I/Os so far, now and then. ValueError says what is wrong
-        with the trace, and in which line.
+        `crates/trace/src/stats/summary.rs` says what stands in it. `progress` gets the number of
+        I/Os so far, now and then; what it raises ends the count. ValueError for damage.
         """
-    def write(self, path: str, format: str, progress: Callable[[int], object] | None = None) -> int:
-        """Write all that is left as `fio3`, `fio2`, `msr` or `blkparse`; how many I/Os."""
+    def write(
+        self,
+        path: str | PathLike[str],
+        format: str,
+        name: str = "trace",
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Write what is left of it as `format`, and return how many I/Os; nothing is left then.
+
+        It is packed if `path` ends in .gz, .zst or .xz. `name` is the file (iolog), the process
+        (blkparse) or the host (msr) that it tells. `progress` gets the number of I/Os so far, now
+        and then; what it raises ends it. ValueError for damage, an unknown format, or a name with
+        blanks or commas.
+        """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

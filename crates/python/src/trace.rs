@@ -1,5 +1,7 @@
 //! `Trace` for Python: records as NumPy arrays, statistics as JSON.
 
+use std::sync::{Mutex, PoisonError};
+
 use heatsoak_trace::{Op, Record, Source};
 use numpy::{Element, IntoPyArray};
 use pyo3::exceptions::PyValueError;
@@ -11,16 +13,30 @@ use crate::trace_made;
 /// A trace; see `_core.pyi`.
 #[pyclass(module = "heatsoak._core")]
 pub struct Trace {
-    source: Option<Box<dyn Source + Sync>>,
+    /// None once it was used up. The lock is never waited for: Python lends it to one at a time.
+    source: Mutex<Option<Box<dyn Source>>>,
     ios: Option<u64>,
 }
 
 impl Trace {
-    fn source(&mut self) -> PyResult<&mut Box<dyn Source + Sync>> {
+    fn held(&mut self) -> &mut Option<Box<dyn Source>> {
         self.source
-            .as_mut()
-            .ok_or_else(|| PyValueError::new_err("the trace has been read to its end already"))
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn source(&mut self) -> PyResult<&mut Box<dyn Source>> {
+        self.held().as_mut().ok_or_else(used_up)
+    }
+
+    /// Hand the records over; there are none left here then.
+    pub fn take_source(&mut self) -> PyResult<Box<dyn Source>> {
+        self.held().take().ok_or_else(used_up)
+    }
+}
+
+fn used_up() -> PyErr {
+    PyValueError::new_err("the trace was used up, expected one that was opened anew")
 }
 
 #[pymethods]
@@ -31,7 +47,7 @@ impl Trace {
         let source = trace_made::synthetic(shape_json, scale, seed)?;
         Ok(Trace {
             ios: Some(source.ios()),
-            source: Some(Box::new(source)),
+            source: Mutex::new(Some(Box::new(source))),
         })
     }
 
@@ -72,11 +88,9 @@ impl Trace {
         &mut self,
         py: Python<'_>,
         idle_limit_s: f64,
-        progress: Option<&Bound<'_, PyAny>>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
-        self.source()?;
-        let mut source = self.source.take().expect("it was there a line ago");
-        trace_made::statistics(py, source.as_mut(), idle_limit_s, progress)
+        trace_made::statistics(py, self.take_source()?, idle_limit_s, progress)
     }
 }
 

@@ -25,6 +25,11 @@ class TraceFormat(StrEnum):
     MSR = "msr"
     BLKPARSE = "blkparse"
 
+    @property
+    def core(self) -> str:
+        """Its name in `_core`."""
+        return {"fio3": "iolog-v3", "fio2": "iolog-v2"}.get(self.value, self.value)
+
 
 class Damaged(StrEnum):
     """What ``--damaged`` takes."""
@@ -68,6 +73,10 @@ def stats_command(
         str | None,
         typer.Option("--span", metavar="SIZE", help="The drive's size; I/O past it is damage."),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="NAME", help="The drive that is meant, of several in it."),
+    ] = None,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
@@ -79,7 +88,7 @@ def stats_command(
     else:
         if scale != 1.0 or seed != 0:
             raise UsageError("--scale and --seed are for shapes: a file is counted as it is")
-        opened = _opened(trace, damaged, span)
+        opened = _opened(trace, damaged, span, device)
         found = _statistics(opened, trace, limit_s)
         count, line, why = opened.skipped
         found["format"] = opened.format
@@ -111,10 +120,9 @@ def make_command(
         raise UsageError(f"{output}: is there already: name a new file with -o")
     with progress_bar() as show:
         try:
-            made.write(str(output), trace_format.value, progress=_shown(show, made, shape))
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ToolError(f"{output}: cannot be written: {reason}") from error
+            made.write(str(output), trace_format.core, progress=_shown(show, made, shape))
+        except OSError as error:
+            raise ToolError(f"{output}: cannot be written: {error.strerror or error}") from error
     console().print(f"{made.ios:,} I/Os in {output}", soft_wrap=True)
 
 
@@ -144,7 +152,7 @@ def _made(shape: TraceShape, scale: float, seed: int) -> Trace:
         raise UsageError(f"{shape.id}: {error}") from error
 
 
-def _opened(path: str, damaged: Damaged, span: str | None) -> Trace:
+def _opened(path: str, damaged: Damaged, span: str | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
             f"{path}: there is no such file, nor a shape of that name: shapes are "
@@ -155,7 +163,7 @@ def _opened(path: str, damaged: Damaged, span: str | None) -> Trace:
     except ValueError as error:
         raise UsageError(f"--span: {error}") from error
     try:
-        return Trace.open(path, damaged=damaged.value, span_bytes=span_bytes)
+        return Trace.open(path, damaged=damaged.value, span_bytes=span_bytes, device=device)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
