@@ -1,5 +1,6 @@
-"""The Rust side: the simulated drive, exact segmentation, fio's logs and I/O traces as streams."""
+"""The Rust side: the simulated drive, exact segmentation, fio's logs and traces as streams."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar, final
 
@@ -148,6 +149,15 @@ class Trace:
         OSError for a file that cannot be read; ValueError for one that is no trace, and for
         contradicting options.
         """
+    @staticmethod
+    def synthetic(shape_json: str, scale: float = 1.0, seed: int = 0) -> Trace:
+        """Make a trace of a shape; `crates/trace/src/synth/shape.rs` says what stands in one.
+
+        The same arguments give the same trace. ValueError names the key that is wrong.
+        """
+    @property
+    def ios(self) -> int | None:
+        """How many I/Os it had as it was made; None if it was read from a file."""
     @property
     def format(self) -> str | None:
         """The format that it was found to have; None if it was not read from a file."""
@@ -165,12 +175,27 @@ class Trace:
         (I/Os in flight at the issue, itself among them; 0 where the trace does not tell).
         ValueError for damage, with the line's number, once everything before it was taken.
         """
-    def write(self, path: str | PathLike[str], format: str, name: str = "trace") -> int:
+    def statistics(
+        self, idle_limit_s: float = 0.025, progress: Callable[[int], object] | None = None
+    ) -> str:
+        """Count what is left of it, and return the summary as JSON; nothing is left then.
+
+        `crates/trace/src/stats/summary.rs` says what stands in it. `progress` gets the number of
+        I/Os so far, now and then; what it raises ends the count. ValueError for damage.
+        """
+    def write(
+        self,
+        path: str | PathLike[str],
+        format: str,
+        name: str = "trace",
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
         """Write what is left of it as `format`, and return how many I/Os; nothing is left then.
 
         It is packed if `path` ends in .gz, .zst or .xz. `name` is the file (iolog), the process
-        (blkparse) or the host (msr) that it tells. ValueError for damage, an unknown format, or
-        a name with blanks or commas.
+        (blkparse) or the host (msr) that it tells. `progress` gets the number of I/Os so far, now
+        and then; what it raises ends it. ValueError for damage, an unknown format, or a name with
+        blanks or commas.
         """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:

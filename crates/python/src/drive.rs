@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// Read JSON; an error names what was read and the key that is wrong.
-fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+pub(crate) fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(
         |error| {
             let key = error.path().to_string();

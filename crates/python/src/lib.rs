@@ -4,6 +4,7 @@ mod changepoint;
 mod drive;
 mod fiolog;
 mod trace;
+mod trace_made;
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `Trace` for Python: records of I/O in, NumPy arrays out.
+//! `Trace` for Python: records of I/O as NumPy arrays, in and out.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use heatsoak_trace::read::{Compression, Damage, Format, OpenError, Options, SkippedSoFar, open};
 use heatsoak_trace::write::{WriteError, to_file};
 use heatsoak_trace::{Op, Record, Source};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::recorded::Recorded;
+use crate::trace_made::{self, Watched};
 
 fn refused(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -28,9 +31,18 @@ pub struct Trace {
     /// None once it was used up. The lock is never waited for: Python lends it to one at a time.
     source: Mutex<Option<Box<dyn Source>>>,
     read: Option<Read>,
+    ios: Option<u64>,
 }
 
 impl Trace {
+    fn made(source: Box<dyn Source>, ios: u64) -> Self {
+        Trace {
+            source: Mutex::new(Some(source)),
+            read: None,
+            ios: Some(ios),
+        }
+    }
+
     fn held(&mut self) -> &mut Option<Box<dyn Source>> {
         self.source
             .get_mut()
@@ -99,7 +111,43 @@ impl Trace {
                 compression: opened.compression,
                 skipped: opened.skipped,
             }),
+            ios: None,
         })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (shape_json, scale = 1.0, seed = 0))]
+    fn synthetic(shape_json: &str, scale: f64, seed: u64) -> PyResult<Self> {
+        let source = trace_made::synthetic(shape_json, scale, seed)?;
+        let ios = source.ios();
+        Ok(Trace::made(Box::new(source), ios))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (at_ns, done_ns, op, offset, bytes, depth))]
+    fn of(
+        at_ns: PyReadonlyArray1<'_, u64>,
+        done_ns: PyReadonlyArray1<'_, u64>,
+        op: PyReadonlyArray1<'_, u8>,
+        offset: PyReadonlyArray1<'_, u64>,
+        bytes: PyReadonlyArray1<'_, u32>,
+        depth: PyReadonlyArray1<'_, u16>,
+    ) -> PyResult<Self> {
+        let source = Recorded::of(
+            &at_ns.as_array(),
+            &done_ns.as_array(),
+            &op.as_array(),
+            &offset.as_array(),
+            &bytes.as_array(),
+            &depth.as_array(),
+        );
+        let source = source.map_err(refused)?;
+        Ok(Trace::made(Box::new(source), at_ns.len()? as u64))
+    }
+
+    #[getter]
+    fn ios(&self) -> Option<u64> {
+        self.ios
     }
 
     #[getter]
@@ -138,14 +186,33 @@ impl Trace {
         columns(py, &records.map_err(refused)?)
     }
 
-    #[pyo3(signature = (path, format, name = "trace"))]
-    fn write(&mut self, py: Python<'_>, path: PathBuf, format: &str, name: &str) -> PyResult<u64> {
+    #[pyo3(signature = (idle_limit_s = 0.025, progress = None))]
+    fn statistics(
+        &mut self,
+        py: Python<'_>,
+        idle_limit_s: f64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        trace_made::statistics(py, self.take_source()?, idle_limit_s, progress)
+    }
+
+    #[pyo3(signature = (path, format, name = "trace", progress = None))]
+    fn write(
+        &mut self,
+        py: Python<'_>,
+        path: PathBuf,
+        format: &str,
+        name: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
         let format = self::format(format)?;
-        let mut source = self.take_source()?;
-        let written = py.detach(|| to_file(source.as_mut(), &path, format, name));
-        written.map_err(|error| match error {
-            WriteError::Io(error) => error.into(),
-            other => refused(other),
+        let mut watched = Watched::new(self.take_source()?, progress);
+        let written = py.detach(|| to_file(&mut watched, &path, format, name));
+        written.map_err(|error| {
+            watched.stopped_by().unwrap_or_else(|| match error {
+                WriteError::Io(error) => error.into(),
+                other => refused(other),
+            })
         })
     }
 }
