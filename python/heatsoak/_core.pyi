@@ -36,10 +36,27 @@ class Drive:
     def copy(self) -> Drive:
         """Return another drive in the same state: data, temperatures, clock and chance.
 
-        A drive that took long to be filled can be tried in many ways from there.
+        A drive that took long to be filled can be tried in many ways from there. ValueError in the
+        middle of a replay, whose trace can be read but once.
         """
     def begin(self, workloads: str) -> None:
         """Start a list of workloads beside each other; those before are dropped."""
+    def begin_trace(
+        self,
+        trace: Trace,
+        idle_limit_s: float = 0.025,
+        iodepth: int = 32,
+        workloads: str = "[]",
+    ) -> None:
+        """Start the replay of a trace, which is used up by it; what ran before is dropped.
+
+        An I/O is issued as long after the one before it as in the trace, at most `idle_limit_s`
+        (math.inf: as long as the trace has it), and once fewer than `iodepth` (1 to 65,536) I/Os,
+        and fewer than the depth that the trace tells, are in flight. `workloads`, in the form of
+        `begin`, run beside it. `advance` raises ValueError for an error of the trace, with its
+        line, and for an I/O that does not lie on the drive, once all before it were issued; the
+        drive is done then.
+        """
     def end(self) -> None:
         """Drop the workloads, so that the drive idles."""
     def purge(self) -> None:
@@ -51,7 +68,9 @@ class Drive:
 
         Values that were not measured in an interval are NaN: rates of a direction that no
         workload uses, latencies without I/O, and temperatures but once a second. The last
-        interval is as long as it takes for the last I/O to come back.
+        interval is as long as it takes for the last I/O to come back. `read_over_10ms` and the
+        like count I/Os that came back in the interval and took longer; `busy_pct` is the share of
+        it with at least one I/O in flight, exactly.
         """
     def totals(self) -> str:
         """Return everything that was done since the drive was made: operations by kind, as JSON."""
@@ -154,6 +173,23 @@ class Trace:
         """Make a trace of a shape; `crates/trace/src/synth/shape.rs` says what stands in one.
 
         The same arguments give the same trace. ValueError names the key that is wrong.
+        """
+    @staticmethod
+    def of(
+        at_ns: NDArray[np.uint64],
+        done_ns: NDArray[np.uint64],
+        op: NDArray[np.uint8],
+        offset: NDArray[np.uint64],
+        bytes: NDArray[np.uint32],
+        depth: NDArray[np.uint16],
+    ) -> Trace:
+        """Return the trace of columns of one length, one value for each I/O.
+
+        `at_ns` and `done_ns`: when it was issued, in that order, and when it came back, since the
+        first was issued (2^64 - 1 where that is not known). `op`: 0 reads, 1 writes, 2 trims.
+        `offset` and `bytes`: where it begins and how long it is. `depth`: I/Os in flight as it was
+        issued, itself among them, or 0 where that is not known. ValueError for columns of different
+        lengths, an `op` that is none of them, and an `at_ns` that falls.
         """
     @property
     def ios(self) -> int | None:

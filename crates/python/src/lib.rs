@@ -3,6 +3,8 @@
 mod changepoint;
 mod drive;
 mod fiolog;
+mod recorded;
+mod replay;
 mod trace;
 mod trace_made;
 

@@ -2,8 +2,8 @@
 
 pub mod read;
 pub mod record;
-pub mod write;
 pub mod stats;
 pub mod synth;
+pub mod write;
 
 pub use record::{Op, Record, Source, SourceError, UNKNOWN_NS};
