@@ -9,12 +9,15 @@ from heatsoak.analysis.findings import (
     StepFindings,
 )
 from heatsoak.analysis.judge import analyze
+from heatsoak.analysis.scored import RoundsFindings, Score
 
 __all__ = [
     "Consistency",
     "Episode",
     "Findings",
     "RecordingFindings",
+    "RoundsFindings",
+    "Score",
     "SensorTrust",
     "StepFindings",
     "analyze",

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from heatsoak.analysis.scored import RoundsFindings, Score
+
 #: What can take throughput, in the order of the tables.
 Cause = Literal[
     "thermal",
@@ -159,6 +161,10 @@ class StepFindings(BaseModel):
 
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
+        cpu_us_per_io: what the load generator's processors spent on each I/O; None where that was
+            not measured, as for a simulated drive.
+        cpu_core_pct: the same as a share of one core, which several may exceed.
+        rounds: the name of the rounds that it belongs to, and in which it was taken.
         start_temp_c: the drive's temperature when it began.
         why: what a verdict without an episode rests on.
         why_unknown: why its throughput could not be judged; None where it was.
@@ -174,6 +180,10 @@ class StepFindings(BaseModel):
     consistency: Consistency | None
     why: list[str] = []
     why_unknown: str | None = None
+    cpu_us_per_io: float | None = None
+    cpu_core_pct: float | None = None
+    rounds: str | None = None
+    round: int | None = None
 
 
 class SensorTrust(BaseModel):
@@ -200,7 +210,12 @@ class SensorTrust(BaseModel):
 
 
 class RecordingFindings(BaseModel):
-    """What one recording shows; `notes` are warnings a reader of the result must know."""
+    """What one recording shows; `notes` are warnings a reader of the result must know.
+
+    Attributes:
+        scores: those that its protocol defines.
+        rounds: the rounds that its protocol has, and whether they became steady.
+    """
 
     path: str
     drive: dict[str, Any]
@@ -208,6 +223,8 @@ class RecordingFindings(BaseModel):
     steps: list[StepFindings]
     sensors: list[SensorTrust]
     notes: list[str]
+    scores: list[Score] = []
+    rounds: list[RoundsFindings] = []
 
 
 class Findings(BaseModel):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from heatsoak.analysis.bounds import bound_by_host
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import WINDOW_S, step_consistency
+from heatsoak.analysis.cost import cost_of
 from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import (
     Episode,
@@ -14,6 +15,8 @@ from heatsoak.analysis.findings import (
     StepFindings,
     Verdict,
 )
+from heatsoak.analysis.rounds import place_in_rounds, rounds_of
+from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.segments import Drop, joined
 from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
 from heatsoak.analysis.view import StepView, judged_steps
@@ -71,17 +74,33 @@ def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
 
 def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:
     recording, views = looked.recording, looked.views
+    by_name = {view.step.name: view for view in views}
+    rounds = rounds_of(recording, by_name)
+    places = place_in_rounds(recording)
     return RecordingFindings(
         path=str(recording.path),
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[
-            _step(view, [other for other in views if other is not view], siblings, window_s)
+            _step(
+                view, [other for other in views if other is not view], siblings, window_s
+            ).model_copy(update=_cost(recording, view) | _place(places.get(view.step.name)))
             for view in views
         ],
         sensors=[],
-        notes=_notes(recording, views),
+        notes=_notes(recording, views, [v for v in views if v.step.name not in places]),
+        scores=scores_of(recording, by_name, rounds),
+        rounds=rounds,
     )
+
+
+def _cost(recording: Recording, view: StepView) -> dict[str, float]:
+    cost = cost_of(recording, view)
+    return {} if cost is None else {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
+
+
+def _place(place: tuple[str, int] | None) -> dict[str, str | int]:
+    return {} if place is None else {"rounds": place[0], "round": place[1]}
 
 
 def _onsets(index: int, findings: RecordingFindings) -> list[Onset]:
@@ -190,7 +209,8 @@ def _levels(drop: Drop, view: StepView) -> dict[str, float]:
     return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
 
 
-def _notes(recording: Recording, views: list[StepView]) -> list[str]:
+def _notes(recording: Recording, views: list[StepView], once: list[StepView]) -> list[str]:
+    """What a reader must know; `once` are the steps that are no part of rounds."""
     meta = recording.meta
     notes = []
     if recording.was_cut:
@@ -200,7 +220,7 @@ def _notes(recording: Recording, views: list[StepView]) -> list[str]:
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
-    notes += _warm_starts(views)
+    notes += _warm_starts(once)
     # how a log was read that somebody else took is part of what it shows
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]

@@ -64,6 +64,11 @@ class StepView:
         self._tracks: dict[str, Track] = {}
         self.throughput = throughput(samples, begin_s)
 
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Its samples, with times from the recording's begin."""
+        return self._samples
+
     @cached_property
     def iops(self) -> Series:
         """I/Os a second, reads and writes together."""
@@ -168,9 +173,12 @@ _COLUMNS = [
     "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
     "bw_mb_s", "iops", "read_lat_us", "write_lat_us", "lat_us", "power_w", "power_state",
     "cpu_pct", "cpu_core_pct", "cpu_steal_pct", "device_read_mb_s", "device_write_mb_s",
-    "link_mb_s",
+    "link_mb_s", "busy_pct",
 ]  # fmt: skip
-_FAMILIES = ("temp_c.", "throttle_count.", "throttle_time_s.", "read_lat_", "write_lat_")
+_FAMILIES = (
+    *("temp_c.", "throttle_count.", "throttle_time_s.", "read_lat_", "write_lat_"),
+    *("read_over_", "write_over_"),
+)
 
 
 def judged_steps(
@@ -190,9 +198,10 @@ def judged_steps(
         for name, limit in sensor.thresholds.items()
         if name.endswith("_c")
     }
+    by_step = samples.partition_by("step", as_dict=True)
     for step in recording.meta.protocol.workload_steps:
-        rows = samples.filter(pl.col("step") == step.name)
-        if isinstance(step, Precondition) or rows.is_empty():
+        rows = by_step.get((step.name,))
+        if isinstance(step, Precondition) or rows is None:
             continue
         yield StepView(step, rows, _begin_s(rows), limits_c, course)
 

@@ -14,6 +14,7 @@ import heatsoak
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.probes import Decision, Prober
+from heatsoak.bench.rounds import RoundsWatch
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
 from heatsoak.protocol import (
     Conditions,
@@ -22,6 +23,8 @@ from heatsoak.protocol import (
     Protocol,
     Purge,
     Replay,
+    Rounds,
+    SingleStep,
     Step,
     WorkloadStep,
 )
@@ -76,6 +79,7 @@ class _Conductor:
         self.observer = observer
         self.step_name: str | None = None
         self.latest = Latest()
+        self.rounds: RoundsWatch | None = None
         self.limits_c = _critical_limits(sensors)
         self.prober = Prober(
             protocol.steps,
@@ -129,9 +133,39 @@ class _Conductor:
         if decision is not None and not decision.is_taken:
             self._skip(index, step, decision.reason)
             return
+        if isinstance(step, Rounds):
+            self._begin(index, step, decision)
+            self._rounds(index, step)
+            self.prober.end(step)
+        else:
+            self._single(index, step, decision)
+
+    def _rounds(self, index: int, rounds: Rounds) -> None:
+        """Take rounds until they are steady, or as many as there may be."""
+        self.rounds = watch = RoundsWatch(rounds)
+        try:
+            for number in range(1, rounds.at_most + 1):
+                for step in rounds.of_round(number):
+                    self._single(index, step, None, number)
+                watch.end_round()
+                if watch.is_steady:
+                    break
+        finally:
+            self.rounds = None
+        text, data = watch.describe(), watch.data()
+        if rounds.until is None or watch.is_steady:
+            self._event("step-end", rounds.name, text, data)
+        else:
+            self._event("step-end", rounds.name, "", data)
+            self._note("warning", text)
+
+    def _single(
+        self, index: int, step: SingleStep, decision: Decision | None, number: int | None = None
+    ) -> None:
+        """Take a step once; `number` is its round, where it is one of rounds."""
         self.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
-        self._begin(index, step, decision)
+        self._begin(index, step, decision, number)
         self.prober.begin(step)
         was_done, text = True, ""
         match step:
@@ -156,9 +190,15 @@ class _Conductor:
         self._event("step-skipped", step.name, reason, data)
         self.observer.on_skip(index, step, reason)
 
-    def _begin(self, index: int, step: Step, decision: Decision | None) -> None:
-        self.observer.on_step(index, step, self.target.clock.now_s())
+    def _begin(
+        self, index: int, step: Step, decision: Decision | None, number: int | None = None
+    ) -> None:
         data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
+        if number is None or isinstance(step, Rounds):
+            self.observer.on_step(index, step, self.target.clock.now_s())
+        else:
+            self.observer.on_round(step, number)
+            data["round"] = number
         if decision is None:
             self._event("step-begin", step.name, data=data)
             return
@@ -217,6 +257,8 @@ class _Conductor:
 
     def _record(self, samples: pl.DataFrame) -> None:
         self.prober.append(samples)
+        if self.rounds is not None:
+            self.rounds.append(self.step_name, samples)
         self.latest.update_from(samples)
         step = pl.lit(self.step_name, dtype=pl.String).alias("step")
         self.writer.append(samples.with_columns(step))

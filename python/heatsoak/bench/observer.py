@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from heatsoak.bench.latest import Latest
-from heatsoak.protocol import Step
+from heatsoak.protocol import SingleStep, Step
 
 
 class Observer(Protocol):
@@ -18,6 +18,10 @@ class Observer(Protocol):
 
     def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
         """A step is left out for `reason`."""
+        return
+
+    def on_round(self, step: SingleStep, number: int) -> None:  # noqa: ARG002 -- likewise
+        """A step of a round begins, within the rounds that have begun."""
         return
 
     def on_progress(self, t_s: float, latest: Latest) -> None:

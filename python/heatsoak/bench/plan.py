@@ -1,8 +1,19 @@
 """What a run would take and write, before it is begun."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from heatsoak.protocol import Pause, Protocol, Purge, Replay, Step, Workload, WorkloadStep
+from heatsoak.protocol import (
+    Pause,
+    Protocol,
+    Purge,
+    Replay,
+    Rounds,
+    SingleStep,
+    Step,
+    Workload,
+    WorkloadStep,
+)
 
 MB = 1_000_000
 
@@ -38,18 +49,39 @@ class Speeds:
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """What a trace moves."""
+
+    ios: int
+    read_bytes: int
+    written_bytes: int
+
+
+#: What a replay moves; None where that is known only once its trace was read.
+TrafficOf = Callable[[Replay], Traffic | None]
+
+
+@dataclass(frozen=True)
 class StepPlan:
-    """One step's length and writing; `is_bound` where the runtime ends it, whatever the speed."""
+    """One step's length and writing, at most.
+
+    Attributes:
+        is_bound: whether its runtime ends it, whatever the speed.
+        least_share: what share of both is needed at least: rounds may end early.
+        is_known: whether they are known at all: a trace tells only once it was read.
+    """
 
     step: Step
     duration_s: float
     written_bytes: float
     is_bound: bool
+    least_share: float = 1.0
+    is_known: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps of one recording; probes count as if every one of them were taken."""
+    """All steps of one recording; probes count as if every one were taken, rounds as all."""
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
@@ -64,17 +96,52 @@ class Plan:
         """Bytes that the drive is asked to write, at most."""
         return sum(step.written_bytes for step in self.steps)
 
+    @property
+    def unknown(self) -> list[str]:
+        """The names of the steps whose length and writing are not in the sums."""
+        return [step.step.name for step in self.steps if not step.is_known]
+
     def without_probes(self) -> "Plan":
-        """Return the steps that are taken whatever is seen."""
-        return replace(self, steps=tuple(step for step in self.steps if not step.step.is_probe))
+        """Return what is taken whatever is seen: no probe, and the fewest rounds."""
+        always = [step for step in self.steps if not step.step.is_probe]
+        return replace(self, steps=tuple(_at_least(step) for step in always))
 
 
-def plan(protocol: Protocol, target_bytes: int, speeds: Speeds) -> Plan:
+def plan(
+    protocol: Protocol,
+    target_bytes: int,
+    speeds: Speeds,
+    traffic_of: TrafficOf = lambda _: None,
+) -> Plan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
-    return Plan(tuple(_step(step, target_bytes, speeds) for step in protocol.steps), speeds)
+    steps = [_step(step, target_bytes, speeds, traffic_of) for step in protocol.steps]
+    return Plan(tuple(steps), speeds)
 
 
-def _step(step: Step, target_bytes: int, speeds: Speeds) -> StepPlan:
+def _at_least(step: StepPlan) -> StepPlan:
+    return replace(
+        step,
+        duration_s=step.duration_s * step.least_share,
+        written_bytes=step.written_bytes * step.least_share,
+        least_share=1.0,
+    )
+
+
+def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
+    if not isinstance(step, Rounds):
+        return _single(step, target_bytes, speeds, traffic_of)
+    parts = [_single(one, target_bytes, speeds, traffic_of) for one in step.steps]
+    return StepPlan(
+        step,
+        step.at_most * sum(part.duration_s for part in parts),
+        step.at_most * sum(part.written_bytes for part in parts),
+        step.least == step.at_most and all(part.is_bound for part in parts),
+        step.least / step.at_most,
+        all(part.is_known for part in parts),
+    )
+
+
+def _single(step: SingleStep, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
     match step:
         case WorkloadStep():
             parts = [_workload(workload, target_bytes, speeds) for workload in step.workloads]
@@ -85,11 +152,22 @@ def _step(step: Step, target_bytes: int, speeds: Speeds) -> StepPlan:
                 all(workload.runtime_s is not None for workload in step.workloads),
             )
         case Replay():
-            return StepPlan(step, 0, 0, False)
+            return _replay(step, traffic_of(step), speeds)
         case Pause():
             return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
         case Purge():
             return StepPlan(step, 0, 0, False)
+
+
+def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
+    """A replay without its pauses, and as fast as a drive is with many I/Os in flight."""
+    if traffic is None:
+        return StepPlan(step, 0, 0, False, is_known=False)
+    by_bytes_s = (
+        traffic.read_bytes / speeds.read_mb_s + traffic.written_bytes / speeds.write_mb_s
+    ) / MB
+    by_ios_s = traffic.ios / max(speeds.read_iops, speeds.write_iops)
+    return StepPlan(step, max(by_bytes_s, by_ios_s), traffic.written_bytes, False)
 
 
 def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float]:

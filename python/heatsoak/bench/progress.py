@@ -10,7 +10,7 @@ from typing_extensions import override
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
-from heatsoak.protocol import LoadStep, Step
+from heatsoak.protocol import LoadStep, Rounds, SingleStep, Step
 
 
 class RunView(Observer):
@@ -26,6 +26,8 @@ class RunView(Observer):
         #: How many steps have begun or been left out.
         self.begun = 0
         self.t_s = 0.0
+        #: The step of a round, where rounds are taken, and its round.
+        self.inner: tuple[SingleStep, int] | None = None
         #: Why the step is taken, where it is a probe.
         self.because = ""
         #: The time that the plan has for steps that were left out.
@@ -42,9 +44,17 @@ class RunView(Observer):
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
+        self._leave_rounds()
         self.begun, self.step, self.step_begin_s = index + 1, step, t_s
         self.t_s, self.because = t_s, ""
         self.view.on_step(self)
+
+    @override
+    def on_round(self, step: SingleStep, number: int) -> None:
+        is_new = self.inner is None or self.inner[1] != number
+        self.inner = step, number
+        if is_new:
+            self.view.on_step(self)
 
     @override
     def on_probe(self, step: Step, reason: str) -> None:
@@ -53,6 +63,7 @@ class RunView(Observer):
 
     @override
     def on_skip(self, index: int, step: Step, reason: str) -> None:
+        self._leave_rounds()
         self.begun, self.step, self.because = index + 1, None, ""
         self.skipped_s += self.plan.steps[index].duration_s
         self.view.on_skip(self, step, reason)
@@ -70,6 +81,13 @@ class RunView(Observer):
     def on_note(self, level: str, text: str) -> None:
         self.view.on_note(level, text)
 
+    def _leave_rounds(self) -> None:
+        """Rounds that were not needed are time that was left out."""
+        if self.inner is not None and isinstance(self.step, Rounds):
+            left = 1 - self.inner[1] / self.step.at_most
+            self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
+        self.inner = None
+
     def remaining_s(self) -> float:
         """Return how long it still takes as planned, in the target's time."""
         if self.is_over:
@@ -85,6 +103,10 @@ class RunView(Observer):
         if self.step is None:
             return "finishing" if self.begun else "getting ready"
         text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
+        if self.inner is not None and isinstance(self.step, Rounds):
+            inner = self.inner[0]
+            what = f", {inner.describe()}" if isinstance(inner, LoadStep) else ""
+            return f"{text} ({inner.name}{what}; at most {self.step.at_most} rounds)"
         if isinstance(self.step, LoadStep):
             text += f" ({self.step.describe()})"
         return text
@@ -95,7 +117,8 @@ class RunView(Observer):
             return ""
         parts = []
         throughput = self.latest.throughput_mb_s()
-        if throughput is not None and isinstance(self.step, LoadStep):
+        step = self.step if self.inner is None else self.inner[0]
+        if throughput is not None and isinstance(step, LoadStep):
             parts.append(f"{throughput:,.0f} MB/s")
         parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
         return "  ".join(parts)

@@ -24,9 +24,15 @@ def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
                 "written_bytes": plan.written_bytes,
                 "duration_without_probes_s": least.duration_s,
                 "written_without_probes_bytes": least.written_bytes,
+                "has_rounds": bool(protocol.rounds),
+                "unknown_steps": plan.unknown,
                 "writes": protocol.writes,
                 "recordings": len(protocol.cells()),
                 "steps": [step.name for step in protocol.steps],
+                "scores": [
+                    {"name": score.name, "definition": score.definition}
+                    for score in protocol.scores
+                ],
                 "sources": protocol.sources,
             }
         )

@@ -16,7 +16,7 @@ from heatsoak.cli.common import (
     exit_code,
     print_json,
 )
-from heatsoak.protocol import LoadStep, apply_settings, load, scaled
+from heatsoak.protocol import LoadStep, Rounds, apply_settings, load, scaled
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 
@@ -86,6 +86,8 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
         "written_bytes": plan.written_bytes,
         "duration_without_probes_s": least.duration_s,
         "written_without_probes_bytes": least.written_bytes,
+        "has_rounds": bool(session.protocol.rounds),
+        "unknown_steps": plan.unknown,
         "endurance_bytes": preview.endurance_bytes,
         "endurance_is_rated": preview.endurance_is_rated,
         "endurance_pct": 100 * plan.written_bytes / preview.endurance_bytes,
@@ -94,10 +96,13 @@ def _row(session: Session, preview: Preview) -> dict[str, Any]:
             {
                 "step": step.step.name,
                 "kind": step.step.kind,
-                "workload": step.step.describe() if isinstance(step.step, LoadStep) else None,
+                "workload": step.step.describe()
+                if isinstance(step.step, LoadStep | Rounds)
+                else None,
                 "duration_s": step.duration_s,
                 "written_bytes": step.written_bytes,
                 "is_bound": step.is_bound,
+                "is_known": step.is_known,
                 "condition": step.step.describe_condition() or None,
             }
             for step in plan.steps

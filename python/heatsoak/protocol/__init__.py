@@ -6,6 +6,7 @@
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
+from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.scaled import scaled
 from heatsoak.protocol.score import Score
 from heatsoak.protocol.source import bundled, load
@@ -15,7 +16,7 @@ from heatsoak.protocol.step import (
     Precondition,
     Purge,
     Replay,
-    Step,
+    SingleStep,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Conditions, Label, Workload
@@ -33,7 +34,9 @@ __all__ = [
     "Protocol",
     "Purge",
     "Replay",
+    "Rounds",
     "Score",
+    "SingleStep",
     "Step",
     "Workload",
     "WorkloadStep",

@@ -1,13 +1,15 @@
 """The schema of a protocol; see docs/protocols.md for how it reads in TOML."""
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
+from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.score import Score
-from heatsoak.protocol.step import LoadStep, Precondition, Purge, Step, with_kind
+from heatsoak.protocol.step import LoadStep, Precondition, Purge, with_kind
 from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
 from heatsoak.units import Size
 
@@ -123,11 +125,10 @@ class Protocol(Model):
     @model_validator(mode="after")
     def _check(self) -> Self:
         seen: set[str] = set()
-        for step in self.steps:
-            if isinstance(step, LoadStep):
-                if step.name in seen:
-                    raise ValueError(f"two steps are named '{step.name}': give each its own name")
-                seen.add(step.name)
+        for name in self._names():
+            if name in seen:
+                raise ValueError(f"two steps are named '{name}': give each its own name")
+            seen.add(name)
         for index, step in enumerate(self.steps):
             problem = self._wrong_condition(index, step)
             if problem:
@@ -135,8 +136,26 @@ class Protocol(Model):
         self._check_scores()
         return self
 
+    def _names(self) -> Iterator[str]:
+        """The names that must differ: of what is recorded, and of the steps of a round."""
+        for step in self.steps:
+            if isinstance(step, Rounds):
+                yield from (one.name for one in step.steps if isinstance(one, LoadStep))
+                yield from (one.name for one in step.load_steps())
+            elif isinstance(step, LoadStep):
+                yield step.name
+
     def _check_scores(self) -> None:
-        judged = [s.name for s in self.workload_steps if not isinstance(s, Precondition)]
+        once = [
+            one
+            for step in self.steps
+            for one in (step.steps if isinstance(step, Rounds) else [step])
+        ]
+        judged = [
+            step.name
+            for step in once
+            if isinstance(step, LoadStep) and not isinstance(step, Precondition)
+        ]
         for score in self.scores:
             for name in score.steps:
                 if name not in judged:
@@ -175,14 +194,26 @@ class Protocol(Model):
 
     @property
     def workload_steps(self) -> list[LoadStep]:
-        """The steps that load the target, preconditioning and replays among them."""
-        return [step for step in self.steps if isinstance(step, LoadStep)]
+        """What loads the target and is recorded: preconditioning, replays, steps of each round."""
+        found: list[LoadStep] = []
+        for step in self.steps:
+            if isinstance(step, Rounds):
+                found += step.load_steps()
+            elif isinstance(step, LoadStep):
+                found.append(step)
+        return found
+
+    @property
+    def rounds(self) -> list[Rounds]:
+        """The steps that are taken again and again."""
+        return [step for step in self.steps if isinstance(step, Rounds)]
 
     @property
     def writes(self) -> bool:
         """Whether any step changes what is on the target."""
-        return any(isinstance(step, Purge) for step in self.steps) or any(
-            step.changes_data for step in self.workload_steps
+        return any(
+            step.changes_data if isinstance(step, LoadStep | Rounds) else isinstance(step, Purge)
+            for step in self.steps
         )
 
     def cells(self) -> list[Conditions]:

@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.model import Matrix, Protocol
+from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.source import explain
-from heatsoak.protocol.step import Pause, Precondition, Step, WorkloadStep
+from heatsoak.protocol.step import Pause, Precondition, Replay, WorkloadStep
 from heatsoak.protocol.workload import Conditions, Label
 
 _WORKLOAD_KEYS = (
@@ -19,6 +20,8 @@ _WORKLOAD_KEYS = (
 #: Keys of one kind of step, which no setting changes in all of them.
 _WORKLOAD_STEP_KEYS = ("end_after_drop",)
 _PAUSE_KEYS = ("duration", "until_temp_c")
+_REPLAY_KEYS = ("trace", "scale", "seed", "idle_limit", "iodepth", "damaged", "beyond")
+_ROUNDS_KEYS = ("at_most",)
 _PROTOCOL_KEYS = ("file_size",)
 #: What a key is called in the model, where that differs.
 _FIELDS = {
@@ -27,6 +30,7 @@ _FIELDS = {
     "buffer_compress_percentage": "compress_pct",
     "end_after_drop": "end_after_drop_s",
     "duration": "duration_s",
+    "idle_limit": "idle_limit_s",
 }
 
 
@@ -114,8 +118,13 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
 
 def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
     """Change the steps of that name, in which ``*`` stands for any letters."""
-    named = [step for step in protocol.steps if fnmatchcase(step.name, name)]
-    names = list(dict.fromkeys(step.name for step in protocol.steps))
+    steps = [
+        one
+        for step in protocol.steps
+        for one in ([step, *step.steps] if isinstance(step, Rounds) else [step])
+    ]
+    named = [step for step in steps if fnmatchcase(step.name, name)]
+    names = list(dict.fromkeys(step.name for step in steps))
     if not named:
         raise UsageError(
             f"--set {name}.{key}={value}: no step '{name}'{suggestion(name, names)}: "
@@ -133,19 +142,25 @@ def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
 def _keys_of(step: Step) -> tuple[str, ...]:
     if isinstance(step, WorkloadStep):
         return (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
+    if isinstance(step, Replay):
+        return (*_REPLAY_KEYS, *_WORKLOAD_STEP_KEYS)
+    if isinstance(step, Rounds):
+        return _ROUNDS_KEYS
     return _PAUSE_KEYS if isinstance(step, Pause) else ()
 
 
 def _changed(
     protocol: Protocol, is_wanted: Callable[[Step], bool], key: str, value: str
 ) -> Protocol:
-    steps: list[dict[str, Any]] = []
-    for step in protocol.steps:
+    def fields_of(step: Step) -> dict[str, Any]:
         fields = step.model_dump()
+        if isinstance(step, Rounds):
+            fields["steps"] = [fields_of(one) for one in step.steps]
         if is_wanted(step):
             fields[_FIELDS.get(key, key)] = value
-        steps.append(fields)
-    return _rebuilt(protocol, {"steps": steps})
+        return fields
+
+    return _rebuilt(protocol, {"steps": [fields_of(step) for step in protocol.steps]})
 
 
 def _rebuilt(protocol: Protocol, changes: dict[str, Any]) -> Protocol:

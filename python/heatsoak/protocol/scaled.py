@@ -1,18 +1,24 @@
 """A protocol made smaller, for small targets and short tests."""
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.protocol.model import Protocol
-from heatsoak.protocol.step import LoadStep, Pause, Replay, Step, WorkloadStep
+from heatsoak.protocol.rounds import Rounds, Step
+from heatsoak.protocol.step import LoadStep, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size
 
 #: No load gets shorter than this, or its rates could not be told from its beginning.
 LEAST_RUNTIME_S = 3.0
+#: Steps of rounds are many, and only their means are asked for.
+LEAST_ROUND_RUNTIME_S = 1.0
 #: No pause gets shorter than this, unless it was.
 LEAST_PAUSE_S = 1.0
-#: No span gets smaller than so many I/Os of its workload, nor a file than so many bytes.
+#: No span gets smaller than so many of the protocol's largest I/Os, so that what was filled stays
+#: what is read, nor a file than so many bytes.
 LEAST_BLOCKS = 256
 LEAST_FILE_BYTES = 64 << 20
 
@@ -30,40 +36,62 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
     if scale == 1:
         return protocol
     fields = protocol.model_dump()
-    fields["steps"] = [_step(step, scale) for step in protocol.steps]
-    fields["file_size"] = _file_size(protocol.file_size, scale)
+    least = LEAST_BLOCKS * max(_blocks(protocol), default=0)
+    fields["steps"] = [_step(step, scale, LEAST_RUNTIME_S, least) for step in protocol.steps]
+    fields["file_size"] = _file_size(protocol.file_size, scale, least)
     fields["scale"] = protocol.scale * scale
     for score in fields["scores"]:
         if score["last_s"] is not None:
             score["last_s"] = max(score["last_s"] * scale, LEAST_RUNTIME_S / 2)
-    fields["notes"] = [
-        *protocol.notes,
-        f"made smaller, to {scale:g} of its sizes and times: what it gives is no result of "
-        f"{protocol.name}",
-    ]
-    return Protocol.model_validate(fields)
+    said = _note(protocol)
+    fields["notes"] = [note for note in protocol.notes if note != said]
+    made = Protocol.model_validate(fields)
+    return made.model_copy(update={"notes": [*made.notes, _note(made)]})
 
 
-def _step(step: Step, scale: float) -> dict[str, Any]:
+def _note(protocol: Protocol) -> str:
+    return (
+        f"made smaller, to {protocol.scale:g} of its sizes and times: what it gives is no result "
+        f"of {protocol.name}"
+    )
+
+
+def _blocks(protocol: Protocol) -> Iterator[int]:
+    """The bytes of one I/O of each workload."""
+    for step in protocol.steps:
+        for one in step.steps if isinstance(step, Rounds) else [step]:
+            if isinstance(one, WorkloadStep):
+                yield from (workload.bs for workload in one.workloads)
+
+
+def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any]:
     fields = step.model_dump()
     match step:
+        case Rounds():
+            # those that end by themselves take as many as they need: shorter ones are no steadier
+            if step.until is None:
+                # what rounding adds to a whole number is no round more
+                fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), 1)
+            fields["steps"] = [
+                _step(one, scale, LEAST_ROUND_RUNTIME_S, least) for one in step.steps
+            ]
         case WorkloadStep():
-            fields |= _workload(step, scale)
+            fields |= _workload(step, scale, least_s, least)
             fields["beside"] = [
-                {**beside.model_dump(), **_workload(beside, scale)} for beside in step.beside
+                {**beside.model_dump(), **_workload(beside, scale, least_s, least)}
+                for beside in step.beside
             ]
         case Replay():
             fields["scale"] = step.scale * scale
         case Pause():
-            least_s = min(step.duration_s, LEAST_PAUSE_S)
-            fields["duration_s"] = max(step.duration_s * scale, least_s)
+            least_pause_s = min(step.duration_s, LEAST_PAUSE_S)
+            fields["duration_s"] = max(step.duration_s * scale, least_pause_s)
     if isinstance(step, LoadStep) and step.end_after_drop_s is not None:
         fields["end_after_drop_s"] = max(step.end_after_drop_s * scale, LEAST_RUNTIME_S)
     return fields
 
 
-def _workload(workload: Workload, scale: float) -> dict[str, Any]:
-    least = LEAST_BLOCKS * workload.bs
+def _workload(workload: Workload, scale: float, least_s: float, least: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "span": _size(workload.span, scale, least),
         "offset": _size(workload.offset, scale, 0),
@@ -71,15 +99,14 @@ def _workload(workload: Workload, scale: float) -> dict[str, Any]:
     if workload.io_size is not None:
         fields["io_size"] = _size(workload.io_size, scale, least)
     if workload.runtime_s is not None:
-        least_s = min(workload.runtime_s, LEAST_RUNTIME_S)
-        fields["runtime_s"] = max(workload.runtime_s * scale, least_s)
+        fields["runtime_s"] = max(workload.runtime_s * scale, min(workload.runtime_s, least_s))
     return fields
 
 
-def _file_size(size: Size, scale: float) -> Size:
+def _file_size(size: Size, scale: float, least: int) -> Size:
     if size.percent is not None:
         return Size(percent=size.percent * scale)
-    return _size(size, scale, LEAST_FILE_BYTES)
+    return _size(size, scale, max(LEAST_FILE_BYTES, least))
 
 
 def _size(size: Size, scale: float, least: int) -> Size:

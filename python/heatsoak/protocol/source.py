@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.model import Heat, Matrix, Protocol
+from heatsoak.protocol.rounds import Rounds
 from heatsoak.protocol.score import Score
 from heatsoak.protocol.step import Pause, Precondition, Purge, Replay, WorkloadStep
 
@@ -21,6 +22,7 @@ _KINDS: dict[str, type[BaseModel]] = {
     "replay": Replay,
     "pause": Pause,
     "purge": Purge,
+    "rounds": Rounds,
 }
 
 

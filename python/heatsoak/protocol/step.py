@@ -188,7 +188,8 @@ class Purge(Conditional):
 #: What loads the drive.
 LoadStep = WorkloadStep | Replay
 
-Step = Annotated[
+#: A step that is taken once.
+SingleStep = Annotated[
     WorkloadStep | Precondition | Replay | Pause | Purge,
     Field(discriminator="kind"),
 ]

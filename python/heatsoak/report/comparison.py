@@ -9,9 +9,15 @@ from rich.text import Text
 
 from heatsoak.analysis.comparison import METRICS, Comparison, Ranked, Row
 from heatsoak.protocol import Label
+from heatsoak.report.cells import (
+    change_text,
+    interval_text,
+    number_text,
+    value_text,
+    verdict_text,
+)
+from heatsoak.report.score_tables import print_score_tables
 
-_STYLES = {"better": "green", "worse": "red"}
-_SAID = {"negligible": "too little", "no difference shown": "not shown"}
 _WHAT_OF = {
     "this run": "1 run each: the interval is of this run, not of the next one",
     "runs": "the runs of a group differ, and the interval tells what more of them would show",
@@ -26,8 +32,9 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
     With `each`, what the single sets of other conditions show comes under what they show together.
     """
     _print_title(comparison, console)
-    shown = []
-    for _, of_step in groupby(comparison.rows, key=lambda row: (row.protocol, row.step)):
+    shown = print_score_tables(comparison, console)
+    steps = [row for row in comparison.rows if row.definition is None]
+    for _, of_step in groupby(steps, key=lambda row: (row.protocol, row.step)):
         rows = [row for row in _suited(list(of_step)) if each or _is_summary(row, comparison.rows)]
         console.print()
         _print_step(rows, comparison, console)
@@ -75,12 +82,12 @@ def _print_step(rows: Sequence[Row], comparison: Comparison, console: Console) -
         table.add_row(
             title,
             Text(f"  {row.group}{_where(row, rows)}" if is_detail else str(row.group)),
-            _value(row.baseline, row.baseline_at_least),
-            _value(row.value, row.value_at_least),
-            _change(row),
-            _interval(row),
+            value_text(row.baseline, row.baseline_at_least),
+            value_text(row.value, row.value_at_least),
+            change_text(row),
+            interval_text(row),
             *([count] if several else []),
-            Text(_SAID.get(row.verdict, row.verdict), style=_STYLES.get(row.verdict, "")),
+            verdict_text(row),
             style="dim" if is_detail else "",
         )
     console.print(table)
@@ -130,8 +137,8 @@ def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
             "" if each.step == previous else each.step,
             f"{each.rank}{_open(each.ranks)}",
             str(each.group),
-            _value(each.value, each.value_at_least),
-            "" if low is None or high is None else f"{_number(low)} to {_number(high)}",
+            value_text(each.value, each.value_at_least),
+            "" if low is None or high is None else f"{number_text(low)} to {number_text(high)}",
             "" if each.best_share is None else f"{100 * each.best_share:.0f} %",
             _listed(each.not_told_apart_from),
         )
@@ -174,47 +181,6 @@ def _print_notes(comparison: Comparison, rows: Sequence[Row], console: Console) 
         console.print(Text(f"note: {note}", style="yellow"))
     for caveat in comparison.caveats:
         console.print(Text(f"warning: not alike: {caveat}", style="red"))
-
-
-def _value(value: float | None, at_least: float | None) -> str:
-    if value is not None:
-        return _number(value)
-    return "" if at_least is None else f"> {_number(at_least)}"
-
-
-def _change(row: Row) -> str:
-    if METRICS[row.metric].scale == "difference":
-        if row.delta is None:
-            return ""
-        return f"{_signed(row.delta, _digits(row.delta))} {row.delta_unit}"
-    if row.delta_pct is None:
-        return ""
-    return f"{_signed(row.delta_pct, 1)} %"
-
-
-def _interval(row: Row) -> str:
-    is_difference = METRICS[row.metric].scale == "difference"
-    low, high = row.ci95 if is_difference else row.ci95_pct
-    if low is None or high is None:
-        return ""
-    digits = _digits(max(abs(low), abs(high))) if is_difference else 1
-    return f"{_signed(low, digits)} to {_signed(high, digits)}"
-
-
-def _digits(value: float) -> int:
-    return 0 if abs(value) >= 10 else 1
-
-
-def _signed(value: float, digits: int) -> str:
-    if abs(value) >= 1000:
-        return f"{value:+,.0f}"
-    return f"{round(value, digits) + 0.0:+.{digits}f}"
-
-
-def _number(value: float) -> str:
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def _listed(names: Iterable[Label]) -> str:

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.report.scores import print_rounds, print_scores
 from heatsoak.report.steadiness import consistency_text, sensor_text
 from heatsoak.units import format_duration
 
@@ -49,25 +50,34 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
     console.print(Text(recording.path, style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Step", "Workload", "Time", "MB/s", "Start", "Verdict", ""):
-        right = heading in ("Time", "MB/s", "Start")
+    # of rounds there are hundreds of steps: what they came to stands below
+    steps = [step for step in recording.steps if step.rounds is None]
+    has_cost = any(step.cpu_us_per_io is not None for step in steps)
+    costs = ["CPU us/IO"] if has_cost else []
+    for heading in ("Step", "Workload", "Time", "MB/s", *costs, "Start", "Verdict", ""):
+        right = heading in ("Time", "MB/s", "Start", *costs)
         table.add_column(heading, justify="right" if right else "left")
-    for step in recording.steps:
+    for step in steps:
         table.add_row(
             Text(step.step),
             Text(step.workload),
             format_duration(step.duration_s) if step.duration_s > 0 else "",
             "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
+            *([_cost(step)] if has_cost else []),
             "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
             Text(step.verdict, style=_STYLES.get(step.verdict, _OTHER_CAUSE)),
             Text(sentence(step)),
         )
-    console.print(table)
+    if steps:
+        console.print(table)
+    for rounds in recording.rounds:
+        print_rounds(rounds, console)
+    print_scores(recording, console)
     if evidence:
-        for step in recording.steps:
+        for step in steps:
             for episode in step.episodes:
                 _print_evidence(step, episode, console)
-        for step in recording.steps:
+        for step in steps:
             if step.consistency is not None:
                 console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
     for sensor in recording.sensors:
@@ -75,6 +85,14 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
             console.print(Text(text, style="yellow" if sensor.trust == "poor" else ""))
     for note in recording.notes:
         console.print(Text(f"note: {note}", style="yellow"))
+
+
+def _cost(step: StepFindings) -> str:
+    """Processor time of an I/O, and the share of a core that it came to."""
+    if step.cpu_us_per_io is None:
+        return ""
+    share = "" if step.cpu_core_pct is None else f" ({step.cpu_core_pct:.0f} % of a core)"
+    return f"{step.cpu_us_per_io:.1f}{share}"
 
 
 def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:

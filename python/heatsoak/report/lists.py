@@ -38,7 +38,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
     for heading in ("Protocol", "Takes", "Writes", "What it does"):
         table.add_column(heading, overflow="fold")
     for protocol in protocols:
-        takes = _takes(protocol)
+        takes = _takes(protocol) + (" and the replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
             takes += f" x {protocol['recordings']} places"
         table.add_row(
@@ -51,9 +51,11 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
 
 
 def _takes(row: dict[str, Any]) -> str:
-    """How long it takes: where nothing falls, and with every probe."""
+    """How long it takes: where nothing falls and rounds are soon steady, and at most."""
     least, most = (format_duration(row[key]) for key in ("duration_without_probes_s", "duration_s"))
-    return least if least == most else f"{least}, with all probes {most}"
+    if least == most:
+        return least
+    return f"{least} to {most}" if row["has_rounds"] else f"{least}, with all probes {most}"
 
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
@@ -70,11 +72,13 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         table.add_column("")
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
+            takes = f"{about}{format_duration(step['duration_s'])}"
+            writes = f"at most {format_bytes(step['written_bytes'])}"
             table.add_row(
                 Text(step["step"]),
                 Text(step["workload"] or step["kind"]),
-                f"{about}{format_duration(step['duration_s'])}",
-                f"at most {format_bytes(step['written_bytes'])}" if step["written_bytes"] else "",
+                takes if step["is_known"] else "as its trace",
+                writes if step["written_bytes"] else "" if step["is_known"] else "as its trace",
                 Text(step["condition"] or ""),
             )
         console.print(table)
@@ -88,6 +92,11 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
             f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
             f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
         )
+        if run["unknown_steps"]:
+            names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
+            console.print(
+                Text(f"not counted, since only the trace itself tells: {names}", style="yellow")
+            )
         console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
 
 

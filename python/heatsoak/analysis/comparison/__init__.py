@@ -7,7 +7,16 @@ and `noise` says how far they are to be trusted within a run, `spread` between r
 """
 
 from heatsoak.analysis.comparison.compare import compare
-from heatsoak.analysis.comparison.measures import METRICS, Metric
+from heatsoak.analysis.comparison.metrics import METRICS, Metric, metric_of
 from heatsoak.analysis.comparison.model import Comparison, NotAlikeError, Ranked, Row
 
-__all__ = ["METRICS", "Comparison", "Metric", "NotAlikeError", "Ranked", "Row", "compare"]
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Metric",
+    "NotAlikeError",
+    "Ranked",
+    "Row",
+    "compare",
+    "metric_of",
+]

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heatsoak.analysis.comparison.likeness import cut_short, differences
+from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.pairing import Stratum
 from heatsoak.analysis.comparison.runs import PROTOCOL, Run
-from heatsoak.protocol import Label
+from heatsoak.protocol import Label, Score
 
 
 @dataclass
 class Section:
-    """One step of one protocol.
+    """One step of one protocol, or one of its scores.
 
     Attributes:
+        score: where it is one; `step` is then its name.
         cells: the runs of each group in each stratum, by the stratum's number.
         caveats: how runs that were taken all the same are unlike.
     """
@@ -23,6 +25,11 @@ class Section:
     workload: str
     cells: dict[int, dict[Label, list[Run]]] = field(default_factory=dict)
     caveats: list[str] = field(default_factory=list)
+    score: Score | None = None
+
+    def measured(self, run: Run) -> dict[str, Measure]:
+        """Return what `run` measured of it, by the metric's name."""
+        return (run.measures if self.score is None else run.scores).get(self.step, {})
 
 
 @dataclass

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from heatsoak.analysis.comparison.alike import Section, find_sections
-from heatsoak.analysis.comparison.measures import METRICS
+from heatsoak.analysis.comparison.metrics import METRICS
 from heatsoak.analysis.comparison.model import Comparison, NotAlikeError, Ranked, Row
 from heatsoak.analysis.comparison.pairing import pair
 from heatsoak.analysis.comparison.ranking import rank
 from heatsoak.analysis.comparison.rows import section_rows
 from heatsoak.analysis.comparison.runs import Run, choose_baseline, drive_label, group_runs
+from heatsoak.analysis.comparison.score_sections import score_sections
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 
@@ -35,14 +36,16 @@ def compare(
     pairing = pair(runs, by, chosen, anyway=anyway)
     sections, lines = find_sections(pairing.strata, by, chosen, anyway=anyway)
     unlike = [*pairing.unlike, *lines]
-    if not sections:
-        raise NotAlikeError(unlike or [_why_nothing(runs)])
-    for section in sections:
+    scores, missing = score_sections(sections, pairing.strata, by, chosen, anyway=anyway)
+    if not sections and not scores:
+        raise NotAlikeError([*unlike, *missing] or [_why_nothing(runs)])
+    everything = [*sections, *scores]
+    for section in everything:
         section.caveats += pairing.unlike if anyway else []
     others = list(dict.fromkeys(run.group for run in runs if run.group != chosen))
-    compared = [g for g in others if any(g in c for s in sections for c in s.cells.values())]
+    compared = [g for g in others if any(g in c for s in everything for c in s.cells.values())]
     groups = [chosen, *compared]
-    notes += pairing.notes
+    notes += [*pairing.notes, *missing]
     if not anyway:
         notes += [f"not compared: {line}" for line in unlike]
     ranking: list[Ranked] = []
@@ -55,11 +58,11 @@ def compare(
         by=by,
         baseline=chosen,
         groups=groups,
-        drives=list(dict.fromkeys(drive_label(r.recording.meta.drive) for r in _taken(sections))),
-        protocols=list(dict.fromkeys(run.protocol for run in _taken(sections))),
+        drives=list(dict.fromkeys(drive_label(r.recording.meta.drive) for r in _taken(everything))),
+        protocols=list(dict.fromkeys(run.protocol for run in _taken(everything))),
         rows=[
             _with_rank(row, ranking)
-            for section in sections
+            for section in everything
             for row in section_rows(section, strata, groups)
         ],
         ranking=ranking,

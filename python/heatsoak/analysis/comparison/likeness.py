@@ -12,6 +12,7 @@ from heatsoak.protocol import (
     Precondition,
     Protocol,
     Purge,
+    Replay,
     WorkloadStep,
 )
 from heatsoak.units import Size, format_block, format_bytes, format_duration
@@ -22,6 +23,8 @@ LENGTH_TOLERANCE = 0.03
 #: What says which workload a step is; lengths are asked apart.
 _WORKLOAD = ("rw", "rwmixread", "bs", "iodepth", "numjobs")
 _MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
+#: What says which trace was replayed, and how; its depth is asked with those above.
+_REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
 
 
 def cut_short(run: Run, step: str) -> str | None:
@@ -54,10 +57,19 @@ def _origin(run: Run, other: Run) -> Iterator[str]:
     ]
     if origins[0] != origins[1]:
         yield f"one was {origins[0]} and one {origins[1]}"
+    scales = [getattr(r.recording.meta.protocol, "scale", 1.0) for r in (run, other)]
+    if scales[0] != scales[1]:
+        yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
 
 
 def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
     ours, theirs = run.views[name].step, other.views[name].step
+    if isinstance(ours, Replay) != isinstance(theirs, Replay):
+        yield f"it is {_said(ours)} and {_said(theirs)}"
+        return
+    if isinstance(ours, Replay) and isinstance(theirs, Replay):
+        for key in _REPLAY:
+            yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
     for key in _WORKLOAD:
         yield from _unequal(
             key, getattr(ours, key), getattr(theirs, key), _both_known(ours, theirs)
@@ -122,6 +134,9 @@ def _sized(size: Size, whole_bytes: int) -> str:
 
 def _length(run: Run, other: Run, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
+    if isinstance(ours.step, Replay):
+        # it ends with its trace: how long that takes is a result
+        return
     lengths = ours.duration_s, theirs.duration_s
     if isinstance(ours.step, WorkloadStep) and isinstance(theirs.step, WorkloadStep):
         planned = ours.step.runtime_s, theirs.step.runtime_s
@@ -171,6 +186,8 @@ def _said(step: Any) -> str:
     if isinstance(step, Pause):
         until = "" if step.until_temp_c is None else f", until {step.until_temp_c:g} C"
         return f"a pause of {format_duration(step.duration_s)}{until}"
+    if isinstance(step, Replay):
+        return f"'{step.name}' ({step.describe()})"
     if isinstance(step, WorkloadStep):
         length = "" if step.runtime_s is None else f", {format_duration(step.runtime_s)}"
         return f"'{step.name}' ({step.describe()}{length})"

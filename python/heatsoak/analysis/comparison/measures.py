@@ -7,66 +7,21 @@ least be.
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.comparison.model import Direction
 from heatsoak.analysis.comparison.noise import DRAWS, Noise
 from heatsoak.analysis.comparison.samples import COLUMNS, StepSamples, Weighted
 from heatsoak.analysis.consistency import WINDOW_S, consistency
 from heatsoak.analysis.segments import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import WorkloadStep
+from heatsoak.protocol import Replay, WorkloadStep
 from heatsoak.recording import Recording
 
 _SEED = 2016
-
-
-@dataclass(frozen=True)
-class Metric:
-    """Something that is compared.
-
-    Attributes:
-        better: which way is better; None where neither is.
-        scale: whether a change is a ratio, or a difference in `delta_unit`.
-        negligible: a change that matters to nobody, as a share or in `delta_unit`.
-        is_shown: whether the tables for people have it.
-    """
-
-    name: str
-    title: str
-    unit: str
-    better: Direction | None
-    scale: Literal["ratio", "difference"] = "ratio"
-    delta_unit: str = ""
-    negligible: float = 0.005
-    is_shown: bool = True
-
-
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("mean_mb_s", "mean", "MB/s", "higher"),
-        Metric("mean_iops", "mean", "IOPS", "higher"),
-        Metric("end_mb_s", "end level", "MB/s", "higher"),
-        Metric("end_iops", "end level", "IOPS", "higher"),
-        Metric("onset_s", "falls after", "s", "higher"),
-        Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
-        Metric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
-        Metric("consistency_ratio", "mean / stdev", "x", "higher"),
-        Metric("latency_mean_us", "mean latency", "us", "lower", is_shown=False),
-        Metric("read_latency_p99_us", "p99 of reads", "us", "lower"),
-        Metric("write_latency_p99_us", "p99 of writes", "us", "lower"),
-        Metric("duration_s", "takes", "s", "lower"),
-        Metric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
-        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
-        Metric("power_mean_w", "mean power", "W", None),
-        Metric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -123,14 +78,18 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     yield from _falls(view, noises[view.throughput.unit], next(seeds))
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
+    is_replay = isinstance(step, Replay)
+    if is_replay and "mb_s" in rates:
+        mean = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
+        yield from _of_replay(view, mean)
     for name, found in (
-        ("latency_mean_us", samples.mean_latency()),
+        ("service_us" if is_replay else "latency_mean_us", samples.mean_latency()),
         ("read_latency_p99_us", samples.tail_latency("read")),
         ("write_latency_p99_us", samples.tail_latency("write")),
     ):
         if found is not None:
             yield name, _overall(found, view, next(seeds))
-    if isinstance(step, WorkloadStep) and step.runtime_s is None:
+    if is_replay or (isinstance(step, WorkloadStep) and step.runtime_s is None):
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))
@@ -139,9 +98,27 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     if drawn is not None:
         watts = _overall(drawn, view, next(seeds))
         yield "power_mean_w", watts
+        if is_replay and watts.value is not None:
+            yield "energy_j", _times(watts, view.duration_s)
         if "mb_s" in rates and watts.value:
             moved = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
             yield "efficiency_mb_per_j", _ratio(moved, watts)
+
+
+def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
+    """What traces are measured by, besides the mean over all of their time."""
+    sums = totals(view)
+    if sums.busy_s:
+        yield "busy_mb_s", _times(mean, sums.measured_s / sums.busy_s)
+    for name, slow in (("over_10ms_pct", sums.over_10ms), ("over_100ms_pct", sums.over_100ms)):
+        if slow is not None and sums.ios:
+            yield name, Measure(100 * slow / sums.ios)
+
+
+def _times(one: Measure, factor: float) -> Measure:
+    assert one.value is not None
+    draws = None if one.draws is None else one.draws * factor
+    return Measure(one.value * factor, draws=draws)
 
 
 def _rates(view: StepView) -> dict[str, Series]:
@@ -209,6 +186,7 @@ def _steadiness(
     end_s = series.duration_s
     draws = noise.draws(end_s - WINDOW_S, end_s, rng)
     yield "consistency_mean_iops", Measure(found.mean_iops, draws=draws)
+    yield "consistency_stdev_iops", Measure(found.stdev_iops)
     if found.ratio is not None:
         yield "consistency_ratio", Measure(found.ratio)
 

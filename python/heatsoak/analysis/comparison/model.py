@@ -40,6 +40,10 @@ class Row(BaseModel):
         interval_of: what the interval speaks of; None where there is none.
         runs: the group's recordings behind it.
         better: which way is better, if one is.
+        better_by_pct: `delta_pct` with the sign that AnandTech prints: worse is negative, for MB/s
+            and for us alike.
+        definition: of a score, how it is worked out; None for a step.
+        steps: of a score, the steps that it is made of.
         p: how likely a difference as large is without a true one, two-sided.
         p_holm: the same after Holm's correction for all groups of this metric and step.
         other_conditions: those that group and baseline share, where they all share one value.
@@ -84,6 +88,9 @@ class Row(BaseModel):
     best_share: float | None = None
     baseline_best_share: float | None = None
     caveats: list[str] = []
+    better_by_pct: float | None = None
+    definition: str | None = None
+    steps: list[str] = []
 
 
 class Ranked(BaseModel):
@@ -118,7 +125,8 @@ class Comparison(BaseModel):
 
     Attributes:
         groups: the values of the condition, the baseline first.
-        rows: for each step, metric and group; pooled rows before those of each condition.
+        rows: for each step, metric and group; pooled rows before those of each condition. Those
+            of scores come last.
         ranking: of the steps in which at least two groups can be ranked.
         notes: what was chosen, left out, or not paired, in sentences.
         caveats: how recordings that were compared anyway are unlike.

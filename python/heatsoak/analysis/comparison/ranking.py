@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from heatsoak.analysis.comparison.alike import Section
-from heatsoak.analysis.comparison.measures import METRICS, Metric
+from heatsoak.analysis.comparison.metrics import METRICS, Metric
 from heatsoak.analysis.comparison.model import Ranked
 from heatsoak.analysis.comparison.rows import SIGNIFICANCE, Cells, measured_cells
 from heatsoak.analysis.comparison.spread import Estimate, Spread, holm

@@ -6,7 +6,8 @@ import numpy as np
 
 from heatsoak.analysis.comparison.alike import Section
 from heatsoak.analysis.comparison.likeness import LENGTH_TOLERANCE
-from heatsoak.analysis.comparison.measures import METRICS, Measure, Metric
+from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.metrics import METRICS, SCORE_METRICS, Metric
 from heatsoak.analysis.comparison.model import Bounds, Row, Verdict
 from heatsoak.analysis.comparison.pairing import Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
@@ -24,7 +25,7 @@ def measured_cells(section: Section, metric: str) -> Cells:
     cells: Cells = {}
     for number, groups in section.cells.items():
         for group, runs in groups.items():
-            found = [run.measures[section.step].get(metric) for run in runs]
+            found = [section.measured(run).get(metric) for run in runs]
             measures = [measure for measure in found if measure is not None]
             if len(measures) == len(found):
                 cells.setdefault(number, {})[group] = measures
@@ -36,7 +37,8 @@ def section_rows(
 ) -> Iterator[Row]:
     """Yield the rows of a step, those over all strata before those of each."""
     baseline = groups[0]
-    for metric in METRICS.values():
+    metrics = METRICS if section.score is None else SCORE_METRICS
+    for metric in metrics.values():
         cells = measured_cells(section, metric.name)
         paired = {n: g for n, g in cells.items() if baseline in g and len(g) > 1}
         if not paired:
@@ -81,6 +83,8 @@ def _rows(
             runs=one.runs,
             protocol=section.protocol,
             workload=section.workload,
+            definition=None if section.score is None else section.score.definition,
+            steps=[] if section.score is None else list(section.score.steps),
             title=metric.title,
             unit=metric.unit,
             baseline_group=baseline,
@@ -92,6 +96,7 @@ def _rows(
             ci95=(difference.ci95 or _NONE) if difference is not None else _NONE,
             interval_of=spread.basis if has_interval else None,
             better=metric.better,
+            better_by_pct=_better_by(metric, difference),
             verdict=_verdict(metric, one, two, difference, p_holm),
             p=difference.p if difference is not None else None,
             p_holm=p_holm,
@@ -147,6 +152,14 @@ def _direction(metric: Metric, *, is_higher: bool) -> Verdict:
     if metric.better is None:
         return "higher" if is_higher else "lower"
     return "better" if is_higher == (metric.better == "higher") else "worse"
+
+
+def _better_by(metric: Metric, difference: Difference | None) -> float | None:
+    """The change with the sign that reviews print: worse is negative, whichever way it is."""
+    share = None if difference is None else difference.share
+    if share is None or metric.better is None:
+        return None
+    return 100 * (share if metric.better == "higher" else -share) + 0.0
 
 
 def _pct(share: float | None) -> float | None:

@@ -6,6 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure
+from heatsoak.analysis.comparison.scores import score_measures
+from heatsoak.analysis.rounds import place_in_rounds, rounds_of
+from heatsoak.analysis.scored import Score
+from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label, Observation
@@ -49,9 +53,30 @@ class Run:
 
     @cached_property
     def views(self) -> dict[str, StepView]:
-        """Its judged steps that have rates, by name."""
-        views = [view for view in judged_steps(self.recording) if view.has_rates]
+        """Its judged steps that have rates, by name; none of rounds, whose number differs."""
+        of_rounds = place_in_rounds(self.recording)
+        views = [view for view in self._views if view.has_rates and view.step.name not in of_rounds]
         return {self.alias or view.step.name: view for view in views}
+
+    @cached_property
+    def _views(self) -> list[StepView]:
+        return list(judged_steps(self.recording))
+
+    @cached_property
+    def found_scores(self) -> dict[str, Score]:
+        """The scores of its protocol, by name, those without a value among them."""
+        views = {view.step.name: view for view in self._views}
+        found = scores_of(self.recording, views, rounds_of(self.recording, views))
+        return {score.name: score for score in found}
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, Measure]]:
+        """What was measured of each score that has a value, by the metric's name."""
+        return {
+            score.name: score_measures(score, self.measures)
+            for score in self.found_scores.values()
+            if score.value is not None
+        }
 
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:

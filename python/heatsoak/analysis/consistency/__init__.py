@@ -3,7 +3,7 @@
 from heatsoak.analysis.consistency.levels import Level, end_level, find_levels
 from heatsoak.analysis.consistency.measure import WINDOW_S, consistency, step_consistency
 from heatsoak.analysis.consistency.seconds import Seconds, by_second
-from heatsoak.analysis.consistency.steady import steady_state
+from heatsoak.analysis.consistency.steady import judge_rounds, steady_state
 
 __all__ = [
     "WINDOW_S",
@@ -13,6 +13,7 @@ __all__ = [
     "consistency",
     "end_level",
     "find_levels",
+    "judge_rounds",
     "steady_state",
     "step_consistency",
 ]

@@ -1,0 +1,111 @@
+"""Rounds: whether the step that they track became steady, and what the others gave."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis.consistency import judge_rounds
+from heatsoak.analysis.findings import SteadyState
+from heatsoak.analysis.scored import RoundsFindings, RoundStep
+from heatsoak.analysis.series import Series, iops
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import LoadStep, Precondition, Rounds
+from heatsoak.protocol.rounds import LEAST_ROUNDS
+from heatsoak.recording import Recording
+
+
+def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
+    """Return the mean IOPS of one step's samples; NaN where nothing was measured."""
+    if not frames:
+        return float("nan")
+    return iops(pl.concat(frames, how="diagonal"), 0.0).mean(-np.inf, np.inf)
+
+
+def judge_tracked(means: Sequence[float]) -> SteadyState | None:
+    """Return whether the last five of the rounds' means are steady; None for fewer."""
+    return judge_rounds(np.array(means[-LEAST_ROUNDS:], dtype=float), 1.0)
+
+
+def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
+    """Return in a sentence whether the rounds that were taken became steady."""
+    if found is None:
+        return (
+            f"'{rounds.name}' cannot be called steady: {taken} whole rounds with IOPS of "
+            f"'{rounds.tracks}', and it takes {LEAST_ROUNDS}"
+        )
+    figures = f"differ by {found.range_pct:.0f} % and drift by {found.slope_pct:.0f} %"
+    if found.reached:
+        first = taken - LEAST_ROUNDS + 1
+        return f"steady in rounds {first} to {taken}: IOPS of '{rounds.tracks}' {figures}"
+    return (
+        f"'{rounds.name}' did not become steady in {taken} rounds: in the last {LEAST_ROUNDS} the "
+        f"IOPS of '{rounds.tracks}' {figures}, and may by 20 and 10 %"
+    )
+
+
+def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[RoundsFindings]:
+    """Return what became of a recording's rounds; `views` are its judged steps by name."""
+    return [_found(rounds, recording, views) for rounds in _rounds(recording)]
+
+
+def place_in_rounds(recording: Recording) -> dict[str, tuple[str, int]]:
+    """Return the rounds and the round of each step that belongs to some, by its name."""
+    return {
+        step.name: (rounds.name, number)
+        for rounds in _rounds(recording)
+        for number in range(1, rounds.at_most + 1)
+        for step in rounds.of_round(number)
+    }
+
+
+def _rounds(recording: Recording) -> list[Rounds]:
+    return list(getattr(recording.meta.protocol, "rounds", []))
+
+
+def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) -> RoundsFindings:
+    ended = {event.step for event in recording.events if event.kind == "step-end"}
+    is_whole = recording.meta.status == "finished"
+    taken = 0
+    for number in range(1, rounds.at_most + 1):
+        names = [s.name for s in rounds.of_round(number) if isinstance(s, LoadStep)]
+        if not all(name in ended or (is_whole and name in views) for name in names):
+            break
+        taken = number
+    means: list[float] = []
+    if rounds.tracks is not None:
+        seen = [views.get(f"{rounds.tracks}/{number}") for number in range(1, taken + 1)]
+        means = [np.nan if v is None else v.iops.mean(-np.inf, np.inf) for v in seen]
+    found = judge_tracked(means) if rounds.tracks is not None else None
+    return RoundsFindings(
+        name=rounds.name,
+        taken=taken,
+        tracked=rounds.tracks,
+        iops=[mean if np.isfinite(mean) else None for mean in means],
+        is_steady=None if rounds.tracks is None else found is not None and found.reached,
+        range_pct=None if found is None else found.range_pct,
+        slope_pct=None if found is None else found.slope_pct,
+        steps=list(_steps(rounds, taken, views)),
+        text=f"{taken} rounds" if rounds.tracks is None else tracked_text(rounds, taken, found),
+    )
+
+
+def _steps(rounds: Rounds, taken: int, views: Mapping[str, StepView]) -> Iterator[RoundStep]:
+    last = range(max(1, taken - LEAST_ROUNDS + 1), taken + 1)
+    for step in rounds.steps:
+        if not isinstance(step, LoadStep) or isinstance(step, Precondition):
+            continue
+        seen = [view for n in last if (view := views.get(f"{step.name}/{n}")) is not None]
+        moved = [view.throughput for view in seen if view.throughput.unit == "mb_s"]
+        yield RoundStep(
+            step=step.name,
+            workload=step.describe(),
+            mean_iops=_mean([view.iops for view in seen]),
+            mean_mb_s=_mean(moved),
+        )
+
+
+def _mean(series: Sequence[Series]) -> float | None:
+    values = [one.mean(-np.inf, np.inf) for one in series]
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None

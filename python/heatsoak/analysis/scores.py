@@ -1,0 +1,231 @@
+"""The numbers that a protocol is run for, from a recording alone.
+
+Where something that a score needs is missing, there is no score, and a sentence says why.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.consistency import by_second
+from heatsoak.analysis.cost import Cost, cost_of
+from heatsoak.analysis.scored import RoundsFindings, Score
+from heatsoak.analysis.totals import Totals, totals
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Protocol
+from heatsoak.protocol import Score as Wanted
+from heatsoak.protocol.rounds import LEAST_ROUNDS
+from heatsoak.protocol.score import RATES
+from heatsoak.recording import Recording
+
+#: A stretch of which less was measured gives no score.
+LEAST_MEASURED = 0.9
+#: A step may be shorter than the window that is asked for by what sampling cuts off.
+_EDGE_S = 1.0
+_UNITS = {
+    "iops": "IOPS",
+    "mb_s": "MB/s",
+    "service_us": "us",
+    "over_10ms_pct": "%",
+    "over_100ms_pct": "%",
+    "duration_s": "s",
+    "energy_j": "J",
+}
+
+
+class _NoScoreError(Exception):
+    """What is missing, in a sentence."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one step gives."""
+
+    name: str
+    value: float
+    sums: Totals
+    cost: Cost | None
+
+
+def scores_of(
+    recording: Recording, views: Mapping[str, StepView], rounds: Sequence[RoundsFindings]
+) -> list[Score]:
+    """Return the scores that a recording's protocol defines; `views` are its steps by name."""
+    protocol = recording.meta.protocol
+    if not isinstance(protocol, Protocol):
+        return []
+    return [_score(wanted, protocol, recording, views, rounds) for wanted in protocol.scores]
+
+
+def _score(
+    wanted: Wanted,
+    protocol: Protocol,
+    recording: Recording,
+    views: Mapping[str, StepView],
+    rounds: Sequence[RoundsFindings],
+) -> Score:
+    score = Score(
+        name=wanted.name,
+        metric=wanted.metric,
+        statistic=wanted.statistic,
+        value=None,
+        unit="x" if wanted.statistic == "consistency" else _UNITS[wanted.metric],
+        better=better(wanted),
+        definition=wanted.definition,
+        steps=list(wanted.steps),
+        window_s=wanted.last_s,
+        while_busy=wanted.while_busy,
+        scale=protocol.scale,
+    )
+    try:
+        names = [one for name in wanted.steps for one in _recorded(name, protocol, rounds)]
+        parts = [_part(wanted, _whole(name, recording, views), recording) for name in names]
+    except _NoScoreError as missing:
+        return score.model_copy(update={"why": str(missing)})
+    found = {
+        "value": float(np.mean([part.value for part in parts])),
+        "of_steps": {part.name: part.value for part in parts},
+        **(_efficiency(parts) if wanted.metric in RATES else {}),
+        **_cost(parts),
+    }
+    return score.model_copy(update=found)
+
+
+def better(wanted: Wanted) -> str:
+    """Return which way a score is better."""
+    if wanted.statistic == "stdev" or wanted.metric not in RATES:
+        return "lower"
+    return "higher"
+
+
+def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -> list[str]:
+    """The recorded steps that a score's step stands for: itself, or those of the last rounds."""
+    for each, found in zip(protocol.rounds, rounds, strict=True):
+        if name not in [step.name for step in each.steps]:
+            continue
+        if found.is_steady is False:
+            raise _NoScoreError(found.text)
+        if found.taken == 0 or (found.tracked is None and found.taken < each.at_most):
+            raise _NoScoreError(f"only {found.taken} of {each.at_most} rounds were taken")
+        first = max(1, found.taken - LEAST_ROUNDS + 1)
+        return [f"{name}/{number}" for number in range(first, found.taken + 1)]
+    return [name]
+
+
+def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> StepView:
+    """The step, if it was run to its end."""
+    events = [event for event in recording.events if event.step == name]
+    view = views.get(name)
+    meta = recording.meta
+    if view is None or not view.has_rates:
+        skipped = next((event.text for event in events if event.kind == "step-skipped"), None)
+        if skipped is not None:
+            raise _NoScoreError(f"'{name}' was left out: {skipped}")
+        if view is not None:
+            raise _NoScoreError(f"'{name}' has no samples of its I/O")
+        raise _NoScoreError(f"'{name}' was not run{_ended(recording)}")
+    ends = [event for event in events if event.kind == "step-end"]
+    if not ends and meta.status != "finished":
+        raise _NoScoreError(f"'{name}' was cut after {view.duration_s:.0f} s{_ended(recording)}")
+    if ends and ends[-1].text:
+        raise _NoScoreError(f"'{name}' {ends[-1].text}")
+    return view
+
+
+def _ended(recording: Recording) -> str:
+    meta = recording.meta
+    if recording.was_cut:
+        return ": the recording ends before its end"
+    if meta.status == "finished":
+        return ""
+    return f": the run was {meta.status}{f': {meta.reason}' if meta.reason else ''}"
+
+
+def _part(wanted: Wanted, view: StepView, recording: Recording) -> _Part:
+    name = view.step.name
+    end_s = view.duration_s
+    if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
+        raise _NoScoreError(
+            f"'{name}' took {end_s:.0f} s, and its last {wanted.last_s:.0f} s are asked for"
+        )
+    begin_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
+    sums = totals(view, begin_s, end_s)
+    if wanted.metric != "duration_s" and sums.measured_s < LEAST_MEASURED * sums.length_s:
+        share = sums.measured_s / sums.length_s if sums.length_s > 0 else 0.0
+        raise _NoScoreError(f"only {100 * share:.0f} % of '{name}' was measured")
+    value = _value(wanted, view, sums)
+    return _Part(name, value, sums, cost_of(recording, view))
+
+
+def _value(wanted: Wanted, view: StepView, sums: Totals) -> float:
+    name = view.step.name
+    match wanted.metric:
+        case "iops" | "mb_s":
+            return _rate(wanted, view, sums)
+        case "service_us":
+            return _known(sums.service_us, f"no latencies of '{name}' were logged")
+        case "over_10ms_pct" | "over_100ms_pct":
+            limit = wanted.metric.removeprefix("over_").removesuffix("ms_pct")
+            slow = sums.over_10ms if limit == "10" else sums.over_100ms
+            slow = _known(slow, f"I/Os of '{name}' over {limit} ms were not counted")
+            ios = _known(sums.ios or None, f"no I/O of '{name}' was counted")
+            return 100 * slow / ios
+        case "duration_s":
+            return view.duration_s
+        case "energy_j":
+            return _known(sums.energy_j, f"no power was logged in '{name}'")
+
+
+def _rate(wanted: Wanted, view: StepView, sums: Totals) -> float:
+    name = view.step.name
+    unit = _UNITS[wanted.metric]
+    moved = sums.ios if wanted.metric == "iops" else sums.mb
+    moved = _known(moved, f"no {unit} of '{name}' were logged")
+    if wanted.while_busy:
+        busy_s = _known(sums.busy_s, f"how busy the drive was in '{name}' was not logged")
+        return moved / _known(busy_s or None, f"nothing was ever in flight in '{name}'")
+    if wanted.statistic == "mean" and wanted.last_s is None:
+        return moved / sums.measured_s
+    series = view.iops if wanted.metric == "iops" else view.throughput
+    seconds = by_second(series, wanted.last_s or np.inf).values
+    if len(seconds) < 2:
+        raise _NoScoreError(f"'{name}' has fewer than two whole seconds")
+    mean, stdev = float(np.mean(seconds)), float(np.std(seconds, ddof=1))
+    if wanted.statistic == "mean":
+        return mean
+    if wanted.statistic == "stdev":
+        return stdev
+    if stdev <= 1e-9 * max(mean, 1.0):
+        raise _NoScoreError(f"the seconds of '{name}' do not differ at all")
+    return mean / stdev
+
+
+def _known(value: float | None, otherwise: str) -> float:
+    if value is None:
+        raise _NoScoreError(otherwise)
+    return value
+
+
+def _efficiency(parts: Sequence[_Part]) -> dict[str, float]:
+    energies = [part.sums.energy_j for part in parts]
+    known = [energy for energy in energies if energy is not None]
+    if len(known) < len(parts) or sum(known) <= 0:
+        return {}
+    found = {"power_w": sum(known) / sum(part.sums.length_s for part in parts)}
+    moved = [part.sums.mb for part in parts]
+    if all(mb is not None for mb in moved):
+        found["mb_s_per_w"] = sum(mb for mb in moved if mb is not None) / sum(known)
+    return found
+
+
+def _cost(parts: Sequence[_Part]) -> dict[str, float]:
+    costs = [part.cost for part in parts if part.cost is not None]
+    if len(costs) < len(parts):
+        return {}
+    whole = Cost(
+        sum(cost.cpu_s for cost in costs),
+        sum(cost.ios for cost in costs),
+        sum(cost.duration_s for cost in costs),
+    )
+    return {"cpu_us_per_io": whole.us_per_io, "cpu_core_pct": whole.core_pct}

@@ -1,0 +1,117 @@
+"""What a step did in a stretch of time, summed up over its samples."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis.series import Array
+from heatsoak.analysis.view import StepView
+
+_DIRECTIONS = ("", "read_", "write_")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over a stretch; None for what was not logged.
+
+    Attributes:
+        length_s: of the stretch.
+        measured_s: the part of it that rates were logged for.
+        busy_s: the time with any I/O in flight.
+        mb: megabytes moved, 10^6 bytes.
+        ios: I/Os completed.
+        service_us: the mean time from issue to completion.
+        over_10ms: I/Os that took longer; likewise `over_100ms`.
+        power_w: the mean.
+    """
+
+    length_s: float
+    measured_s: float
+    busy_s: float | None
+    mb: float | None
+    ios: float | None
+    service_us: float | None
+    over_10ms: float | None
+    over_100ms: float | None
+    power_w: float | None
+
+    @property
+    def energy_j(self) -> float | None:
+        """What the drive drew in the stretch."""
+        return None if self.power_w is None else self.power_w * self.length_s
+
+
+def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Totals:
+    """Return what `view` did from `begin_s` to `end_s`, counted from its begin.
+
+    Intervals that reach over an edge count by the part that lies inside.
+    """
+    begin_s, end_s = max(begin_s, 0.0), min(end_s, view.duration_s)
+    rows = _Rows(view.samples, view.begin_s, begin_s, end_s)
+    latency = list(rows.latencies())
+    timed = sum(float(np.sum(weight)) for weight, _ in latency)
+    return Totals(
+        length_s=end_s - begin_s,
+        measured_s=rows.measured_s,
+        busy_s=rows.summed(["busy_pct"], rows.overlap_s / 100),
+        mb=rows.summed([f"{name}bw_mb_s" for name in _DIRECTIONS], rows.overlap_s),
+        ios=rows.summed([f"{name}iops" for name in _DIRECTIONS], rows.overlap_s),
+        service_us=sum(float(w @ us) for w, us in latency) / timed if timed > 0 else None,
+        over_10ms=rows.summed(["read_over_10ms", "write_over_10ms"], rows.inside),
+        over_100ms=rows.summed(["read_over_100ms", "write_over_100ms"], rows.inside),
+        power_w=rows.power_w(),
+    )
+
+
+class _Rows:
+    """A step's samples, and how much of each one's interval lies in a stretch."""
+
+    def __init__(self, samples: pl.DataFrame, zero_s: float, begin_s: float, end_s: float) -> None:
+        self._samples = samples
+        self._begin_s, self._end_s = begin_s, end_s
+        self._t_s = self._column("t_s") - zero_s
+        interval_s = np.nan_to_num(self._column("interval_s"))
+        self.overlap_s = self._overlap_s(self._t_s - interval_s, self._t_s)
+        self.inside = np.zeros_like(self._t_s)
+        np.divide(self.overlap_s, interval_s, out=self.inside, where=interval_s > 0)
+        rates = [f"{name}{kind}" for name in _DIRECTIONS for kind in ("bw_mb_s", "iops", "lat_us")]
+        known = np.any([np.isfinite(self._column(name)) for name in rates], axis=0)
+        self.measured_s = float(np.sum(self.overlap_s[known]))
+
+    def summed(self, names: list[str], weights: Array) -> float | None:
+        """The weighted sum of columns; None where none of them was logged in the stretch."""
+        found = None
+        for name in names:
+            values = self._column(name)
+            known = np.isfinite(values) & (weights > 0)
+            if known.any():
+                found = (found or 0.0) + float(values[known] @ weights[known])
+        return found
+
+    def latencies(self) -> Iterator[tuple[Array, Array]]:
+        """Numbers of I/Os and their mean latencies, of each direction that was logged."""
+        for name in _DIRECTIONS:
+            latency_us, count = self._column(f"{name}lat_us"), self._column(f"{name}iops")
+            known = np.isfinite(latency_us) & np.isfinite(count) & (self.overlap_s > 0)
+            if known.any():
+                yield (count * self.overlap_s)[known], latency_us[known]
+
+    def power_w(self) -> float | None:
+        """The mean power; a reading speaks for the time since the one before it."""
+        watts = self._column("power_w")
+        known = np.isfinite(watts) & (self._t_s > 0)
+        order = np.argsort(self._t_s[known], kind="stable")
+        t_s, watts = self._t_s[known][order], watts[known][order]
+        weights = self._overlap_s(np.concatenate([[0.0], t_s[:-1]])[: len(t_s)], t_s)
+        return float(np.average(watts, weights=weights)) if weights.sum() > 0 else None
+
+    def _overlap_s(self, from_s: Array, to_s: Array) -> Array:
+        inside: Array = np.minimum(to_s, self._end_s) - np.maximum(from_s, self._begin_s)
+        return np.clip(inside, 0.0, None)
+
+    def _column(self, name: str) -> Array:
+        if name not in self._samples.columns:
+            return np.full(len(self._samples), np.nan)
+        return self._samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -1,0 +1,139 @@
+"""Steps that are taken again and again, and every kind of step that a protocol has."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from heatsoak.errors import suggestion
+from heatsoak.protocol.step import (
+    Conditional,
+    LoadStep,
+    Pause,
+    Precondition,
+    Purge,
+    Replay,
+    SingleStep,
+    WorkloadStep,
+    with_kind,
+)
+
+#: Rounds that have to agree before they are steady (SNIA SSS PTS 2.0.1, "Steady State").
+LEAST_ROUNDS = 5
+
+
+def _varied(steps: Any) -> Any:
+    """Each step with a table ``vary`` becomes one step for each combination of its values."""
+    return [one for step in steps for one in _each(step)] if isinstance(steps, list) else steps
+
+
+def _each(step: Any) -> Iterator[Any]:
+    if not isinstance(step, dict) or "vary" not in step:
+        yield with_kind(step)
+        return
+    vary, fixed = step["vary"], {key: value for key, value in step.items() if key != "vary"}
+    if not isinstance(vary, dict) or not all(isinstance(v, list) and v for v in vary.values()):
+        raise ValueError('vary is a table of lists, such as vary = { bs = ["4k", "128k"] }')
+    name = str(fixed.get("name", ""))
+    for values in product(*vary.values()):
+        chosen = dict(zip(vary, values, strict=True))
+        try:
+            text = name.format_map(chosen)
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"name is '{name}': only what is varied may stand in braces, "
+                f"{{{'}, {'.join(vary)}}}"
+            ) from error
+        yield with_kind({**fixed, **chosen, "name": text})
+
+
+class Rounds(Conditional):
+    """Steps that are taken in order, again and again; each round is recorded apart.
+
+    In the third round the step ``write`` is recorded as ``write/3``.
+
+    Attributes:
+        at_most: how many rounds are taken, or with `until` at most.
+        until: what ends them earlier: ``steady`` is SNIA's steady state, five rounds in a row that
+            differ by at most 20 % of their average, with a line through them that rises or falls
+            by at most 10 %.
+        tracks: the step whose mean IOPS have to be steady.
+        steps: of one round. A step with a table ``vary`` stands for one for each combination of
+            the values in it, which its name may quote in braces.
+    """
+
+    kind: Literal["rounds"]
+    name: str = Field("rounds", min_length=1, max_length=200)
+    at_most: int = Field(ge=1, le=1000)
+    until: Literal["steady"] | None = None
+    tracks: str | None = None
+    steps: Annotated[list[SingleStep], Field(min_length=1), BeforeValidator(_varied)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        probes = [step.name for step in self.steps if step.is_probe]
+        if probes:
+            raise ValueError(
+                f"'{probes[0]}' is taken only under a condition, which a step of rounds cannot "
+                "have: give it to the rounds"
+            )
+        if (self.until is None) != (self.tracks is None):
+            raise ValueError("until = 'steady' and tracks, which names a step, need each other")
+        if self.until is None:
+            return self
+        if self.at_most < LEAST_ROUNDS:
+            raise ValueError(
+                f"at_most is {self.at_most}: no fewer than {LEAST_ROUNDS} rounds can be steady"
+            )
+        known = [step.name for step in self.steps if _is_judged(step)]
+        if self.tracks not in known:
+            raise ValueError(
+                f"tracks names '{self.tracks}', which is no judged step of a round"
+                f"{suggestion(str(self.tracks), known)}"
+            )
+        return self
+
+    @property
+    def least(self) -> int:
+        """The fewest rounds that it can end with."""
+        return self.at_most if self.until is None else LEAST_ROUNDS
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether a round writes or purges."""
+        return any(
+            step.changes_data if isinstance(step, LoadStep) else isinstance(step, Purge)
+            for step in self.steps
+        )
+
+    def of_round(self, number: int) -> list[SingleStep]:
+        """Return the steps of a round as they are recorded; rounds count from 1."""
+        return [
+            step.model_copy(update={"name": f"{step.name}/{number}"})
+            if isinstance(step, LoadStep)
+            else step
+            for step in self.steps
+        ]
+
+    def load_steps(self) -> Iterator[LoadStep]:
+        """Yield all that may be recorded of it, round by round."""
+        for number in range(1, self.at_most + 1):
+            yield from (step for step in self.of_round(number) if isinstance(step, LoadStep))
+
+    def describe(self) -> str:
+        """Return it in a few words: ``"at most 25 rounds of 49 steps, until steady"``."""
+        count = f"{len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
+        if self.until is None:
+            return f"{self.at_most} rounds of {count}"
+        return f"at most {self.at_most} rounds of {count}, until steady"
+
+
+def _is_judged(step: SingleStep) -> bool:
+    return isinstance(step, LoadStep) and not isinstance(step, Precondition)
+
+
+Step = Annotated[
+    WorkloadStep | Precondition | Replay | Pause | Purge | Rounds,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,279 @@
+"""Scores and replays of groups against each other, and the tables that reviews print."""
+
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
+from heatsoak.protocol import Protocol, load, scaled
+from heatsoak.recording import HeldRecording, RecordingMeta
+from heatsoak.report.comparison import print_comparison
+from rich.console import Console
+
+REPLAY = {"kind": "replay", "name": "full", "trace": "light"}
+SCORES = [
+    {
+        "name": "Data rate",
+        "metric": "mb_s",
+        "while_busy": True,
+        "steps": ["full"],
+        "definition": "While busy.",
+    },
+    {
+        "name": "Service time",
+        "metric": "service_us",
+        "steps": ["full"],
+        "definition": "From issue to completion.",
+    },
+    {
+        "name": "Over 10 ms",
+        "metric": "over_10ms_pct",
+        "steps": ["full"],
+        "definition": "Share of I/Os.",
+    },
+]
+
+
+def held(
+    protocol: Protocol, heatsink: str, by_step: dict[str, dict[str, Any]], name: str
+) -> HeldRecording:
+    frames, begin_s = [], 0.0
+    for step, columns in by_step.items():
+        count = len(next(iter(v for v in columns.values() if np.ndim(v))))
+        t_s = begin_s + np.arange(1, count + 1) / 10
+        frames.append(
+            pl.DataFrame(
+                {
+                    "t_s": t_s,
+                    "interval_s": np.full(count, 0.1),
+                    **{k: np.broadcast_to(v, (count,)) for k, v in columns.items()},
+                }
+            ).with_columns(step=pl.lit(step))
+        )
+        begin_s = float(t_s[-1])
+    samples = pl.concat(frames, how="diagonal")
+    meta = RecordingMeta(
+        status="finished",
+        protocol=protocol,
+        conditions={"heatsink": heatsink},
+        drive={"model": "a drive", "size_bytes": 10**12},
+        columns=dict.fromkeys(samples.columns, "Float64"),
+        started_unix_s=0.0,
+    )
+    return HeldRecording(Path(name), meta, samples, [])
+
+
+def trace(
+    heatsink: str, mb_s: float, us: float, name: str = "traces", **changes: Any
+) -> HeldRecording:
+    steps = [{**REPLAY, **changes}]
+    protocol = Protocol.model_validate({"name": name, "steps": steps, "scores": SCORES})
+    # a slower drive takes longer for the same bytes
+    columns = {
+        "read_bw_mb_s": np.full(round(60_000 / mb_s), mb_s / 2),
+        "read_iops": 1000.0,
+        "read_lat_us": us,
+        "busy_pct": 50.0,
+        "read_over_10ms": us / 1000,
+        "write_over_10ms": 0.0,
+        "power_w": 2.0,
+    }
+    return held(protocol, heatsink, {"full": columns}, f"{name}-{heatsink}")
+
+
+def rows_of(found: Comparison, step: str) -> dict[str, Row]:
+    return {row.metric: row for row in found.rows if row.step == step}
+
+
+def shown(found: Comparison, width: int = 130) -> str:
+    screen = StringIO()
+    print_comparison(found, Console(file=screen, width=width))
+    return screen.getvalue()
+
+
+def test_worse_is_negative_for_rates_and_for_times_as_the_articles_print_it() -> None:
+    found = compare(
+        [trace("plextor", 471.53, 1323.6), trace("bare", 455.65, 1388.4)], "heatsink", "plextor"
+    )
+    rate = rows_of(found, "Data rate")["score_mb_s"]
+    time = rows_of(found, "Service time")["score_service_us"]
+    assert rate.baseline == pytest.approx(471.53)
+    assert rate.value == pytest.approx(455.65)
+    assert rate.better_by_pct == rate.delta_pct == pytest.approx(-3.4, abs=0.05)
+    assert time.delta_pct == pytest.approx(4.9, abs=0.05)
+    assert time.better_by_pct == pytest.approx(-4.9, abs=0.05)
+    assert (rate.definition, rate.steps) == ("While busy.", ["full"])
+
+
+def test_a_replay_is_measured_by_what_traces_are_measured_by() -> None:
+    found = compare([trace("none", 400, 200), trace("fins", 500, 100)], "heatsink")
+    rows = rows_of(found, "full")
+    assert (rows["busy_mb_s"].baseline, rows["busy_mb_s"].value) == pytest.approx((400, 500))
+    assert (rows["service_us"].baseline, rows["service_us"].value) == pytest.approx((200, 100))
+    assert rows["over_10ms_pct"].value == pytest.approx(100 * 0.1 / 100)
+    assert (rows["energy_j"].baseline, rows["energy_j"].value) == pytest.approx((30, 24))
+    assert rows["duration_s"].value == pytest.approx(12)
+    assert "latency_mean_us" not in rows
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"trace": "heavy"}, "trace is light and heavy"),
+        ({"scale": 0.5}, "scale is 1.0 and 0.5"),
+        ({"idle_limit": 0.5}, "idle_limit_s is 0.025 and 0.5"),
+        ({"iodepth": 8}, "iodepth is 32 and 8"),
+        ({"seed": 3}, "seed is 0 and 3"),
+    ],
+)
+def test_replays_of_another_trace_are_not_alike(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(NotAlikeError, match=said):
+        compare([trace("none", 400, 200), trace("fins", 400, 200, **change)], "heatsink")
+
+
+def test_a_run_made_smaller_is_not_compared_with_a_whole_one() -> None:
+    whole, small = trace("none", 400, 200), trace("fins", 400, 200)
+    protocol = whole.meta.protocol
+    assert isinstance(protocol, Protocol)
+    smaller = protocol.model_copy(update={"scale": 0.5})
+    made = HeldRecording(
+        small.path,
+        small.meta.model_copy(update={"protocol": smaller}),
+        small.samples(),
+        small.events,
+    )
+    with pytest.raises(NotAlikeError, match=r"one is at 1 and one at 0.5 of the protocol's sizes"):
+        compare([whole, made], "heatsink")
+
+
+def test_three_traces_come_in_one_table_with_both_values_and_the_convention() -> None:
+    runs = [
+        trace(heatsink, rate * share, us / share, name=f"storage-bench-{name}")
+        for name, rate, us in (("destroyer", 470, 1320), ("heavy", 800, 180), ("light", 1250, 69))
+        for heatsink, share in (("fins", 1.0), ("none", 0.95))
+    ]
+    text = shown(compare(runs, "heatsink", "fins"))
+    table = text[: text.index("full  replay of light")]
+    assert "worse is negative, for MB/s and for us alike" in table
+    for name in ("destroyer", "heavy", "light"):
+        assert table.count(f"storage-bench-{name}\n") + table.count(f"storage-bench-{name} ") >= 1
+    (line,) = [x for x in table.splitlines() if x.startswith("Service time, us") and "1,320" in x]
+    assert "1,389" in line
+    assert "+5.3 %" in line
+    assert "-5.3 %" in line
+    assert "Service time: From issue to completion." in table
+
+
+def mixed(heatsink: str, last: float, seed: int) -> HeldRecording:
+    protocol = load("anandtech-mixed-random")
+    rng = np.random.default_rng(seed)
+    by_step = {}
+    for name, level in zip((100, 80, 60, 40, 20, 0), (140, 155, 170, 200, 260, last), strict=True):
+        both = level * rng.normal(1, 0.01, 1800)
+        by_step[f"reads-{name}"] = {
+            "read_bw_mb_s": both * name / 100,
+            "write_bw_mb_s": both * (1 - name / 100),
+            "read_iops": both * name / 0.4096,
+            "write_iops": both * (100 - name) / 0.4096,
+        }
+    return held(protocol, heatsink, by_step, f"mixed-{heatsink}")
+
+
+def test_a_mix_comes_step_by_step_with_its_score_below() -> None:
+    found = compare([mixed("none", 320, 1), mixed("fins", 450, 2)], "heatsink")
+    row = rows_of(found, "Mixed random I/O")["score_mb_s"]
+    assert row.baseline == pytest.approx((140 + 155 + 170 + 200 + 260 + 320) / 6, rel=0.01)
+    assert row.verdict == "better"
+    assert row.interval_of == "this run"
+    text = shown(found)
+    table = text[text.index("step by step") :]
+    lines = [line for line in table.splitlines() if line.startswith(("reads-", "mean of these"))]
+    assert [line.split()[0] for line in lines[:7]] == [
+        *(f"reads-{share}" for share in (100, 80, 60, 40, 20, 0)),
+        "mean",
+    ]
+    assert "+40." in lines[5]
+    assert "better" in lines[5]
+    assert all("better" not in line for line in lines[:5])
+
+
+def hour(heatsink: str, level: float, scatter: float, seed: int) -> HeldRecording:
+    protocol = load("anandtech-consistency")
+    seconds = np.random.default_rng(seed).normal(level, scatter, 600)
+    columns = {"write_iops": np.repeat(seconds, 10), "write_bw_mb_s": np.repeat(seconds, 10) / 244}
+    return held(protocol, heatsink, {"random-write": columns}, f"hour-{heatsink}")
+
+
+def test_consistency_is_compared_by_mean_deviation_and_ratio() -> None:
+    found = compare([hour("none", 7878, 800, 1), hour("fins", 10873, 400, 2)], "heatsink")
+    mean = rows_of(found, "Steady mean")["score_iops"]
+    stdev = rows_of(found, "Steady deviation")["score_stdev_iops"]
+    ratio = rows_of(found, "Consistency")["score_consistency"]
+    assert (mean.baseline, mean.value) == pytest.approx((7878, 10873), rel=0.02)
+    assert (stdev.baseline, stdev.value) == pytest.approx((800, 400), rel=0.1)
+    assert ratio.value == pytest.approx((mean.value or 0) / (stdev.value or 1))
+    assert (stdev.better, ratio.better) == ("lower", "higher")
+    assert (stdev.better_by_pct or 0) > 0
+    table = shown(found)
+    assert all(f"{name}, " in table for name in ("Steady mean", "Steady deviation", "Consistency"))
+
+
+def test_what_has_no_score_is_named_with_the_reason() -> None:
+    runs: Sequence[HeldRecording] = [
+        held(
+            load("anandtech-consistency"),
+            heatsink,
+            {"random-write": {"write_iops": np.full(1000, 5e4)}},
+            heatsink,
+        )
+        for heatsink in ("none", "fins")
+    ]
+    found = compare(runs, "heatsink")
+    assert not any(row.definition for row in found.rows)
+    assert any(
+        "fins has no score 'Steady mean': 'random-write' took 100 s, and its last 400 s" in note
+        for note in found.notes
+    )
+
+
+def rounds(heatsink: str, level: float, protocol: Protocol, taken: int) -> HeldRecording:
+    by_step = {
+        f"reads-{share}-{size}/{number}": {
+            "read_iops": np.full(10, level * share / 100),
+            "write_iops": np.full(10, level * (1 - share / 100)),
+            "read_bw_mb_s": np.full(10, level * share / 1e4),
+            "write_bw_mb_s": np.full(10, level * (1 - share / 100) / 1e2),
+        }
+        for number in range(1, taken + 1)
+        for share in (100, 95, 65, 50, 35, 5, 0)
+        for size in ("1m", "128k", "64k", "32k", "16k", "8k", "4k")
+    }
+    return held(protocol, heatsink, by_step, f"rounds-{heatsink}")
+
+
+def test_rounds_are_compared_by_their_scores_however_many_it_took() -> None:
+    protocol = scaled(load("snia-pts"), 0.5)
+    found = compare(
+        [rounds("none", 1000, protocol, 5), rounds("fins", 1500, protocol, 7)], "heatsink"
+    )
+    row = rows_of(found, "Random writes, 4 KiB")["score_iops"]
+    assert (row.baseline, row.value) == pytest.approx((1000, 1500))
+    assert all(row.definition is not None for row in found.rows)
+    assert found.notes == []
+    assert "Random writes, 4 KiB" in shown(found)
+
+
+def test_rounds_of_other_steps_are_not_compared() -> None:
+    other = scaled(load("snia-pts"), 0.4)
+    with pytest.raises(NotAlikeError, match="their rounds are not of the same steps"):
+        compare(
+            [
+                rounds("none", 1000, load("snia-pts"), 5),
+                rounds("fins", 1500, other, 5),
+            ],
+            "heatsink",
+        )
