@@ -203,6 +203,28 @@ class Trace:
     @property
     def skipped(self) -> tuple[int, int, str]:
         """Lines left out so far: how many, the first one's number (from 1; 0: none), and why."""
+    def fit(
+        self,
+        span_bytes: int,
+        skip_beyond: bool = False,
+        block_bytes: int = 1,
+        trims: bool = True,
+        idle_limit_s: float | None = None,
+    ) -> None:
+        """Let what is left of it be given as a place of `span_bytes` takes it.
+
+        I/O past the end is an error, or left out with `skip_beyond`; I/O is widened to whole blocks
+        of `block_bytes`; without `trims` those are left out, as I/O of no bytes is. Pauses between
+        two issues are cut to `idle_limit_s`; what is left out takes its time all the same.
+        """
+    @property
+    def fitted(self) -> dict[str, int] | None:
+        """What was given since `fit`, so far: None without it.
+
+        `reads`, `writes`, `trims`, `read_bytes`, `write_bytes`, `read_begin` and `read_end` (what
+        reads cover), `largest_bytes`, `length_ns` (from the first issue to the last), and how many
+        were changed or left out: `widened`, `dropped_trims`, `dropped_beyond`, `dropped_empty`.
+        """
     def take(self, n: int) -> dict[str, NDArray[Any]]:
         """Return the next `n` records, fewer only at the end or before an error.
 

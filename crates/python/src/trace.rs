@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use heatsoak_trace::fit::{CountsSoFar, Fitted, Place};
 use heatsoak_trace::read::{Compression, Damage, Format, OpenError, Options, SkippedSoFar, open};
 use heatsoak_trace::write::{WriteError, to_file};
 use heatsoak_trace::{Op, Record, Source};
@@ -32,6 +33,7 @@ pub struct Trace {
     source: Mutex<Option<Box<dyn Source>>>,
     read: Option<Read>,
     ios: Option<u64>,
+    counts: Option<CountsSoFar>,
 }
 
 impl Trace {
@@ -40,6 +42,7 @@ impl Trace {
             source: Mutex::new(Some(source)),
             read: None,
             ios: Some(ios),
+            counts: None,
         }
     }
 
@@ -112,6 +115,7 @@ impl Trace {
                 skipped: opened.skipped,
             }),
             ios: None,
+            counts: None,
         })
     }
 
@@ -165,6 +169,68 @@ impl Trace {
         let skipped = self.read.as_ref().map(|read| read.skipped.get());
         let skipped = skipped.unwrap_or_default();
         (skipped.count, skipped.first_line, skipped.why)
+    }
+
+    #[pyo3(signature = (
+        span_bytes, skip_beyond = false, block_bytes = 1, trims = true, idle_limit_s = None
+    ))]
+    fn fit(
+        &mut self,
+        span_bytes: u64,
+        skip_beyond: bool,
+        block_bytes: u32,
+        trims: bool,
+        idle_limit_s: Option<f64>,
+    ) -> PyResult<()> {
+        if block_bytes == 0 {
+            return Err(refused("block_bytes is 0, expected 1 or more"));
+        }
+        let idle_limit_ns = match idle_limit_s {
+            Some(limit_s) if !(0.0..=1e9).contains(&limit_s) => {
+                return Err(refused(format!(
+                    "idle_limit_s is {limit_s}, expected 0 to 1e9"
+                )));
+            }
+            Some(limit_s) => Some((limit_s * 1e9).round() as u64),
+            None => None,
+        };
+        let place = Place {
+            span_bytes,
+            skip_beyond,
+            block_bytes,
+            trims,
+            idle_limit_ns,
+        };
+        let fitted = Fitted::new(self.take_source()?, place);
+        self.counts = Some(fitted.counts());
+        *self.held() = Some(Box::new(fitted));
+        Ok(())
+    }
+
+    #[getter]
+    fn fitted<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(counts) = self.counts.as_ref().map(CountsSoFar::get) else {
+            return Ok(None);
+        };
+        let table = PyDict::new(py);
+        for (name, value) in [
+            ("reads", counts.reads),
+            ("writes", counts.writes),
+            ("trims", counts.trims),
+            ("read_bytes", counts.read_bytes),
+            ("write_bytes", counts.write_bytes),
+            ("read_begin", counts.read_begin),
+            ("read_end", counts.read_end),
+            ("largest_bytes", counts.largest_bytes.into()),
+            ("length_ns", counts.length_ns),
+            ("dropped_trims", counts.dropped_trims),
+            ("dropped_beyond", counts.dropped_beyond),
+            ("dropped_empty", counts.dropped_empty),
+            ("widened", counts.widened),
+        ] {
+            table.set_item(name, value)?;
+        }
+        Ok(Some(table))
     }
 
     fn take<'py>(&mut self, py: Python<'py>, n: usize) -> PyResult<Bound<'py, PyDict>> {

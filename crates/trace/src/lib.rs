@@ -1,5 +1,6 @@
 //! Recorded I/O: read as a stream, counted, and made from statistics.
 
+pub mod fit;
 pub mod read;
 pub mod record;
 pub mod stats;
