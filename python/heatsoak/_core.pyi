@@ -1,11 +1,13 @@
-"""The Rust side: the simulated drive, exact segmentation, and fio's logs as a stream."""
+"""The Rust side: the simulated drive, exact segmentation, fio's logs and traces as streams."""
 
+from collections.abc import Callable
+from os import PathLike
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "fpop", "hampel", "pelt_mean_var"]
+__all__ = ["Drive", "FioLog", "Lumped", "Trace", "fpop", "hampel", "pelt_mean_var"]
 
 @final
 class Drive:
@@ -34,10 +36,27 @@ class Drive:
     def copy(self) -> Drive:
         """Return another drive in the same state: data, temperatures, clock and chance.
 
-        A drive that took long to be filled can be tried in many ways from there.
+        A drive that took long to be filled can be tried in many ways from there. ValueError in the
+        middle of a replay, whose trace can be read but once.
         """
     def begin(self, workloads: str) -> None:
         """Start a list of workloads beside each other; those before are dropped."""
+    def begin_trace(
+        self,
+        trace: Trace,
+        idle_limit_s: float = 0.025,
+        iodepth: int = 32,
+        workloads: str = "[]",
+    ) -> None:
+        """Start the replay of a trace, which is used up by it; what ran before is dropped.
+
+        An I/O is issued as long after the one before it as in the trace, at most `idle_limit_s`
+        (math.inf: as long as the trace has it), and once fewer than `iodepth` (1 to 65,536) I/Os,
+        and fewer than the depth that the trace tells, are in flight. `workloads`, in the form of
+        `begin`, run beside it. `advance` raises ValueError for an error of the trace, with its
+        line, and for an I/O that does not lie on the drive, once all before it were issued; the
+        drive is done then.
+        """
     def end(self) -> None:
         """Drop the workloads, so that the drive idles."""
     def purge(self) -> None:
@@ -49,7 +68,9 @@ class Drive:
 
         Values that were not measured in an interval are NaN: rates of a direction that no
         workload uses, latencies without I/O, and temperatures but once a second. The last
-        interval is as long as it takes for the last I/O to come back.
+        interval is as long as it takes for the last I/O to come back. `read_over_10ms` and the
+        like count I/Os that came back in the interval and took longer; `busy_pct` is the share of
+        it with at least one I/O in flight, exactly.
         """
     def totals(self) -> str:
         """Return everything that was done since the drive was made: operations by kind, as JSON."""
@@ -120,6 +141,120 @@ class FioLog:
         """
     def rows(self) -> dict[str, NDArray[Any]]:
         """Return `time_ms`, `value`, `ddir`, `bs`, `offset` of every row; empty if not kept."""
+
+@final
+class Trace:
+    """Recorded I/O, in the order of issue, in memory that does not grow with it.
+
+    It can be gone through once. `crates/trace/src/read` knows the formats; docs/traces.md says
+    what each of them does not tell.
+    """
+
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        damaged: str = "error",
+        span_bytes: int | None = None,
+        wrap: bool = False,
+        device: str | None = None,
+    ) -> Trace:
+        """Open a trace: iolog-v2, iolog-v3, blkparse or msr; plain, or packed by gzip, zstd or xz.
+
+        `damaged`: "error" ends it at the first damaged line, "skip" leaves such lines out and
+        counts them. I/O past `span_bytes` is damage too, or with `wrap` folded into the span by
+        whole 4 KiB. `device` takes the I/O of one drive or file alone; without it a trace of
+        several drives is refused, and the files of an iolog are laid behind each other.
+
+        OSError for a file that cannot be read; ValueError for one that is no trace, and for
+        contradicting options.
+        """
+    @staticmethod
+    def synthetic(shape_json: str, scale: float = 1.0, seed: int = 0) -> Trace:
+        """Make a trace of a shape; `crates/trace/src/synth/shape.rs` says what stands in one.
+
+        The same arguments give the same trace. ValueError names the key that is wrong.
+        """
+    @staticmethod
+    def of(
+        at_ns: NDArray[np.uint64],
+        done_ns: NDArray[np.uint64],
+        op: NDArray[np.uint8],
+        offset: NDArray[np.uint64],
+        bytes: NDArray[np.uint32],
+        depth: NDArray[np.uint16],
+    ) -> Trace:
+        """Return the trace of columns of one length, one value for each I/O.
+
+        `at_ns` and `done_ns`: when it was issued, in that order, and when it came back, since the
+        first was issued (2^64 - 1 where that is not known). `op`: 0 reads, 1 writes, 2 trims.
+        `offset` and `bytes`: where it begins and how long it is. `depth`: I/Os in flight as it was
+        issued, itself among them, or 0 where that is not known. ValueError for columns of different
+        lengths, an `op` that is none of them, and an `at_ns` that falls.
+        """
+    @property
+    def ios(self) -> int | None:
+        """How many I/Os it had as it was made; None if it was read from a file."""
+    @property
+    def format(self) -> str | None:
+        """The format that it was found to have; None if it was not read from a file."""
+    @property
+    def compression(self) -> str | None:
+        """What it is packed with: gzip, zstd, xz, or None."""
+    @property
+    def skipped(self) -> tuple[int, int, str]:
+        """Lines left out so far: how many, the first one's number (from 1; 0: none), and why."""
+    def fit(
+        self,
+        span_bytes: int,
+        skip_beyond: bool = False,
+        block_bytes: int = 1,
+        trims: bool = True,
+        idle_limit_s: float | None = None,
+    ) -> None:
+        """Let what is left of it be given as a place of `span_bytes` takes it.
+
+        I/O past the end is an error, or left out with `skip_beyond`; I/O is widened to whole blocks
+        of `block_bytes`; without `trims` those are left out, as I/O of no bytes is. Pauses between
+        two issues are cut to `idle_limit_s`; what is left out takes its time all the same.
+        """
+    @property
+    def fitted(self) -> dict[str, int] | None:
+        """What was given since `fit`, so far: None without it.
+
+        `reads`, `writes`, `trims`, `read_bytes`, `write_bytes`, `read_begin` and `read_end` (what
+        reads cover), `largest_bytes`, `length_ns` (from the first issue to the last), and how many
+        were changed or left out: `widened`, `dropped_trims`, `dropped_beyond`, `dropped_empty`.
+        """
+    def take(self, n: int) -> dict[str, NDArray[Any]]:
+        """Return the next `n` records, fewer only at the end or before an error.
+
+        `at_ns` (issue, since the first record), `done_ns` (return, likewise; 2^64 - 1 where the
+        trace does not tell), `op` (0 read, 1 write, 2 trim), `offset`, `bytes`, and `depth`
+        (I/Os in flight at the issue, itself among them; 0 where the trace does not tell).
+        ValueError for damage, with the line's number, once everything before it was taken.
+        """
+    def statistics(
+        self, idle_limit_s: float = 0.025, progress: Callable[[int], object] | None = None
+    ) -> str:
+        """Count what is left of it, and return the summary as JSON; nothing is left then.
+
+        `crates/trace/src/stats/summary.rs` says what stands in it. `progress` gets the number of
+        I/Os so far, now and then; what it raises ends the count. ValueError for damage.
+        """
+    def write(
+        self,
+        path: str | PathLike[str],
+        format: str,
+        name: str = "trace",
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Write what is left of it as `format`, and return how many I/Os; nothing is left then.
+
+        It is packed if `path` ends in .gz, .zst or .xz. `name` is the file (iolog), the process
+        (blkparse) or the host (msr) that it tells. `progress` gets the number of I/Os so far, now
+        and then; what it raises ends it. ValueError for damage, an unknown format, or a name with
+        blanks or commas.
+        """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

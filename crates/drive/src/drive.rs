@@ -8,7 +8,9 @@ use crate::governor::{Governor, Permit};
 use crate::heat::{Heat, HeatError, Work};
 use crate::host::{Host, Tally};
 use crate::latency::Latencies;
+use crate::load::{Load, Quiet, run};
 use crate::power::PowerStates;
+use crate::replay::{Replay, ReplayOptions, Source};
 use crate::samples::{self, Samples};
 use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, SpecError};
 use crate::workload::Workload;
@@ -17,6 +19,8 @@ use crate::workload::Workload;
 const LOADED_STEP_S: f64 = 0.01;
 /// The same without load.
 const RESTING_STEP_S: f64 = 0.1;
+/// Between the I/Os of a trace, the drive rests in pauses of more than this.
+const SHORTEST_REST_S: f64 = 0.01;
 /// Nothing is served for a share of less: a command would take longer than the share may last.
 const LEAST_SHARE: f64 = 1e-3;
 /// How far two times may lie apart and still be the same.
@@ -41,6 +45,15 @@ pub enum DriveError {
     /// A number of a workload.
     #[error("workload: {0}")]
     Workload(SpecError),
+    /// A number of a replay.
+    #[error("replay: {0}")]
+    Replay(SpecError),
+    /// What the trace says of why it has no more.
+    #[error("{0}")]
+    Trace(String),
+    /// A trace is read once.
+    #[error("a drive cannot be copied in the middle of a replay: let it come to its end before")]
+    Copied,
     /// A stretch of time.
     #[error("{0}")]
     Time(SpecError),
@@ -54,11 +67,27 @@ pub enum DriveError {
     },
 }
 
-#[derive(Debug, Clone)]
 enum Activity {
     Idle,
     Purging { end_s: f64 },
-    Running(Vec<Host>),
+    Running(Vec<Load>),
+}
+
+impl Activity {
+    /// None for a replay: its trace is read once.
+    fn copy(&self) -> Option<Activity> {
+        Some(match self {
+            Activity::Idle => Activity::Idle,
+            Activity::Purging { end_s } => Activity::Purging { end_s: *end_s },
+            Activity::Running(loads) => {
+                let copy = |load: &Load| match load {
+                    Load::Loop(host) => Some(Load::Loop(host.clone())),
+                    Load::Replay(_) => None,
+                };
+                Activity::Running(loads.iter().map(copy).collect::<Option<_>>()?)
+            }
+        })
+    }
 }
 
 /// What a sample sums up beside what the hosts got.
@@ -72,7 +101,6 @@ struct Sums {
 pub type Totals = Work;
 
 /// A simulated drive in a place, with a clock that starts at 0 and everything at rest.
-#[derive(Debug, Clone)]
 pub struct Drive {
     spec: DriveSpec,
     place: EnclosureSpec,
@@ -89,6 +117,9 @@ pub struct Drive {
     /// A share that is permitted whatever the temperature, for measuring what it gives.
     held: Option<f64>,
     tallies: [Tally; 2],
+    quiet: Quiet,
+    /// Whether it rests between two I/Os of a trace.
+    resting: bool,
     directions: (bool, bool),
     next_poll_s: f64,
     began_s: f64,
@@ -186,6 +217,8 @@ impl Drive {
             },
             held: None,
             tallies: Default::default(),
+            quiet: Quiet::default(),
+            resting: false,
             directions: (true, true),
             next_poll_s: 0.0,
             began_s: 0.0,
@@ -199,6 +232,23 @@ impl Drive {
             grid: Grid::default(),
             spec,
             place,
+        })
+    }
+
+    /// Another drive in the same state; not in the middle of a replay, whose trace is read once.
+    pub fn copy(&self) -> Result<Drive, DriveError> {
+        Ok(Drive {
+            activity: self.activity.copy().ok_or(DriveError::Copied)?,
+            spec: self.spec.clone(),
+            place: self.place.clone(),
+            firmware: self.firmware.clone(),
+            heat: self.heat.clone(),
+            governor: self.governor.clone(),
+            power: self.power.clone(),
+            names: self.names.clone(),
+            tallies: self.tallies.clone(),
+            quiet: self.quiet.clone(),
+            ..*self
         })
     }
 
@@ -246,40 +296,80 @@ impl Drive {
 
     /// Start workloads beside each other; whatever ran before is dropped.
     pub fn begin(&mut self, workloads: &[Workload]) -> Result<(), DriveError> {
+        self.begin_beside(workloads, Vec::new())
+    }
+
+    /// Start the replay of a trace; whatever ran before is dropped.
+    ///
+    /// An I/O is issued as long after the one before it as in the trace, at most `idle_limit_s`,
+    /// and once fewer than `iodepth` I/Os are in flight, and fewer than the depth that the trace
+    /// tells: where the drive is slower than the one of the trace, it falls behind instead of
+    /// being asked for more at once. What the trace has to say of its own failure is the error of
+    /// the [`Drive::advance`] in which everything before it was issued.
+    pub fn begin_replay(
+        &mut self,
+        source: Box<dyn Source>,
+        options: ReplayOptions,
+    ) -> Result<(), DriveError> {
+        self.begin_beside(&[], vec![(source, options)])
+    }
+
+    /// Start workloads and replays beside each other; whatever ran before is dropped.
+    pub fn begin_beside(
+        &mut self,
+        workloads: &[Workload],
+        replays: Vec<(Box<dyn Source>, ReplayOptions)>,
+    ) -> Result<(), DriveError> {
+        let user_bytes = self.user_bytes();
         for workload in workloads {
             workload
-                .validate(self.user_bytes())
+                .validate(user_bytes)
                 .map_err(DriveError::Workload)?;
         }
+        for (_, options) in &replays {
+            options.validate().map_err(DriveError::Replay)?;
+        }
         self.end()?;
-        let mut hosts = Vec::with_capacity(workloads.len());
+        let mut loads = Vec::with_capacity(workloads.len() + replays.len());
         for workload in workloads {
             self.begun += 1;
             // one stream of chance for each workload of a drive
             let seed = self.seed ^ self.begun.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hosts.push(Host::new(workload, self.t_s, seed));
+            loads.push(Load::Loop(Box::new(Host::new(workload, self.t_s, seed))));
+        }
+        for (source, options) in replays {
+            let replay = Replay::new(source, &options, user_bytes, self.t_s);
+            loads.push(Load::Replay(Box::new(replay)));
         }
         self.directions = (
-            hosts.iter().any(|host| host.directions().0),
-            hosts.iter().any(|host| host.directions().1),
+            loads.iter().any(|load| load.directions().0),
+            loads.iter().any(|load| load.directions().1),
         );
         self.began_s = self.t_s;
         self.onset_s = None;
         self.onset_sensor_c = f64::NAN;
         self.served_bytes = 0;
+        self.wake();
+        self.activity = Activity::Running(loads);
+        Ok(())
+    }
+
+    /// Have what is issued from now on wait until the drive is awake.
+    fn wake(&mut self) {
         let wake_s = self.power.wake() / US;
         self.firmware.wake(self.t_s, wake_s);
         self.rested_s = 0.0;
-        self.activity = Activity::Running(hosts);
-        Ok(())
+        self.resting = false;
     }
 
     /// Drop whatever runs, so that the drive idles; what is in flight comes back at once.
     pub fn end(&mut self) -> Result<(), DriveError> {
-        if let Activity::Running(hosts) = &mut self.activity {
-            for host in hosts {
-                host.settle(f64::INFINITY, &mut self.tallies);
-                let (submitted, served) = host.counts();
+        self.quiet.cut(self.t_s);
+        self.resting = false;
+        if let Activity::Running(loads) = &mut self.activity {
+            for load in loads {
+                load.settle(f64::INFINITY, &mut self.tallies);
+                let (submitted, served) = load.counts();
                 if submitted != served {
                     return Err(DriveError::Lost { submitted, served });
                 }
@@ -351,11 +441,11 @@ impl Drive {
         let directions = self.directions;
         let began_s = self.t_s;
         let mut sums = Sums::default();
-        let mut over = self.pass_until(end_s, &mut sums);
+        let mut over = self.pass_until(end_s, &mut sums)?;
         if !over {
             self.t_s = end_s;
             if let Some(last_s) = self.draining_until(end_s + 0.5 * length_s) {
-                over = self.pass_until(last_s, &mut sums);
+                over = self.pass_until(last_s, &mut sums)?;
             }
         }
         let elapsed_s = self.t_s - began_s;
@@ -371,9 +461,13 @@ impl Drive {
     }
 
     /// Let steps pass; whether whatever ran came to its end before.
-    fn pass_until(&mut self, end_s: f64, sums: &mut Sums) -> bool {
+    fn pass_until(&mut self, end_s: f64, sums: &mut Sums) -> Result<bool, DriveError> {
         let mut over = false;
         while !over && end_s - self.t_s > SAME_S {
+            if let Some(next_s) = self.rests_until() {
+                self.rest_between(next_s, end_s, sums);
+                continue;
+            }
             let longest_s = if matches!(self.activity, Activity::Running(_)) {
                 LOADED_STEP_S
             } else {
@@ -382,25 +476,100 @@ impl Drive {
             let left_s = end_s - self.t_s;
             let parts = (left_s / longest_s - SAME_S).ceil().max(1.0);
             over = self.step(left_s / parts, sums);
+            if let Some(text) = self.failure() {
+                let error = DriveError::Trace(text.to_owned());
+                self.end()?;
+                return Err(error);
+            }
         }
-        over
+        Ok(over)
+    }
+
+    fn replays(&self) -> impl Iterator<Item = &Replay> {
+        let loads: &[Load] = match &self.activity {
+            Activity::Running(loads) => loads,
+            _ => &[],
+        };
+        loads.iter().filter_map(|load| match load {
+            Load::Replay(replay) => Some(&**replay),
+            Load::Loop(_) => None,
+        })
+    }
+
+    /// Why a trace has no more, where it failed.
+    fn failure(&self) -> Option<&str> {
+        self.replays().find_map(Replay::failure)
+    }
+
+    /// In a replay, when the last I/O is back, and when the next one is issued.
+    fn pause(&self) -> Option<(f64, f64)> {
+        self.replays().next()?;
+        let Activity::Running(loads) = &self.activity else {
+            return None;
+        };
+        let last_s = loads.iter().map(Load::last_back_s).fold(0.0, f64::max);
+        let next_s = loads.iter().filter_map(Load::next_at);
+        Some((last_s, next_s.fold(f64::INFINITY, f64::min))).filter(|pause| pause.1.is_finite())
+    }
+
+    /// When the next I/O of a trace is issued, where the drive rests up to then.
+    fn rests_until(&self) -> Option<f64> {
+        let (last_s, next_s) = self.pause()?;
+        let quiet = last_s <= self.t_s + SAME_S;
+        let long = self.resting || next_s - self.t_s > SHORTEST_REST_S;
+        (quiet && long).then_some(next_s)
+    }
+
+    /// A step without load in a pause of a trace that ends at `next_s`.
+    fn rest_between(&mut self, next_s: f64, end_s: f64, sums: &mut Sums) {
+        self.resting = true;
+        let left_s = next_s.min(end_s) - self.t_s;
+        if left_s > SAME_S {
+            let parts = (left_s / RESTING_STEP_S - SAME_S).ceil().max(1.0);
+            let mut step_s = left_s / parts;
+            // pauses are short beside the steps, and states are entered in the midst of them
+            if let Some(change_s) = self.power.next_change_s()
+                && change_s > SAME_S
+            {
+                step_s = step_s.min(change_s);
+            }
+            let (work, tidied) = self.tidy(step_s);
+            let rest_w = self.power.power_w();
+            if !tidied {
+                self.power.rest(step_s);
+            }
+            let share = self.held.unwrap_or(self.permit.share);
+            self.pass(step_s, &work, rest_w, share, sums);
+            self.govern(step_s);
+        }
+        if next_s - self.t_s <= SAME_S {
+            self.wake();
+        }
     }
 
     /// When the last I/Os come back, where none is issued any more and that is soon.
     fn draining_until(&self, latest_s: f64) -> Option<f64> {
-        let Activity::Running(hosts) = &self.activity else {
+        let Activity::Running(loads) = &self.activity else {
             return None;
         };
         let mut last_s = self.t_s;
-        for host in hosts {
-            last_s = last_s.max(host.over_at()?);
+        for load in loads {
+            last_s = last_s.max(load.over_at()?);
         }
         (last_s <= latest_s).then_some(last_s + 2.0 * SAME_S)
     }
 
     fn row(&mut self, sums: &Sums, elapsed_s: f64, (reads, writes): (bool, bool)) -> Vec<f64> {
         let mean = |sum: f64, wanted: bool| if wanted { sum / elapsed_s } else { f64::NAN };
+        let quiet_s = self.quiet.take(self.t_s);
         let [written, read] = &self.tallies;
+        let count = |of: fn(&Latencies) -> u64, tally: &Tally, wanted: bool| {
+            if wanted {
+                of(&tally.latencies) as f64
+            } else {
+                f64::NAN
+            }
+        };
         let us = |of: fn(&Latencies) -> f64, tally: &Tally| of(&tally.latencies) * US;
         let p50 = |seen: &Latencies| seen.quantile_s(0.5);
         let p99 = |seen: &Latencies| seen.quantile_s(0.99);
@@ -426,7 +595,12 @@ impl Drive {
             us(p999, written),
             us(Latencies::max_s, read),
             us(Latencies::max_s, written),
+            count(Latencies::over_10ms, read, reads),
+            count(Latencies::over_10ms, written, writes),
+            count(Latencies::over_100ms, read, reads),
+            count(Latencies::over_100ms, written, writes),
             (read.latencies.sum_s() + written.latencies.sum_s()) / elapsed_s,
+            100.0 * (1.0 - quiet_s / elapsed_s).clamp(0.0, 1.0),
             sums.energy_j / elapsed_s,
             f64::from(self.power.state()),
             self.heat.controller_c(),
@@ -481,6 +655,17 @@ impl Drive {
 
     /// A step without load: states of less power, and what firmware does meanwhile.
     fn rest(&mut self, step_s: f64, sums: &mut Sums) {
+        let (work, tidied) = self.tidy(step_s);
+        if !tidied {
+            self.power.rest(step_s);
+        }
+        let rest_w = self.power.power_w();
+        self.pass(step_s, &work, rest_w, 1.0, sums);
+        self.govern(step_s);
+    }
+
+    /// What firmware does without load, for which it stays awake; whether there was any of it.
+    fn tidy(&mut self, step_s: f64) -> (Work, bool) {
         let mut work = Work::default();
         self.rested_s += step_s;
         let cache = self.spec.cache.as_ref();
@@ -503,17 +688,13 @@ impl Drive {
         if tidied {
             self.power.wake();
             work.active_s = step_s;
-        } else {
-            self.power.rest(step_s);
         }
-        let rest_w = self.power.power_w();
-        self.pass(step_s, &work, rest_w, 1.0, sums);
-        self.govern(step_s);
+        (work, tidied)
     }
 
-    /// A step of a workload.
+    /// A step of a workload or a trace.
     fn serve(&mut self, step_s: f64, sums: &mut Sums) -> bool {
-        let Activity::Running(hosts) = &mut self.activity else {
+        let Activity::Running(loads) = &mut self.activity else {
             return true;
         };
         let (from_s, until_s) = (self.t_s, self.t_s + step_s);
@@ -522,33 +703,41 @@ impl Drive {
         let stopped = self.permit.stopped && self.held.is_none();
         if !stopped && share >= LEAST_SHARE {
             run(
-                hosts,
+                loads,
                 &mut self.firmware,
-                &mut self.tallies,
+                (&mut self.tallies, &mut self.quiet),
                 until_s,
                 share,
                 &mut work,
             );
+        } else {
+            loads.iter_mut().for_each(|load| load.wait_until(until_s));
         }
         let mut over_s: Option<f64> = Some(from_s);
-        for host in hosts.iter_mut() {
-            host.settle(until_s, &mut self.tallies);
-            let host_over_s = if self.stopped {
-                Some(host.last_back_s())
+        for load in loads.iter_mut() {
+            load.settle(until_s, &mut self.tallies);
+            let load_over_s = if self.stopped {
+                Some(load.last_back_s())
             } else {
-                host.over_at()
+                load.over_at()
             };
-            over_s = over_s.zip(host_over_s).map(|(one, other)| one.max(other));
+            over_s = over_s.zip(load_over_s).map(|(one, other)| one.max(other));
         }
         let over_s = over_s.filter(|over_s| *over_s <= until_s + SAME_S);
-        let length_s = over_s.map_or(step_s, |over_s| (over_s - from_s).clamp(0.0, step_s));
-        work.active_s = length_s;
+        let mut length_s = over_s.map_or(step_s, |over_s| (over_s - from_s).clamp(0.0, step_s));
         if let Some(over_s) = over_s {
             // what comes back within SAME_S of the end comes back
-            for host in hosts.iter_mut() {
-                host.settle(over_s, &mut self.tallies);
+            for load in loads.iter_mut() {
+                load.settle(over_s, &mut self.tallies);
             }
+        } else if let Some((last_s, next_s)) = self.pause()
+            && next_s - last_s > SHORTEST_REST_S
+            && last_s > from_s + SAME_S
+            && last_s < until_s
+        {
+            length_s = last_s - from_s;
         }
+        work.active_s = length_s;
         self.pass(length_s, &work, None, share, sums);
         self.govern(length_s);
         if let Some(over_s) = over_s {
@@ -627,44 +816,3 @@ impl Drive {
 
 #[cfg(test)]
 mod tests;
-
-/// Serve the hosts' I/Os in the order they issue them, up to `until_s`.
-fn run(
-    hosts: &mut [Host],
-    firmware: &mut Firmware,
-    tallies: &mut [Tally; 2],
-    until_s: f64,
-    share: f64,
-    work: &mut Work,
-) {
-    loop {
-        let mut next: Option<(usize, f64)> = None;
-        for (index, host) in hosts.iter().enumerate() {
-            if let Some(at_s) = host.next_at()
-                && next.is_none_or(|(_, earliest)| at_s < earliest)
-            {
-                next = Some((index, at_s));
-            }
-        }
-        let Some((index, at_s)) = next else {
-            return;
-        };
-        if at_s >= until_s {
-            return;
-        }
-        if !hosts[index].reads_next() && firmware.is_blocked() {
-            firmware.collect_until(at_s, until_s, share, work);
-            if firmware.is_blocked() {
-                // firmware has no time for anyone up to then
-                hosts.iter_mut().for_each(Host::hold_back);
-                return;
-            }
-        }
-        let host = &mut hosts[index];
-        let request = host.issue(at_s, tallies, |offset| {
-            firmware.ftl.prefetch((offset / PAGE_BYTES) as u32);
-        });
-        let done_s = firmware.serve(&request, share, work);
-        host.sent(&request, done_s);
-    }
-}

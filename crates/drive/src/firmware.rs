@@ -7,12 +7,14 @@
 
 use crate::ftl::{Collected, Ftl, UNMAPPED};
 use crate::heat::Work;
-use crate::host::{Host, Request};
+use crate::host::{Host, MOST_AHEAD_STREAMS, Request};
 use crate::nand::Array;
 use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, Pacing};
 
 const US: f64 = 1e-6;
 const MB: f64 = 1e6;
+/// What is kept for each direction is of writes, then of reads.
+const WRITE: usize = 0;
 /// Blocks between the first collection for the host and the last free one.
 const MARGIN_BLOCKS: u32 = 2;
 /// Blocks over which firmware that holds a level sees what its victims ask for.
@@ -104,7 +106,8 @@ pub struct Firmware {
     move_s: f64,
     block_pages: u32,
     margin_pages: u32,
-    ahead_s: f64,
+    /// By stream, since when what comes next is read ahead.
+    ahead_s: [f64; MOST_AHEAD_STREAMS],
     /// Pages that are to be tidied; less than 0 where more were than the time asked for.
     to_tidy: f64,
 }
@@ -139,7 +142,7 @@ impl Firmware {
             move_s: controller.move_us * US,
             block_pages,
             margin_pages: MARGIN_BLOCKS * block_pages,
-            ahead_s: 0.0,
+            ahead_s: [0.0; MOST_AHEAD_STREAMS],
             to_tidy: 0.0,
             ftl,
         }
@@ -179,12 +182,13 @@ impl Firmware {
         let done_s = if request.read {
             work.host_read_pages += f64::from(pages);
             // what a stream asks for next is read ahead of it
+            let ahead_s = &mut self.ahead_s[request.stream];
             let from_s = if request.sequential {
-                self.ahead_s.min(self.free_s)
+                ahead_s.min(self.free_s)
             } else {
                 self.free_s
             };
-            self.ahead_s = self.free_s;
+            *ahead_s = self.free_s;
             self.read(first, pages, from_s, work).max(path_s)
         } else {
             work.host_write_pages += f64::from(pages);
@@ -195,6 +199,20 @@ impl Firmware {
             self.write(first, pages, at_s, share, work)
         };
         done_s + self.latency_s[way]
+    }
+
+    /// Forget the pages that an I/O covers wholly; when that is done. It costs a write command.
+    pub fn trim(&mut self, request: &Request, share: f64, work: &mut Work) -> f64 {
+        let first = request.offset.div_ceil(PAGE_BYTES) as u32;
+        let end = ((request.offset + request.bytes) / PAGE_BYTES) as u32;
+        if end > first {
+            self.ftl.trim(first, end - first);
+        }
+        let command_s = self.command_s[WRITE];
+        self.free_s = self.free_s.max(request.at_s) + command_s / share;
+        work.busy_s += command_s;
+        work.write_commands += 1.0;
+        self.free_s + self.latency_s[WRITE]
     }
 
     /// Read the pages that a write covers in part, its first and its last; when they are there.

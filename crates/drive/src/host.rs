@@ -10,6 +10,8 @@ use crate::workload::Workload;
 
 /// Offsets that are drawn ahead, so that the map's lines are there when they are wanted.
 const AHEAD: usize = 64;
+/// Streams of reads that firmware tells apart to read ahead.
+pub const MOST_AHEAD_STREAMS: usize = 16;
 
 /// One I/O.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,8 +24,10 @@ pub struct Request {
     pub offset: u64,
     /// Its length.
     pub bytes: u64,
-    /// Whether it goes on where the one before of its kind ended.
+    /// Whether it goes on where the one before of its stream ended.
     pub sequential: bool,
+    /// Of a read, the stream that it belongs to, below [`MOST_AHEAD_STREAMS`].
+    pub stream: usize,
 }
 
 /// An I/O in flight.
@@ -266,6 +270,7 @@ impl Host {
             offset: self.start + block * self.bs,
             bytes,
             sequential,
+            stream: 0,
         }
     }
 

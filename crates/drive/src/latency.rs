@@ -9,6 +9,10 @@ const BUCKETS: usize = ((LONGEST - SHORTEST) as usize) << FINE;
 const MANTISSA: u32 = 52;
 const BIAS: i32 = 1023;
 
+/// Times that reviews count the longer ones of.
+const LONG_S: f64 = 0.01;
+const VERY_LONG_S: f64 = 0.1;
+
 /// Counts of times in logarithmic buckets, their sum and their greatest.
 #[derive(Debug, Clone)]
 pub struct Latencies {
@@ -18,6 +22,8 @@ pub struct Latencies {
     max_s: f64,
     low: usize,
     high: usize,
+    over_10ms: u64,
+    over_100ms: u64,
 }
 
 impl Default for Latencies {
@@ -29,6 +35,8 @@ impl Default for Latencies {
             max_s: 0.0,
             low: BUCKETS,
             high: 0,
+            over_10ms: 0,
+            over_100ms: 0,
         }
     }
 }
@@ -56,6 +64,15 @@ impl Latencies {
         self.max_s = self.max_s.max(time_s);
         self.low = self.low.min(index);
         self.high = self.high.max(index);
+        if time_s > LONG_S {
+            self.add_long(time_s);
+        }
+    }
+
+    #[cold]
+    fn add_long(&mut self, time_s: f64) {
+        self.over_10ms += 1;
+        self.over_100ms += u64::from(time_s > VERY_LONG_S);
     }
 
     /// Forget everything.
@@ -65,6 +82,17 @@ impl Latencies {
         }
         (self.count, self.sum_s, self.max_s) = (0, 0.0, 0.0);
         (self.low, self.high) = (BUCKETS, 0);
+        (self.over_10ms, self.over_100ms) = (0, 0);
+    }
+
+    /// How many took longer than 10 ms.
+    pub fn over_10ms(&self) -> u64 {
+        self.over_10ms
+    }
+
+    /// How many took longer than 100 ms.
+    pub fn over_100ms(&self) -> u64 {
+        self.over_100ms
     }
 
     /// How many.
@@ -135,6 +163,8 @@ mod tests {
             let found = seen.quantile_s(share);
             prop_assert!((found / exact - 1.0).abs() < 0.04, "{found} and {exact}");
             prop_assert_eq!(seen.max_s(), *sorted.last().unwrap());
+            let over = |limit_s: f64| times.iter().filter(|time| **time > limit_s).count() as u64;
+            prop_assert_eq!((seen.over_10ms(), seen.over_100ms()), (over(0.01), over(0.1)));
             let sum: f64 = times.iter().sum();
             prop_assert!((seen.mean_s() * times.len() as f64 - sum).abs() < 1e-9 * sum);
         }
@@ -148,6 +178,7 @@ mod tests {
         seen.add(1e30);
         assert_eq!(seen.quantile_s(1.0), 1e30);
         seen.clear();
+        assert_eq!((seen.over_10ms(), seen.over_100ms()), (0, 0));
         assert!(seen.quantile_s(0.5).is_nan() && seen.max_s().is_nan() && seen.mean_s().is_nan());
         seen.add(2.0);
         assert_eq!(seen.quantile_s(0.99), 2.0);

@@ -2,8 +2,8 @@
 //! does about it.
 //!
 //! [`Drive`] is the whole of it, in virtual time: [`Drive::begin`] workloads, [`Drive::advance`]
-//! the clock, and read [`Samples`]. Below it, [`host`] keeps a queue of I/Os full, [`firmware`]
-//! says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
+//! the clock, and read [`Samples`]. Below it, [`host`] keeps a queue of I/Os full, [`replay`]
+//! issues those of a trace, [`load`] brings both into one order, [`firmware`] says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
 //! [`heat`] carries what that draws through a thermal network, [`governor`] throttles, and
 //! [`power`] saves where nothing is to do. [`spec`] and [`workload`] are what all of them are
 //! told. [`lumped`] is heat and governor alone, for fits.
@@ -18,9 +18,11 @@ pub mod governor;
 pub mod heat;
 pub mod host;
 pub mod latency;
+pub mod load;
 pub mod lumped;
 pub mod nand;
 pub mod power;
+pub mod replay;
 #[cfg(test)]
 mod sample;
 pub mod samples;
@@ -29,6 +31,7 @@ pub mod workload;
 
 pub use drive::{Drive, DriveError};
 pub use lumped::{Lumped, Profile};
+pub use replay::{ReplayOptions, Source, TraceIo};
 pub use samples::Samples;
 pub use spec::{DriveSpec, EnclosureSpec, SpecError};
 pub use workload::{Pattern, Workload};

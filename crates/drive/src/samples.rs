@@ -2,7 +2,7 @@
 
 /// Columns that every drive has: means over the interval that ends at `t_s`, latencies of the I/Os
 /// that came back in it, and the simulator's own truth (`sim.`) at its end.
-const COMMON: [&str; 26] = [
+const COMMON: [&str; 31] = [
     "t_s",
     "interval_s",
     "read_bw_mb_s",
@@ -19,7 +19,12 @@ const COMMON: [&str; 26] = [
     "write_lat_p999_us",
     "read_lat_max_us",
     "write_lat_max_us",
+    "read_over_10ms",
+    "write_over_10ms",
+    "read_over_100ms",
+    "write_over_100ms",
     "queue",
+    "busy_pct",
     "power_w",
     "power_state",
     "sim.controller_c",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The most I/Os in flight: NVMe's deepest queue.
-const MOST_IN_FLIGHT: u64 = 65_536;
+pub(crate) const MOST_IN_FLIGHT: u64 = 65_536;
 
 /// fio's access pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

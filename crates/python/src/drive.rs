@@ -1,7 +1,8 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Drive as Simulated, DriveSpec, EnclosureSpec, Lumped as Heated, Profile, Workload,
+    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Profile,
+    ReplayOptions, Workload,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
@@ -10,8 +11,11 @@ use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::replay::Traced;
+use crate::trace::Trace;
+
 /// Read JSON; an error names what was read and the key that is wrong.
-fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+pub(crate) fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(
         |error| {
             let key = error.path().to_string();
@@ -78,14 +82,37 @@ impl Drive {
         self.drive.columns().to_vec()
     }
 
-    fn copy(&self, py: Python<'_>) -> Drive {
-        let drive = py.detach(|| self.drive.clone());
-        Drive { drive }
+    fn copy(&self, py: Python<'_>) -> PyResult<Drive> {
+        let drive = py.detach(|| self.drive.copy()).map_err(refused)?;
+        Ok(Drive { drive })
     }
 
     fn begin(&mut self, workloads: &str) -> PyResult<()> {
         let Workloads(workloads) = parse("workload", workloads)?;
         self.drive.begin(&workloads).map_err(refused)
+    }
+
+    #[pyo3(signature = (trace, idle_limit_s = 0.025, iodepth = 32, workloads = "[]"))]
+    fn begin_trace(
+        &mut self,
+        trace: &mut Trace,
+        idle_limit_s: f64,
+        iodepth: u32,
+        workloads: &str,
+    ) -> PyResult<()> {
+        let Workloads(workloads) = parse("workload", workloads)?;
+        let options = ReplayOptions {
+            idle_limit_s,
+            iodepth,
+        };
+        // a trace is not used up for nothing
+        options
+            .validate()
+            .map_err(|error| refused(DriveError::Replay(error)))?;
+        let source = Box::new(Traced::new(trace.take_source()?));
+        self.drive
+            .begin_beside(&workloads, vec![(source, options)])
+            .map_err(refused)
     }
 
     fn end(&mut self) -> PyResult<()> {

@@ -3,6 +3,10 @@
 mod changepoint;
 mod drive;
 mod fiolog;
+mod recorded;
+mod replay;
+mod trace;
+mod trace_made;
 
 use pyo3::prelude::*;
 
@@ -11,6 +15,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
     module.add_class::<drive::Lumped>()?;
     module.add_class::<fiolog::FioLog>()?;
+    module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::hampel, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::pelt_mean_var, module)?)?;

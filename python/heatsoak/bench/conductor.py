@@ -80,6 +80,8 @@ class _Conductor:
         self.step_name: str | None = None
         self.latest = Latest()
         self.rounds: RoundsWatch | None = None
+        #: Processor time that the step's load has taken so far, as its generator tells.
+        self.load_cpu_s: float | None = None
         self.limits_c = _critical_limits(sensors)
         self.prober = Prober(
             protocol.steps,
@@ -165,6 +167,7 @@ class _Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         self.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
+        self.load_cpu_s = None
         self._begin(index, step, decision, number)
         self.prober.begin(step)
         was_done, text = True, ""
@@ -181,6 +184,8 @@ class _Conductor:
             # what measuring costs: our own, not that of the tool that loads
             "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
         }
+        if self.load_cpu_s is not None:
+            data["load_cpu_s"] = self.load_cpu_s
         self._event("step-end", step.name, text, data if was_done else {**data, "was_done": False})
         self.prober.end(step, was_done=was_done)
         self.step_name = None
@@ -241,6 +246,7 @@ class _Conductor:
             for batch in batches:
                 if isinstance(batch, Note):
                     has_warned |= batch.level == "warning"
+                    self.load_cpu_s = batch.data.get("load_cpu_s", self.load_cpu_s)
                     self._note(batch.level, batch.text, batch.data)
                 elif not batch.is_empty():
                     self._record(batch)

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from heatsoak import catalog
@@ -12,13 +12,14 @@ from heatsoak.bench.conductor import conduct
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
-from heatsoak.bench.plan import Plan, Speeds, plan
+from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
 from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol
+from heatsoak.protocol import Conditions, Matrix, Protocol, Replay
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, Sensor, device_behind, discover
 from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.target.traces import count_quickly, is_shape
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
@@ -171,7 +172,7 @@ class Session:
             whole_bytes = size_bytes if behind is None else behind.size_bytes
             speeds = _greatest_speeds(behind)
             endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
-        steps = plan(self.protocol, size_bytes, speeds)
+        steps = plan(self.protocol, size_bytes, speeds, _traffic_on(size_bytes))
         return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
 
 
@@ -212,6 +213,17 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     axes = list(cell) if matrix is None else list(matrix.axes)
     words = [f"{axis}-{cell[axis]}" for axis in axes]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
+
+
+def _traffic_on(size_bytes: int) -> TrafficOf:
+    """What replays move on a target of `size_bytes`, where that can be known quickly."""
+
+    @cache
+    def traffic_of(step: Replay) -> Traffic | None:
+        counted = count_quickly(step, size_bytes)
+        return None if counted is None else Traffic(*counted)
+
+    return traffic_of
 
 
 def _rated_speeds(drive: catalog.Drive) -> Speeds:
@@ -256,7 +268,13 @@ def typical_plan(protocol: Protocol) -> Plan:
     """Return how long one recording takes and writes on a drive of the published kind."""
     drive = catalog.load_drive(TYPICAL_DRIVE)
     size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
-    return plan(protocol, size_bytes, _rated_speeds(drive))
+    shapes = _traffic_on(size_bytes)
+    return plan(
+        protocol,
+        size_bytes,
+        _rated_speeds(drive),
+        lambda step: shapes(step) if is_shape(step) else None,
+    )
 
 
 def default_directory(name: str, parent: Path = Path("recordings")) -> Path:

@@ -1,8 +1,8 @@
-"""The simulated drives and places, and the published figures: data with a source each.
+"""The simulated drives and places, traces, and the published figures: data with a source each.
 
 Drives lie in ``drives/``, one TOML file each; places in ``enclosures/``, where one file can hold a
-whole family of them; what articles printed in ``published.toml``. A user's own files of the same
-form are taken wherever an id is.
+whole family of them; shapes of traces in ``traces/``; what articles printed in ``published.toml``.
+A user's own files of the same form are taken wherever an id is.
 """
 
 from heatsoak.catalog.figure import Figure
@@ -11,8 +11,10 @@ from heatsoak.catalog.loader import (
     enclosure_ids,
     load_drive,
     load_enclosure,
+    load_trace,
     parse_drive,
     parse_enclosures,
+    trace_ids,
 )
 from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
@@ -30,6 +32,7 @@ from heatsoak.catalog.published import (
     roles,
 )
 from heatsoak.catalog.specs import Drive
+from heatsoak.catalog.traces import TraceShape
 
 __all__ = [
     "CELL_METRICS",
@@ -43,14 +46,17 @@ __all__ = [
     "PugetCell",
     "Role",
     "Roles",
+    "TraceShape",
     "drive_ids",
     "enclosure_ids",
     "figure_ids",
     "load_drive",
     "load_enclosure",
+    "load_trace",
     "parse_drive",
     "parse_enclosures",
     "published",
     "puget_cell",
     "roles",
+    "trace_ids",
 ]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.catalog.figure import Strict
 from heatsoak.catalog.places import Enclosure, Family
 from heatsoak.catalog.specs import Drive
+from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
 
 _CATALOG = files("heatsoak.catalog")
@@ -47,6 +48,23 @@ def load_enclosure(name: str) -> Enclosure:
     if name in _enclosures():
         return _enclosures()[name]
     return _own_enclosure(name, ())
+
+
+def trace_ids() -> list[str]:
+    """Return the ids of the shapes that traces can be made in."""
+    return list(_traces())
+
+
+def load_trace(name: str) -> TraceShape:
+    """Return the shape of the id or the TOML file `name`.
+
+    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    """
+    if name in _traces():
+        return _traces()[name]
+    text = _own_file(name, "trace", trace_ids())
+    shape = _validated(TraceShape, _toml(text, name), name)
+    return shape.model_copy(update={"id": name})
 
 
 def parse_drive(text: str, name: str) -> Drive:
@@ -87,6 +105,14 @@ def _drives() -> dict[str, Drive]:
     return {
         stem: parse_drive(text, stem).model_copy(update={"id": stem})
         for stem, text in _texts("drives")
+    }
+
+
+@cache
+def _traces() -> dict[str, TraceShape]:
+    return {
+        stem: _validated(TraceShape, _toml(text, stem), stem).model_copy(update={"id": stem})
+        for stem, text in _texts("traces")
     }
 
 

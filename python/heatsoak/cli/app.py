@@ -20,6 +20,7 @@ from heatsoak.cli import (
     protocols,
     reproduce,
     run,
+    trace,
 )
 from heatsoak.errors import HeatsoakError
 
@@ -41,6 +42,7 @@ for module in (
     reproduce,
     calibrate,
     corpus,
+    trace,
 ):
     module.add_to(app)
 

@@ -99,6 +99,11 @@ def _families() -> Iterator[_Family]:
                 over=1_000_000,
                 columns={f"{side}lat_{q}_us": {"quantile": v} for q, v in quantiles.items()},
             )
+            yield _Family(
+                f"{metric}slow_operations",
+                f"How many {what} of the sample's interval took longer than `over` seconds.",
+                columns={f"{side}over_{ms}ms": {"over": f"{ms / 1000:g}"} for ms in (10, 100)},
+            )
     yield _one(
         "interval_s",
         "heatsoak_interval_seconds",

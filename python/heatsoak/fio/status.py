@@ -13,6 +13,8 @@ from typing import Any
 from heatsoak.errors import ToolError
 
 _DIRECTIONS = ("read", "write")
+#: Latencies beyond which I/Os are counted, in ns, by the end of their columns' names.
+OVER_NS = {"over_10ms": 10_000_000, "over_100ms": 100_000_000}
 
 
 @dataclass
@@ -34,7 +36,12 @@ class Totals:
 
 @dataclass
 class Status:
-    """What we read of one document."""
+    """What we read of one document.
+
+    Attributes:
+        trims: I/Os that trim, which no rate counts.
+        cpu_s: processor time of all jobs, user's and system's.
+    """
 
     timestamp_ms: int
     error: int
@@ -42,6 +49,8 @@ class Status:
     write: Totals
     usr_cpu_pct: float
     sys_cpu_pct: float
+    trims: int = 0
+    cpu_s: float = 0.0
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "Status":
@@ -56,6 +65,8 @@ class Status:
             status.error = status.error or _count(job, "error")
             status.usr_cpu_pct += _number(job, "usr_cpu")
             status.sys_cpu_pct += _number(job, "sys_cpu")
+            status.trims += _count(_table(job, "trim"), "total_ios") if "trim" in job else 0
+            status.cpu_s += _cpu_s(job)
             for name in _DIRECTIONS:
                 _add(getattr(status, name), _table(job, name))
         return status
@@ -69,6 +80,15 @@ class Status:
     def bytes(self) -> int:
         """Bytes of both directions."""
         return self.read.bytes + self.write.bytes
+
+
+def _cpu_s(job: dict[str, Any]) -> float:
+    """Processor time of a job, which fio gives as a share of all its threads' time together."""
+    pct = _number(job, "usr_cpu") + _number(job, "sys_cpu")
+    # a job that waits for another has shares of 0 and a time that makes no sense
+    if pct <= 0 or "job_runtime" not in job:
+        return 0.0
+    return pct / 100 * _count(job, "job_runtime") / 1000
 
 
 def _add(totals: Totals, part: dict[str, Any]) -> None:
@@ -182,6 +202,7 @@ def _rates(
         f"{name}_lat_us": None,
         f"{name}_lat_p50_us": None,
         f"{name}_lat_p99_us": None,
+        **dict.fromkeys(f"{name}_{over}" for over in OVER_NS),
     }
     if not used and after.bytes == 0:
         return rates
@@ -194,22 +215,33 @@ def _rates(
         p50, p99 = percentiles(before.bins, after.bins, (0.5, 0.99))
         rates[f"{name}_lat_p50_us"] = p50
         rates[f"{name}_lat_p99_us"] = p99
+    if after.bins:
+        new = _between(before.bins, after.bins)
+        for over, least_ns in OVER_NS.items():
+            # a bin is named by its middle, and is a hundredth wide
+            slow = sum(count for latency_ns, count in new if latency_ns > least_ns)
+            rates[f"{name}_{over}"] = float(slow)
     return rates
+
+
+def _between(before: dict[str, int], after: dict[str, int]) -> list[tuple[int, int]]:
+    """Latencies in ns and how many I/Os took them, in order, between two histograms."""
+    try:
+        return sorted(
+            (int(latency_ns), count - before.get(latency_ns, 0))
+            for latency_ns, count in after.items()
+            if count != before.get(latency_ns, 0)
+        )
+    except (TypeError, ValueError) as error:
+        raise ToolError("fio's status document has latency bins that are no counts") from error
 
 
 def percentiles(
     before: dict[str, int], after: dict[str, int], shares: tuple[float, ...]
 ) -> list[float | None]:
     """Return the latencies in us that `shares` of the I/Os between two histograms stay within."""
-    try:
-        new = sorted(
-            (int(latency_ns), count - before.get(latency_ns, 0))
-            for latency_ns, count in after.items()
-            if count != before.get(latency_ns, 0)
-        )
-        total = sum(count for _, count in new)
-    except (TypeError, ValueError) as error:
-        raise ToolError("fio's status document has latency bins that are no counts") from error
+    new = _between(before, after)
+    total = sum(count for _, count in new)
     found: list[float | None] = []
     for share in shares:
         seen = 0

@@ -4,6 +4,8 @@ Samples are wide and nullable: a row holds what was measured at its time and nul
 Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
 `bw_mb_s`, `iops` and `lat_us` are of reads and writes together; only logs taken elsewhere have
 them, in rows where they do not tell the two apart.
+`read_over_10ms` and its like count I/Os that came back in the row's interval and took longer than
+that; `busy_pct` is the share of the interval with at least one I/O in flight.
 `cpu_pct` is of all cores, `cpu_core_pct` of the busiest one, `cpu_steal_pct` what a hypervisor gave
 to others. `device_*` is all traffic of the device by the kernel's counters, whoever caused it;
 `link_mb_s` what its PCIe link carries at most as it is trained now.

@@ -6,6 +6,7 @@ from heatsoak.report.imported import imported_rows, print_imported
 from heatsoak.report.lists import print_drives, print_preview, print_protocols, print_written
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.reproduction import print_reproduction
+from heatsoak.report.trace import print_statistics, print_trace_check
 
 __all__ = [
     "imported_rows",
@@ -18,5 +19,7 @@ __all__ = [
     "print_preview",
     "print_protocols",
     "print_reproduction",
+    "print_statistics",
+    "print_trace_check",
     "print_written",
 ]

@@ -10,13 +10,15 @@ from heatsoak.sensor.link import LinkSensor
 from heatsoak.sensor.nvme import NvmeSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
-from heatsoak.sensor.traffic import TrafficSensor
+from heatsoak.sensor.traffic import BusyTime, TrafficSensor
 
 __all__ = [
+    "BusyTime",
     "Poller",
     "Roots",
     "Sensor",
     "SensorInfo",
+    "busy_time",
     "device_behind",
     "discover",
     "drive_sensors",
@@ -45,6 +47,15 @@ def drive_sensors(device: str, roots: Roots) -> list[Sensor]:
     carrier = sysfs.disk_under_loop(disk, roots) or disk
     around: list[Sensor | None] = [TrafficSensor.find(carrier), LinkSensor.find(disk)]
     return [*_thermometers(disk, roots), *(sensor for sensor in around if sensor is not None)]
+
+
+def busy_time(device: str, roots: Roots) -> BusyTime | None:
+    """Return what tells how busy a drive is, by its kernel name; None for one that is not there."""
+    directory = sysfs.directory_of_name(device, roots)
+    if directory is None:
+        return None
+    disk = sysfs.whole_disk(directory)
+    return BusyTime(sysfs.disk_under_loop(disk, roots) or disk)
 
 
 def host_sensors(roots: Roots) -> list[Sensor]:

@@ -13,7 +13,8 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import SensorInfo
 
 SECTOR = 512  # the unit of the counters, whatever the drive's own block size
-_SECTORS_READ, _SECTORS_WRITTEN = 2, 6  # Documentation/block/stat.rst
+# Documentation/block/stat.rst
+_SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS = 2, 6, 9
 
 Sectors = tuple[int, int]
 
@@ -74,6 +75,36 @@ class TrafficSensor:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class BusyTime:
+    """How much of the time a block device had any I/O in flight, whoever caused it.
+
+    The kernel counts it to a tick of its own clock (1 to 10 ms); of I/Os that take less it samples
+    but the begins and ends.
+    """
+
+    def __init__(self, disk: Path, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count for the device with the sysfs directory `disk`."""
+        self._stat = disk / "stat"
+        self._now_s = now_s
+        self._last = self._reading()
+
+    def pct(self) -> float | None:
+        """Return the share since this was last asked, None where the kernel does not tell."""
+        last, self._last = self._last, self._reading()
+        if last is None or self._last is None:
+            return None
+        elapsed_s, busy_ms = (new - old for new, old in zip(self._last, last, strict=True))
+        if elapsed_s <= 0 or busy_ms < 0:
+            return None
+        return min(100.0, busy_ms / elapsed_s / 10)
+
+    def _reading(self) -> tuple[float, int] | None:
+        fields = (sysfs.read_text(self._stat) or "").split()
+        if len(fields) <= _IO_TICKS or not fields[_IO_TICKS].isdecimal():
+            return None
+        return self._now_s(), int(fields[_IO_TICKS])
 
 
 def _sectors(stat: Path) -> Sectors | None:

@@ -36,6 +36,7 @@ class DeviceInfo:
         link: what is known of the path to the drive, JSON values: ``kind``, ``generation``,
             ``width`` and their ``max_*``, ``ceiling_mb_s`` after line coding and before
             protocol overhead.
+        trims: whether it takes trims (discards).
     """
 
     name: str
@@ -55,6 +56,7 @@ class DeviceInfo:
     transport: str
     serial_shared_with: tuple[str, ...] = ()
     link: dict[str, Any] = field(default_factory=dict)
+    trims: bool = False
 
     @property
     def erase_ids(self) -> tuple[str, ...]:
@@ -154,6 +156,7 @@ def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> Dev
         transport=_transport(directory),
         serial_shared_with=_sharing(directory, serial, roots, _serial),
         link=link_of(directory),
+        trims=(sysfs.read_int(directory / "queue" / "discard_max_bytes") or 0) > 0,
     )
 
 

@@ -13,12 +13,15 @@ from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, Replay, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.traces import notes_of, open_trace, trace_error
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
 SAMPLE_S = 0.1
 #: Simulated time in one frame under load, and in a pause, which a temperature may end sooner.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0
+#: Likewise in a replay, whose bursts can be a million I/Os a second.
+REPLAY_CHUNK_S = 1.0
 
 
 class SimulatedClock:
@@ -85,12 +88,12 @@ class SimulatedTarget:
         return []
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run a step's workloads to their end.
+        """Run a step's workloads, or its replay, to the end.
 
         Raises UsageError for what cannot be simulated, ShutDownError for a drive that did.
         """
         if isinstance(step, Replay):
-            raise UsageError(f"{step.name}: a simulated drive cannot replay a trace")
+            return self._replay(step)
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(
@@ -122,10 +125,19 @@ class SimulatedTarget:
         """Return what no real drive tells: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
-    def _until_done(self) -> Iterator[Batch]:
+    def _replay(self, step: Replay) -> Iterator[Batch]:
+        trace = open_trace(step, self._core.user_bytes)
+        try:
+            self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
+            yield from self._until_done(REPLAY_CHUNK_S)
+        except ValueError as error:
+            raise trace_error(step, error) from error
+        yield from notes_of(step, trace)
+
+    def _until_done(self, chunk_s: float = RUN_CHUNK_S) -> Iterator[Batch]:
         try:
             while not self._core.done:
-                yield self._advance(RUN_CHUNK_S)
+                yield self._advance(chunk_s)
             if self._core.stopped:
                 raise ShutDownError(
                     f"{self.identity.path}: shut itself down at "

@@ -8,6 +8,7 @@ mod errors;
 mod heat;
 mod lumped;
 mod rates;
+mod replay;
 
 use proptest::prelude::*;
 

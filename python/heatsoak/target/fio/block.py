@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import WorkloadStep
 from heatsoak.sensor.base import Roots
 from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
-from heatsoak.target.fio.target import FioTarget, Settings
+from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.watch import HEARTBEAT
 from heatsoak.target.guard import Claim, claim
 
@@ -43,6 +42,7 @@ class BlockTarget(FioTarget):
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
+        self._info = info
         self._number = info.number
         self.identity = Identity(
             kind="block",
@@ -92,14 +92,20 @@ class BlockTarget(FioTarget):
             self.identity.size_bytes,
             self.fio.engine(),
             direct=True,
+            file=f"/proc/self/fd/{self._fd()}",
+            block_bytes=self._info.logical_block_bytes,
+            trims=self._info.trims,
         )
+
+    def _disk(self) -> str | None:
+        return self._info.name
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         erased = {} if self._claimed is None else {"erased": self._claimed.id}
         return {**super().describe(), **erased}
 
-    def _before(self, step: WorkloadStep) -> Iterator[Batch]:  # noqa: ARG002
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
         """Make sure that it is still the drive that was examined."""
         if self._claimed is not None:
             self._claimed.recheck()

@@ -23,12 +23,18 @@ class Place:
         size_bytes: what spans and offsets are shares of.
         engine: fio's I/O engine.
         direct: whether the page cache is passed by.
+        file: what an iolog calls the place.
+        block_bytes: I/O has to begin and end at multiples of this.
+        trims: whether it takes trims.
     """
 
     arguments: tuple[str, ...]
     size_bytes: int
     engine: str
     direct: bool
+    file: str = "target"
+    block_bytes: int = 4096
+    trims: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,18 +96,23 @@ def command(
 
     Raises RefusedError for an option that could lead fio off its place.
     """
-    line = [
-        fio,
-        "--output-format=json+",
-        f"--status-interval={round(status_interval_s * 1000)}ms",
-        "--eta=never",
-    ]
+    line = measured(fio, status_interval_s)
     if readonly:
         line.append("--readonly")
     for index, workload in enumerate(step.workloads):
         name = job_name(step.name) + (f".{index}" if index else "")
         line += _job(name, workload, place, zlib.crc32(f"{seed}/{step.name}/{index}".encode()))
     return line
+
+
+def measured(fio: str, status_interval_s: float) -> list[str]:
+    """Return the beginning of every command line: how fio says what it does."""
+    return [
+        fio,
+        "--output-format=json+",
+        f"--status-interval={round(status_interval_s * 1000)}ms",
+        "--eta=never",
+    ]
 
 
 def _job(name: str, workload: Workload, place: Place, seed: int) -> list[str]:

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import WorkloadStep
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.device import describe_device
-from heatsoak.target.fio.command import Place, layout_step, region_of
-from heatsoak.target.fio.target import FioTarget, Settings
-from heatsoak.target.fio.watch import HEARTBEAT
+from heatsoak.target.fio.command import Place, layout_step
+from heatsoak.target.fio.target import FioTarget, Regions, Settings
+from heatsoak.target.fio.watch import HEARTBEAT, Load
 from heatsoak.units import Size, format_bytes
 
 #: A file below this says nothing of a drive, and a file system so full is better left alone.
@@ -173,21 +172,24 @@ class DirectoryTarget(FioTarget):
             self.identity.size_bytes,
             self.fio.engine(),
             self._direct,
+            self._fio_path(),
+            self.identity.details.get("logical_block_bytes", 4096) if self._direct else 1,
         )
+
+    def _disk(self) -> str | None:
+        device: str | None = self.identity.details.get("device")
+        return device
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         return {**super().describe(), "test_file_bytes": self.identity.size_bytes}
 
-    def _before(self, step: WorkloadStep) -> Iterator[Batch]:
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         """Write what the step will read and nobody has written."""
-        regions = [
-            region_of(load, self.identity.size_bytes) for load in step.workloads if load.reads
-        ]
-        for region in regions:
-            missing = self._unwritten(region.offset, region.end)
+        for begin, end in regions:
+            missing = self._unwritten(begin, end)
             if missing is not None:
-                yield from self._lay_out(step.name, *missing)
+                yield from self._lay_out(name, *missing)
 
     def _unwritten(self, start: int, end: int) -> tuple[int, int] | None:
         """Return from the first to the last byte of a range that is a hole, aligned for fio."""
@@ -221,7 +223,7 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(load)
+        watch = self._watch(Load.of(load, self._place()))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
         for batch in watch.batches(line, self._keep_fds()):
@@ -315,9 +317,9 @@ class FileTarget(DirectoryTarget):
         if hole < self.identity.size_bytes:
             yield Note("warning", f"{path}: has holes, which are read without touching the drive")
 
-    def _before(self, step: WorkloadStep) -> Iterator[Batch]:
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         if self._existing is None:
-            yield from super()._before(step)
+            yield from super()._before(name, regions)
 
     def purge(self) -> Iterator[Batch]:
         """Purge a file of our own; raises RefusedError for any other."""

@@ -44,6 +44,7 @@ class NbdTarget(FioTarget):
         self._erase_id = erase_id
         with Export(uri) as export:
             size = export.size_bytes
+            self._trims = export.trims
         if size < _SAMPLE_BYTES:
             raise UsageError(f"{uri}: the export holds {size} bytes, too few to load")
         self.identity = Identity(
@@ -95,7 +96,15 @@ class NbdTarget(FioTarget):
     def _place(self) -> Place:
         if "nbd" not in self.fio.engines:
             raise ToolError(f"{self.fio.version} was built without its nbd engine")
-        return Place((f"--uri={self._uri}",), self.identity.size_bytes, "nbd", direct=False)
+        return Place(
+            (f"--uri={self._uri}",),
+            self.identity.size_bytes,
+            "nbd",
+            direct=False,
+            file="nbd",
+            block_bytes=512,
+            trims=self._trims,
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""

@@ -3,22 +3,28 @@
 import shlex
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, Replay, WorkloadStep
+from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import Place, command, region_of
-from heatsoak.target.fio.watch import BEAT_S, COLUMNS, HEARTBEAT, Watch
+from heatsoak.target.fio.replay import compared, new_file, replay_command, write_iolog
+from heatsoak.target.fio.watch import BEAT_S, COLUMNS, HEARTBEAT, Load, Watch
 from heatsoak.units import format_bytes
 
 #: Shorter ones work, but what fio spends on them becomes visible.
 _SHORTEST_INTERVAL_S = 0.1
+
+
+#: Begin and end of parts of a place, in bytes.
+Regions = Sequence[tuple[int, int]]
 
 
 @dataclass
@@ -78,9 +84,13 @@ class FioTarget(ABC):
         """Return the descriptors that fio inherits."""
         return []
 
-    def _before(self, step: WorkloadStep) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
-        """Make the place ready for a step."""
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
+        """Make the place ready for the step `name`, which reads `regions`."""
         yield from ()
+
+    def _disk(self) -> str | None:
+        """Return the kernel name of the drive underneath, where there is one to be known."""
+        return None
 
     def columns(self) -> list[str]:
         """Return the sample columns that it fills."""
@@ -148,18 +158,23 @@ class FioTarget(ABC):
         return notes
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload to its end; batches of no rows are signs of life.
+        """Run one workload or replay to its end; batches of no rows are signs of life.
 
         Closing the iterator ends fio within seconds and keeps its last document.
         """
         if not self._opened:
             raise ToolError("the target is not open")
-        if isinstance(step, Replay):
-            raise UsageError(f"{step.name}: fio cannot replay a trace here")
         if not self._writes and step.changes_data:
             raise RefusedError(f"step '{step.name}' writes, and the target is open for reading")
+        if isinstance(step, Replay):
+            yield from self._replay(step)
+        else:
+            yield from self._workload(step)
+
+    def _workload(self, step: WorkloadStep) -> Iterator[Batch]:
+        place = self._place()
         for load in step.workloads:
-            region = region_of(load, self._place().size_bytes)
+            region = region_of(load, place.size_bytes)
             if region.capped:
                 yield Note(
                     "warning",
@@ -167,17 +182,31 @@ class FioTarget(ABC):
                     f"the span of {format_bytes(load.span.bytes or 0)}",
                 )
         line = self.command_line(step)
-        yield from self._before(step)
-        yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
-        yield from self._watch(step).batches(line, self._keep_fds())
+        read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
+        yield from self._before(step.name, [(region.offset, region.end) for region in read])
+        yield _said(step, line)
+        yield from self._watch(Load.of(step, place)).batches(line, self._keep_fds())
 
-    def _watch(self, step: WorkloadStep) -> Watch:
+    def _replay(self, step: Replay) -> Iterator[Batch]:
+        place = self._place()
+        with new_file() as file:
+            log = yield from write_iolog(step, place, file)
+            interval_s, seed = self.settings.status_interval_s, self.settings.seed
+            line = replay_command(self.fio, step, place, interval_s, seed, log)
+            yield from self._before(step.name, log.read_region)
+            yield _said(step, line)
+            watch = self._watch(log.load(step))
+            yield from watch.batches(line, [*self._keep_fds(), file.fileno()])
+            yield from compared(step, log, watch.status)
+
+    def _watch(self, load: Load) -> Watch:
+        disk = self._disk()
         return Watch(
-            step,
-            self._place(),
+            load,
             self.clock,
             self.settings.status_interval_s,
             self.settings.raw_dir,
+            None if disk is None else busy_time(disk, Roots()),
         )
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
@@ -191,3 +220,7 @@ class FioTarget(ABC):
         """Release the place and remove whatever was made; may be called twice."""
         self._opened = False
         self._release()
+
+
+def _said(step: LoadStep, line: list[str]) -> Note:
+    return Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})

@@ -25,12 +25,14 @@ class Fio:
     Attributes:
         path: the program.
         version: as it names itself, ``fio-3.33``.
+        number: the same to compare, ``(3, 33)``.
         engines: the I/O engines it was built with.
     """
 
     path: str
     version: str
     engines: frozenset[str]
+    number: tuple[int, int] = OLDEST
 
     def engine(self) -> str:
         """Return the best engine for files and devices that works here."""
@@ -62,11 +64,13 @@ def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- a new fio is as
     number = re.match(r"fio-(\d+)\.(\d+)", version)
     if number is None:
         raise ToolError(f"{path} does not say that it is fio, but '{version[:60]}'")
-    if (int(number[1]), int(number[2])) < OLDEST:
+    numbers = int(number[1]), int(number[2])
+    if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ToolError(f"{version} is too old: fio {oldest} or newer is needed")
     engines = _output(path, "--enghelp").split("\n")
-    return Fio(path, version, frozenset(line.strip() for line in engines[1:] if line.strip()))
+    names = frozenset(line.strip() for line in engines[1:] if line.strip())
+    return Fio(path, version, names, numbers)
 
 
 def _output(path: str, option: str) -> str:

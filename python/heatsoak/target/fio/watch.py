@@ -7,15 +7,17 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
 from heatsoak.errors import ToolError
-from heatsoak.fio import Differencer, Status
+from heatsoak.fio import OVER_NS, Differencer, Status
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import schema_of
+from heatsoak.sensor import BusyTime
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.fio.command import Place, job_name, region_of
 from heatsoak.target.fio.process import FioProcess, free_path
@@ -27,10 +29,11 @@ COLUMNS = [
     "interval_s",
     *(
         f"{direction}_{what}"
-        for what in ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us")
+        for what in ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", *OVER_NS)
         for direction in ("read", "write")
     ),
     "queue",
+    "busy_pct",
 ]
 _SCHEMA = schema_of(COLUMNS)
 
@@ -43,31 +46,63 @@ _SILENCE_S = 10.0
 _LONGEST_LAG_S = 5.0
 
 
+@dataclass(frozen=True)
+class Load:
+    """What a fio is to do, as far as watching it needs to know.
+
+    Attributes:
+        name: the step's.
+        queue: I/Os that it keeps in flight.
+        runtime_s: when it ends by itself, or None.
+        total_bytes: after how many bytes it ends, or None.
+    """
+
+    name: str
+    queue: int
+    reads: bool
+    writes: bool
+    runtime_s: float | None
+    total_bytes: int | None
+
+    @classmethod
+    def of(cls, step: WorkloadStep, place: Place) -> "Load":
+        """Return what `step` is on `place`."""
+        runtimes = [load.runtime_s for load in step.workloads]
+        amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
+        depths = [
+            (1 if place.engine == "psync" else load.iodepth) * load.numjobs
+            for load in step.workloads
+        ]
+        known_s = [runtime_s for runtime_s in runtimes if runtime_s is not None]
+        known = [amount for amount in amounts if amount is not None]
+        return cls(
+            step.name,
+            sum(depths),
+            any(load.reads for load in step.workloads),
+            any(load.writes for load in step.workloads),
+            max(known_s) if len(known_s) == len(runtimes) else None,
+            sum(known) if len(known) == len(amounts) else None,
+        )
+
+
 class Watch:
     """One run of fio for one step."""
 
     def __init__(
         self,
-        step: WorkloadStep,
-        place: Place,
+        load: Load,
         clock: Clock,
         status_interval_s: float,
         raw_dir: Path | None,
+        busy_time: BusyTime | None = None,
     ) -> None:
-        """Prepare to watch `step` on `place`."""
-        self._step = step
+        """Prepare to watch `load`."""
+        self._name = load.name
         self._clock = clock
         self._raw_dir = raw_dir
-        depths = [
-            (1 if place.engine == "psync" else load.iodepth) * load.numjobs
-            for load in step.workloads
-        ]
-        self._differencer = Differencer(
-            float(sum(depths)),
-            reads=any(load.reads for load in step.workloads),
-            writes=any(load.writes for load in step.workloads),
-        )
-        self._end = _End(step, place, status_interval_s)
+        self._busy_time = busy_time
+        self._differencer = Differencer(float(load.queue), reads=load.reads, writes=load.writes)
+        self._end = _End(load, status_interval_s)
         self._splitter = Splitter()
         self._document: dict[str, Any] | None = None
         self._held: Status | None = None
@@ -80,8 +115,10 @@ class Watch:
         Raises ToolError for every way in which fio can fail; fio is gone when this ends.
         """
         with ExitStack() as stack:
-            stderr = stack.enter_context(_stderr_file(self._raw_dir, self._step.name))
+            stderr = stack.enter_context(_stderr_file(self._raw_dir, self._name))
             process = stack.enter_context(FioProcess(command, keep_fds, stderr))
+            if self._busy_time is not None:
+                self._busy_time.pct()  # from here on
             try:
                 yield from self._follow(process)
                 self._judge(process.wait(), process.complaint())
@@ -113,7 +150,7 @@ class Watch:
                 warned = True
                 yield Note(
                     "warning",
-                    f"step '{self._step.name}': no I/O has completed for {now - moved_at:.0f} s; "
+                    f"step '{self._name}': no I/O has completed for {now - moved_at:.0f} s; "
                     "still waiting",
                 )
         if self._held is not None:
@@ -138,10 +175,11 @@ class Watch:
         t_s = self._clock.now_s() - (lag_s if 0 < lag_s < _LONGEST_LAG_S else 0.0)
         self._t_s = max(t_s, self._t_s + 0.001)
         row["t_s"] = self._t_s
+        row["busy_pct"] = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row], schema=_SCHEMA)
 
     def _judge(self, exit_code: int, complaint: str) -> None:
-        where = f"step '{self._step.name}'"
+        where = f"step '{self._name}'"
         because = f": {complaint}" if complaint else ""
         if exit_code < 0:
             try:
@@ -171,7 +209,7 @@ class Watch:
         if self._raw_dir is None or self._document is None:
             return None
         try:
-            path = free_path(self._raw_dir / f"{job_name(self._step.name)}.json")
+            path = free_path(self._raw_dir / f"{job_name(self._name)}.json")
             path.write_text(json.dumps(self._document, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             return Note("warning", f"fio's last document cannot be kept: {error}")
@@ -184,11 +222,11 @@ class Watch:
         assert status is not None
         yield Note(
             "info",
-            f"step '{self._step.name}': fio read {format_bytes(status.read.bytes)} and wrote "
+            f"step '{self._name}': fio read {format_bytes(status.read.bytes)} and wrote "
             f"{format_bytes(status.write.bytes)} in {status.runtime_ms / 1000:.1f} s, with "
             f"{status.usr_cpu_pct + status.sys_cpu_pct:.0f} % of a core for each job",
             {
-                "step": self._step.name,
+                "step": self._name,
                 "read_bytes": status.read.bytes,
                 "write_bytes": status.write.bytes,
                 "read_ios": status.read.ios,
@@ -196,6 +234,7 @@ class Watch:
                 "runtime_s": status.runtime_ms / 1000,
                 "usr_cpu_pct": status.usr_cpu_pct,
                 "sys_cpu_pct": status.sys_cpu_pct,
+                "load_cpu_s": round(status.cpu_s, 3),
                 "raw": str(kept) if isinstance(kept, Path) else None,
             },
         )
@@ -208,16 +247,10 @@ class _End:
     a time are mostly rounding, so the status before is left out where the end is near.
     """
 
-    def __init__(self, step: WorkloadStep, place: Place, status_interval_s: float) -> None:
+    def __init__(self, load: Load, status_interval_s: float) -> None:
         self._near_ms = 500 * status_interval_s
-        self._runtime_ms: float | None = None
-        self._bytes: int | None = None
-        runtimes = [load.runtime_s for load in step.workloads if load.runtime_s is not None]
-        if len(runtimes) == len(step.workloads):
-            self._runtime_ms = max(runtimes) * 1000
-        amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
-        if None not in amounts:
-            self._bytes = sum(amount for amount in amounts if amount is not None)
+        self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
+        self._bytes = load.total_bytes
 
     def is_near(self, last: Status | None, status: Status) -> bool:
         """Whether the step will probably be over within half a status interval."""

@@ -110,7 +110,7 @@ fn a_clone_goes_on_the_same() {
     let mut drive = new(hot());
     drive.begin(&mixed()).unwrap();
     drive.advance(1.03, 0.1).unwrap();
-    let mut other = drive.clone();
+    let mut other = drive.copy().unwrap();
     let first = drive.advance(2.0, 0.1).unwrap();
     same(&first, &other.advance(2.0, 0.1).unwrap());
     drive.end().unwrap();

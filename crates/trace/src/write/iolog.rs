@@ -1,0 +1,82 @@
+//! fio's iolog: times in whole microseconds, nothing of when an I/O came back.
+
+use std::io::Write;
+
+use super::text::Text;
+use super::{WriteError, checked, each};
+use crate::record::{Op, Record, Source};
+
+const US_NS: u64 = 1_000;
+
+fn action(record: &Record) -> &'static str {
+    match record.op {
+        Op::Read => " read ",
+        Op::Write => " write ",
+        Op::Trim => " trim ",
+    }
+}
+
+/// Write fio's version 2, with a `wait` wherever time has passed; `name` is the file's.
+pub fn iolog_v2(
+    source: &mut dyn Source,
+    out: &mut dyn Write,
+    name: &str,
+) -> Result<u64, WriteError> {
+    let name = checked(name)?;
+    let mut text = Text::default();
+    text.put("fio version 2 iolog\n");
+    text.put(name).put(" add\n").put(name).put(" open\n");
+    let mut clock_us = 0;
+    let count = each(source, |records| {
+        for record in records {
+            let at_us = record.at_ns / US_NS;
+            if at_us > clock_us {
+                text.put(name)
+                    .put(" wait ")
+                    .number(at_us - clock_us)
+                    .put(" 0\n");
+                clock_us = at_us;
+            }
+            text.put(name).put(action(record)).number(record.offset);
+            text.put(" ").number(record.bytes.into()).put("\n");
+        }
+        Ok(text.flush(out)?)
+    })?;
+    text.put(name).put(" close\n").flush(out)?;
+    Ok(count)
+}
+
+/// Write fio's version 3, which fio reads since 3.31; `name` is the file's.
+pub fn iolog_v3(
+    source: &mut dyn Source,
+    out: &mut dyn Write,
+    name: &str,
+) -> Result<u64, WriteError> {
+    let name = checked(name)?;
+    let mut text = Text::default();
+    text.put("fio version 3 iolog\n");
+    text.put("0 ")
+        .put(name)
+        .put(" add\n0 ")
+        .put(name)
+        .put(" open\n");
+    let mut at_us = 0;
+    let count = each(source, |records| {
+        for record in records {
+            at_us = record.at_ns / US_NS;
+            text.number(at_us)
+                .put(" ")
+                .put(name)
+                .put(action(record))
+                .number(record.offset);
+            text.put(" ").number(record.bytes.into()).put("\n");
+        }
+        Ok(text.flush(out)?)
+    })?;
+    text.number(at_us)
+        .put(" ")
+        .put(name)
+        .put(" close\n")
+        .flush(out)?;
+    Ok(count)
+}

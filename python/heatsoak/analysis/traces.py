@@ -1,0 +1,175 @@
+"""Whether a trace has the shape that was asked for."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from heatsoak.catalog import TraceShape
+from heatsoak.catalog.traces import DEPTHS, size_name
+from heatsoak.units import GB, GIB
+
+TOLERANCE = 0.01
+_PAGE = 4096
+# the first I/O of each direction goes on from nothing, and the last run may have no end
+_RUNS_LOST = 3
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A figure that was asked for, and what a trace has.
+
+    Attributes:
+        group: what it is about: ``totals``, ``sizes``, ``depths``, ``addresses`` or ``time``.
+        name: the figure, with its unit.
+        off_pct: how far what was got lies off, of what was asked; None where nothing was asked.
+        holds: whether it lies within 1 %, or as near as whole I/Os can.
+        note: why it may lie further off than 1 %, where it does.
+    """
+
+    group: str
+    name: str
+    asked: float
+    got: float
+    off_pct: float | None
+    holds: bool
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as a row of JSON."""
+        return asdict(self)
+
+
+def hold_against(shape: TraceShape, statistics: dict[str, Any], scale: float) -> list[Asked]:
+    """Return every figure of `shape` at `scale`, beside that of a trace's statistics."""
+    return [
+        *_totals(shape, statistics, scale),
+        *_sizes(shape, statistics),
+        *_depths(shape, statistics),
+        *_addresses(shape, statistics),
+        *_times(shape, statistics),
+    ]
+
+
+def _row(group: str, name: str, asked: float, got: float, grain: float, note: str = "") -> Asked:
+    """A figure that may be off by 1 %, or by `grain` where whole I/Os allow no better."""
+    off = abs(got - asked)
+    close = off <= TOLERANCE * abs(asked)
+    holds = close or off <= grain * (1 + 1e-9)
+    return Asked(
+        group,
+        name,
+        asked,
+        got,
+        (got - asked) / asked * 100 if asked else None,
+        holds,
+        "" if close or not holds else note or "as near as whole I/Os can",
+    )
+
+
+def _totals(shape: TraceShape, got: dict[str, Any], scale: float) -> Iterator[Asked]:
+    totals = shape.totals
+    yield _row("totals", "reads", totals.reads.value * scale, got["reads"], 0.5)
+    yield _row("totals", "writes", totals.writes.value * scale, got["writes"], 0.5)
+    # in the unit that the figures were published in
+    unit, size = ("gib", GIB) if totals.unit_bytes == GIB else ("gb", GB)
+    for name, asked in (("read", shape.read_bytes), ("write", shape.write_bytes)):
+        found = got[f"{name}_bytes"] / size
+        yield _row("totals", f"{name}_{unit}", asked * scale / size, found, _PAGE / size)
+
+
+def _sizes(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+    one_pct = 100 / max(got["ios"], 1)
+    found = got["size_pct"]["all"]
+    listed = {size_name(name): share for name, share in shape.sizes.pct.items()}
+    # sizes that the table of statistics has no class for are among its others
+    listed = {name: share for name, share in listed.items() if name in found}
+    for name, asked in listed.items():
+        yield _row("sizes", f"{name}_pct", asked, found[name] or 0.0, one_pct)
+    others = 100 - sum(listed.values())
+    yield _row("sizes", "others_pct", others, found["others"] or 0.0, one_pct)
+
+
+def _depths(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+    depth = got["depth"] or {"pct": {}, "mean": 0.0}
+    counts = _whole_counts(shape, got["ios"])
+    one_pct = 100 / max(got["ios"], 1)
+    grains = _grains(counts)
+    for name, asked in shape.depths.pct.items():
+        grain = grains.get(name, 1)
+        note = "too few I/Os for queues so deep" if grain > 1 else ""
+        yield _row(
+            "depths", f"{name}_pct", asked, depth["pct"].get(name, 0.0), grain * one_pct, note
+        )
+    mean = shape.depths.mean
+    if mean is not None:
+        short = max(0.0, mean.value - _deepest_mean(counts))
+        note = "too few I/Os for queues so deep"
+        yield _row("depths", "mean", mean.value, depth["mean"], short * (1 + TOLERANCE), note)
+
+
+@dataclass(frozen=True)
+class _Class:
+    """I/Os that are asked at a class of depths."""
+
+    name: str
+    least: int
+    most: int | None
+    ios: float
+
+    @property
+    def width(self) -> int:
+        return 1 if self.most is None else self.most - self.least + 1
+
+
+def _whole_counts(shape: TraceShape, ios: int) -> list[_Class]:
+    names = [name for name in DEPTHS if name in shape.depths.pct]
+    return [
+        _Class(name, entry["from"], entry["to"], entry["share"] * ios)
+        for name, entry in zip(names, shape.depths.core(), strict=True)
+    ]
+
+
+def _grains(classes: list[_Class]) -> dict[str, float]:
+    """How many I/Os each class may be off: a queue that grows passes every depth.
+
+    Where a class has not one I/O for each of its depths, no deeper one can be had, and what was
+    asked there is spread over what can be reached.
+    """
+    grains = {}
+    unreachable = 0.0
+    for at, entry in enumerate(classes):
+        deeper = sum(other.ios for other in classes[at + 1 :])
+        if not unreachable and entry.ios < entry.width and deeper > 0:
+            unreachable = deeper + 1
+        grains[entry.name] = 1 + unreachable
+    return grains
+
+
+def _deepest_mean(classes: list[_Class]) -> float:
+    """The greatest mean depth that so many I/Os of these classes can have."""
+    total = 0.0
+    for entry in classes:
+        ramp = entry.ios if entry.most is None else min(entry.ios, entry.width)
+        deepest = entry.least + ramp - 1
+        total += ramp * (entry.least + deepest) / 2 + (entry.ios - ramp) * deepest
+    return total / max(sum(entry.ios for entry in classes), 1)
+
+
+def _addresses(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+    one_pct = 100 / max(got["ios"], 1)
+    sequential = got["sequential"]["pct"]["all"] or 0.0
+    asked = shape.addresses.sequential_pct.value
+    yield _row("addresses", "sequential_pct", asked, sequential, _RUNS_LOST * one_pct)
+    yield _row("addresses", "span_gb", shape.span_bytes / GB, got["span"]["bytes"] / GB, 0.0)
+
+
+def _times(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+    alone = shape.depths.pct.get("1")
+    bursts = got["bursts"]["count"]
+    if alone is not None:
+        yield _row("time", "bursts", alone / 100 * got["ios"], bursts, 1)
+    pauses = shape.pauses
+    rests = max(1, round(bursts / pauses.task_bursts.value)) - 1
+    thinks = max(bursts - 1, 0) - rests
+    asked_s = thinks * pauses.think_us.value / 1e6 + rests * pauses.rest_s.value
+    yield _row("time", "idle_s", asked_s, got["time"]["idle_s"], 0.0)

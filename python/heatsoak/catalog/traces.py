@@ -1,0 +1,216 @@
+"""The schema of the shapes that traces are made in: statistics, with a source each."""
+
+import json
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from heatsoak.catalog.figure import Figure, Strict
+from heatsoak.units import GB, format_block, parse_size
+
+DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
+
+
+def _positive(figure: Figure) -> Figure:
+    if figure.value <= 0:
+        raise ValueError(f"it has to be more than 0 (is {figure.value:g})")
+    return figure
+
+
+def _count(figure: Figure) -> Figure:
+    if figure.value < 0 or figure.value != int(figure.value):
+        raise ValueError(f"it has to be a whole number, 0 or more (is {figure.value:g})")
+    return figure
+
+
+def _percentage(figure: Figure) -> Figure:
+    if not 0 <= figure.value <= 100:
+        raise ValueError(f"it has to be 0 to 100 (is {figure.value:g})")
+    return figure
+
+
+Count = Annotated[Figure, AfterValidator(_count)]
+Percentage = Annotated[Figure, AfterValidator(_percentage)]
+Positive = Annotated[Figure, AfterValidator(_positive)]
+Share = Annotated[float, Field(ge=0, le=100)]
+
+
+class Row(Strict):
+    """A row of shares in percent, with one provenance."""
+
+    source: str | None = Field(None, min_length=1)
+    assumed: str | None = Field(None, min_length=1)
+    pct: dict[str, Share] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_provenance(self) -> Self:
+        if (self.source is None) == (self.assumed is None):
+            raise ValueError("a row needs one of source = '...', assumed = '...'")
+        return self
+
+
+class Sizes(Row):
+    """Shares of I/O sizes: ``"4K"`` is exactly that, ``"<4K"`` is less; the rest lies between."""
+
+    @model_validator(mode="after")
+    def _are_sizes(self) -> Self:
+        self.core()
+        return self
+
+    def core(self) -> list[dict[str, Any]]:
+        """Return the classes as `_core` takes them."""
+        return [_size(name) | {"share": share / 100} for name, share in self.pct.items()]
+
+
+def _size(name: str) -> dict[str, int]:
+    key = "below" if name.startswith("<") else "bytes"
+    return {key: parse_size(name.removeprefix("<"))}
+
+
+def size_name(name: str) -> str:
+    """Return the name of a class of sizes as statistics have it: ``"128K"``, ``"<4K"``."""
+    less = "<" if name.startswith("<") else ""
+    return less + format_block(parse_size(name.removeprefix("<"))).upper()
+
+
+class Depths(Row):
+    """Shares of queue depths at issue, in the classes of ``DEPTHS``.
+
+    Attributes:
+        mean: mean depth; without it, what lies beyond 32 reaches to 64.
+    """
+
+    mean: Positive | None = None
+
+    @model_validator(mode="after")
+    def _are_depths(self) -> Self:
+        for name in self.pct:
+            if name not in DEPTHS:
+                raise ValueError(f"'{name}' is no class of depths: there are {', '.join(DEPTHS)}")
+        return self
+
+    def core(self) -> list[dict[str, Any]]:
+        """Return the classes as `_core` takes them."""
+        return [
+            {"from": least, "to": most, "share": self.pct[name] / 100}
+            for name, (least, most) in zip(DEPTHS, map(_ends, DEPTHS), strict=True)
+            if name in self.pct
+        ]
+
+
+def _ends(name: str) -> tuple[int, int | None]:
+    if name.startswith(">"):
+        return int(name[1:]) + 1, None
+    least, _, most = name.partition("-")
+    return int(least), int(most or least)
+
+
+class Totals(Strict):
+    """I/Os and bytes.
+
+    Attributes:
+        gb_bytes: what was meant by a GB; 10^9 where nothing is said.
+    """
+
+    reads: Count
+    writes: Count
+    read_gb: Figure
+    write_gb: Figure
+    gb_bytes: Positive | None = None
+
+    @property
+    def unit_bytes(self) -> float:
+        """Bytes of a GB, as it is meant here."""
+        return GB if self.gb_bytes is None else self.gb_bytes.value
+
+
+class Addresses(Strict):
+    """Where I/Os go."""
+
+    sequential_pct: Percentage
+    span_gb: Positive
+    hot_span_pct: Percentage
+    hot_read_pct: Percentage
+    hot_write_pct: Percentage
+
+
+class Pauses(Strict):
+    """Time without I/O: between the bursts of a task, and between tasks."""
+
+    think_us: Figure
+    task_bursts: Figure
+    rest_s: Figure
+
+
+class Reference(Strict):
+    """The drive that the trace is made as if recorded of."""
+
+    read_us: Figure
+    write_us: Figure
+    mb_s: Figure
+
+
+class TraceShape(Strict):
+    """What a trace is like, at a scale of 1.
+
+    Attributes:
+        id: the name of its file, or the path of a user's own.
+    """
+
+    id: str = ""
+    description: str = ""
+    totals: Totals
+    sizes: Sizes
+    depths: Depths
+    addresses: Addresses
+    pauses: Pauses
+    reference: Reference
+
+    @property
+    def ios(self) -> int:
+        """Reads and writes."""
+        return int(self.totals.reads.value + self.totals.writes.value)
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read."""
+        return round(self.totals.read_gb.value * self.totals.unit_bytes)
+
+    @property
+    def write_bytes(self) -> int:
+        """Bytes written."""
+        return round(self.totals.write_gb.value * self.totals.unit_bytes)
+
+    @property
+    def span_bytes(self) -> int:
+        """Bytes from the first address to the last; whole pages of 4 KiB."""
+        return round(self.addresses.span_gb.value * GB) // 4096 * 4096
+
+    def core_json(self) -> str:
+        """Return what :meth:`heatsoak._core.Trace.synthetic` takes."""
+        mean = self.depths.mean
+        addresses = self.addresses
+        shape = {
+            "reads": int(self.totals.reads.value),
+            "writes": int(self.totals.writes.value),
+            "read_bytes": self.read_bytes,
+            "write_bytes": self.write_bytes,
+            "sizes": self.sizes.core(),
+            "depths": self.depths.core(),
+            "mean_depth": None if mean is None else mean.value,
+            "sequential_share": addresses.sequential_pct.value / 100,
+            "span_bytes": self.span_bytes,
+            "hot": {
+                "span_share": addresses.hot_span_pct.value / 100,
+                "read_share": addresses.hot_read_pct.value / 100,
+                "write_share": addresses.hot_write_pct.value / 100,
+            },
+            "pauses": {
+                name: getattr(self.pauses, name).value for name in type(self.pauses).model_fields
+            },
+            "reference": {
+                name: getattr(self.reference, name).value
+                for name in type(self.reference).model_fields
+            },
+        }
+        return json.dumps(shape)

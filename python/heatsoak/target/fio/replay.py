@@ -1,0 +1,179 @@
+"""A replay by fio: the trace as an iolog of our own writing, and what fio made of it.
+
+fio opens every file that an iolog names, so no iolog of a user's ever reaches it: records are read,
+fitted to the target, and written anew with the target as the only name.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO
+
+from heatsoak._core import Trace
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.fio import Status
+from heatsoak.protocol import Replay
+from heatsoak.target.base import Batch, Note
+from heatsoak.target.fio.command import Place, job_name, measured
+from heatsoak.target.fio.tool import Fio
+from heatsoak.target.fio.watch import BEAT_S, HEARTBEAT, Load
+from heatsoak.target.traces import notes_of, open_trace, trace_error
+from heatsoak.units import format_bytes
+
+#: The oldest fio that reads iologs of version 3.
+OLDEST = (3, 31)
+#: fio holds an I/O in some 200 bytes; traces with more are read piece by piece.
+_HELD_IOS = 2_000_000
+#: fio holds buffers for as many I/Os of the largest size as may be in flight.
+_BUFFER_BYTES = 1 << 30
+
+
+class _StoppedError(Exception):
+    """Nobody wants the iolog any more."""
+
+
+@dataclass(frozen=True)
+class Iolog:
+    """A trace as fio reads it, and what it asks for.
+
+    Attributes:
+        file: has no name, so that nothing can be left of it.
+        asked: what :attr:`heatsoak._core.Trace.fitted` says of it.
+    """
+
+    file: IO[bytes]
+    asked: dict[str, int]
+
+    @property
+    def ios(self) -> int:
+        """Reads and writes."""
+        return self.asked["reads"] + self.asked["writes"]
+
+    @property
+    def read_region(self) -> list[tuple[int, int]]:
+        """Begin and end of what is read; nothing where nothing is."""
+        begin, end = self.asked["read_begin"], self.asked["read_end"]
+        return [(begin, end)] if end > begin else []
+
+    def load(self, step: Replay) -> Load:
+        """Return what is to be watched."""
+        return Load(
+            step.name,
+            step.iodepth,
+            reads=self.asked["reads"] > 0,
+            writes=self.asked["writes"] > 0,
+            runtime_s=None,
+            total_bytes=self.asked["read_bytes"] + self.asked["write_bytes"],
+        )
+
+
+def new_file() -> IO[bytes]:
+    """Return a file for an iolog, which is gone once it is closed."""
+    return tempfile.TemporaryFile(prefix="heatsoak-")
+
+
+def write_iolog(step: Replay, place: Place, file: IO[bytes]) -> Generator[Batch, None, Iolog]:
+    """Write what `step` replays on `place` into `file`, with signs of life; return the iolog.
+
+    Raises UsageError for a trace that cannot be replayed there, ToolError for want of room.
+    """
+    trace = open_trace(
+        step,
+        place.size_bytes,
+        block_bytes=place.block_bytes,
+        trims=place.trims,
+        idle_limit_s=step.idle_limit_s,
+    )
+    stop = False
+
+    def stop_if_told(_: int) -> None:
+        if stop:
+            raise _StoppedError
+
+    path = f"/proc/self/fd/{file.fileno()}"
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_told)
+        try:
+            while not writing.done():
+                time.sleep(BEAT_S / 10)
+                yield HEARTBEAT
+            writing.result()
+        except OSError as error:
+            raise ToolError(f"the iolog for fio cannot be written: {error.strerror}") from error
+        except ValueError as error:
+            raise trace_error(step, error) from error
+        finally:
+            stop = True
+    # else it would be written to the drive while that is measured
+    os.fsync(file.fileno())
+    yield from notes_of(step, trace)
+    return _checked(step, trace, file)
+
+
+def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
+    log = Iolog(file, trace.fitted or {})
+    if log.ios == 0:
+        raise UsageError(f"{step.name}: {step.trace}: nothing of it is left to replay here")
+    largest = log.asked["largest_bytes"]
+    if largest * step.iodepth > _BUFFER_BYTES:
+        raise UsageError(
+            f"{step.name}: {step.trace} has I/Os of {format_bytes(largest)}, and {step.iodepth} of "
+            "them may be in flight: choose a smaller iodepth"
+        )
+    return log
+
+
+def replay_command(
+    fio: Fio, step: Replay, place: Place, status_interval_s: float, seed: int, log: Iolog
+) -> list[str]:
+    """Return fio's command line for a replay; raises ToolError for a fio that is too old."""
+    if fio.number < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ToolError(f"{fio.version} cannot replay: fio {oldest} or newer is needed for that")
+    return [
+        *measured(fio.path, status_interval_s),
+        f"--name={job_name(step.name)}",
+        "--thread",
+        "--group_reporting",
+        "--exitall_on_error=1",
+        f"--ioengine={place.engine}",
+        *place.arguments,
+        f"--direct={int(place.direct)}",
+        f"--read_iolog=/proc/self/fd/{log.file.fileno()}",
+        "--replay_no_stall=0",
+        *([f"--replay_redirect={place.file}"] if place.file.startswith("/") else []),
+        *(["--read_iolog_chunked=1"] if log.ios > _HELD_IOS else []),
+        f"--bs={log.asked['largest_bytes']}",
+        f"--iodepth={step.iodepth}",
+        f"--randseed={seed}",
+        "--refill_buffers=1",
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+        "--percentile_list=50:95:99:99.9",
+    ]
+
+
+def compared(step: Replay, log: Iolog, status: Status | None) -> Iterator[Note]:
+    """Say where fio did something else than it was asked for."""
+    if status is None:
+        return
+    asked, where = log.asked, f"step '{step.name}'"
+    for what, wanted, done in (
+        ("reads", asked["reads"], status.read.ios),
+        ("writes", asked["writes"], status.write.ios),
+        ("trims", asked["trims"], status.trims),
+    ):
+        if wanted != done:
+            yield Note("warning", f"{where}: fio did {done:,} of {wanted:,} {what}")
+    wanted_bytes = asked["read_bytes"] + asked["write_bytes"]
+    missing = status.read.ios + status.write.ios - status.read.lat_count - status.write.lat_count
+    if status.bytes != wanted_bytes:
+        at_end = 0 < missing < step.iodepth
+        why = f": those of the last {missing} I/Os, in flight as the trace ended" if at_end else ""
+        yield Note(
+            "info" if at_end else "warning",
+            f"{where}: fio counted {status.bytes:,} of {wanted_bytes:,} bytes{why}",
+        )

@@ -1,0 +1,123 @@
+"""The trace that a replay names, as a target takes it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from heatsoak._core import Trace
+from heatsoak.catalog import load_trace, trace_ids
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Replay
+from heatsoak.target.base import Note
+from heatsoak.units import format_bytes
+
+#: A file up to this is counted before the run: that takes a second or two.
+QUICKLY_COUNTED_BYTES = 64 << 20
+_PAGE = 4096
+
+
+def is_shape(step: Replay) -> bool:
+    """Whether the trace is made from a shape, not read."""
+    return step.trace in trace_ids() or step.trace.endswith(".toml")
+
+
+def open_trace(
+    step: Replay,
+    size_bytes: int,
+    *,
+    block_bytes: int = 1,
+    trims: bool = True,
+    idle_limit_s: float | None = None,
+) -> Trace:
+    """Return what `step` replays on a target of `size_bytes`, fitted to it as it asks.
+
+    A shape's trace is made as large as the target. `block_bytes`, `trims` and `idle_limit_s` are
+    those of :meth:`heatsoak._core.Trace.fit`.
+    Raises UsageError for what is no trace.
+    """
+    try:
+        trace = _made(step, size_bytes) if is_shape(step) else _read(step, size_bytes)
+        trace.fit(size_bytes, step.beyond == "skip", block_bytes, trims, idle_limit_s)
+    except (OSError, ValueError) as error:
+        raise trace_error(step, error) from error
+    return trace
+
+
+def trace_error(step: Replay, error: Exception) -> UsageError:
+    """Return what to raise for an error of the trace of `step`, with its name."""
+    what = (isinstance(error, OSError) and error.strerror) or error
+    return UsageError(f"{step.name}: {step.trace}: {what}")
+
+
+def notes_of(step: Replay, trace: Trace) -> Iterator[Note]:
+    """Say what of a trace, which has been gone through, was left out or changed."""
+    count, line, why = trace.skipped
+    if count:
+        yield _note(step, f"{count:,} damaged lines were left out, the first is line {line}: {why}")
+    done = trace.fitted or {}
+    if done.get("dropped_beyond"):
+        yield _note(step, f"{done['dropped_beyond']:,} I/Os past the target's end were left out")
+    if done.get("dropped_trims"):
+        yield _note(
+            step, f"{done['dropped_trims']:,} trims were left out: the target does not take them"
+        )
+    if done.get("dropped_empty"):
+        yield _note(step, f"{done['dropped_empty']:,} I/Os of no bytes were left out")
+    if done.get("widened"):
+        yield _note(
+            step,
+            f"{done['widened']:,} I/Os were widened to whole blocks, which direct I/O demands",
+        )
+
+
+def _note(step: Replay, text: str) -> Note:
+    return Note("warning", f"step '{step.name}': of {step.trace}, {text}", {"step": step.name})
+
+
+def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int] | None:
+    """Return how many I/Os a replay has, and the bytes that it reads and writes.
+
+    None for a large file, of which that is known only once it was read. Raises UsageError for what
+    cannot be replayed on a target of `size_bytes`, as far as that shows by then.
+    """
+    if is_shape(step):
+        shape = load_trace(step.trace)
+        parts = (shape.ios, shape.read_bytes, shape.write_bytes)
+        ios, read_bytes, write_bytes = (round(part * step.scale) for part in parts)
+        return ios, read_bytes, write_bytes
+    trace = open_trace(step, size_bytes)
+    if Path(step.trace).stat().st_size > QUICKLY_COUNTED_BYTES:
+        return None
+    try:
+        trace.statistics()
+    except ValueError as error:
+        raise trace_error(step, error) from error
+    done = trace.fitted or {}
+    ios = done["reads"] + done["writes"] + done["trims"]
+    return ios, done["read_bytes"], done["write_bytes"]
+
+
+def _made(step: Replay, size_bytes: int) -> Trace:
+    if size_bytes < _PAGE:
+        raise ValueError(f"the target has {format_bytes(size_bytes)}, expected 4 KiB or more")
+    shape = json.loads(load_trace(step.trace).core_json())
+    shape["span_bytes"] = size_bytes - size_bytes % _PAGE
+    return Trace.synthetic(json.dumps(shape), scale=step.scale, seed=step.seed)
+
+
+def _read(step: Replay, size_bytes: int) -> Trace:
+    path = Path(step.trace)
+    if not path.exists():
+        raise ValueError(
+            f"there is no such file, nor a shape of that name: shapes are {', '.join(trace_ids())}"
+        )
+    if step.scale != 1:
+        raise ValueError(f"scale is {step.scale:g}, but a recorded trace is replayed whole")
+    # a reader names the line that reaches past the end; it does not tell that from other damage
+    reader_knows = step.beyond == "wrap" or (step.beyond == "error" and step.damaged == "error")
+    return Trace.open(
+        path,
+        damaged=step.damaged,
+        span_bytes=size_bytes if reader_knows else None,
+        wrap=step.beyond == "wrap",
+    )
