@@ -1,9 +1,10 @@
-"""The simulated drive's engine: a fill and an hour of random writes, page by page, on one core."""
+"""The simulated drive's engine on one core: plain loads, page by page, and whole traces."""
 
 import json
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from heatsoak.catalog import load_drive, load_enclosure
 
@@ -19,9 +20,9 @@ def main() -> None:
         files = [Path(directory) / name for name in ("drive.json", "enclosure.json")]
         files[0].write_text(json.dumps(drive))
         files[1].write_text(load_enclosure("wings-px1").core_json())
-        command = ["cargo", "run", "--release", "--quiet", "--package", "heatsoak-drive"]
-        command += ["--example", "drive_speed", "--", *map(str, files)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        found = _printed("drive_speed", files)
+        files[0].write_text(load_drive("samsung-950-pro-512").core_json())
+        replays = _printed("replay_speed", files)["replays"]
     for load in found["loads"]:
         print(
             f"{load['load']:25} {load['simulated_s']:7.1f} s of the drive's time in "
@@ -38,6 +39,22 @@ def main() -> None:
     )
     if found["memory_mb_per_gb"] is not None:
         print(f"{found['memory_mb_per_gb']:.2f} MB of memory for each simulated GB")
+    for replay in replays:
+        state = "a full" if replay["full"] else "an empty"
+        print(
+            f"a trace like {replay['mix']:9} on {state:8} drive: "
+            f"{replay['m_ios']:5.2f} M I/Os, {replay['gb_read'] + replay['gb_written']:.0f} GB, "
+            f"in {replay['processor_s']:5.2f} s: {replay['m_ios_s']:.2f} M I/Os a second"
+        )
+
+
+def _printed(example: str, files: list[Path]) -> dict[str, Any]:
+    """Run an example of the crate on a drive and its place, and return what it prints."""
+    command = ["cargo", "run", "--release", "--quiet", "--package", "heatsoak-drive"]
+    command += ["--example", example, "--", *map(str, files)]
+    done = subprocess.run(command, check=True, capture_output=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 if __name__ == "__main__":

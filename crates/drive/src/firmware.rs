@@ -158,8 +158,9 @@ impl Firmware {
         self.pace.pacing == Pacing::None && self.ftl.must_collect()
     }
 
-    /// Serve an I/O with a share of everything permitted; when it is done.
-    #[inline]
+    /// Serve an I/O with a share of everything permitted; when it is done. Closed loops and traces
+    /// have a copy of it each, without a call in the loop.
+    #[inline(always)]
     pub fn serve(&mut self, request: &Request, share: f64, work: &mut Work) -> f64 {
         let way = usize::from(request.read);
         let (first, pages, whole) = Host::pages(request);
@@ -231,7 +232,7 @@ impl Firmware {
     }
 
     /// Read pages; when the last one is there.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, first: u32, pages: u32, at_s: f64, work: &mut Work) -> f64 {
         let mut done_s = at_s;
         let mut page = 0;
@@ -256,7 +257,7 @@ impl Firmware {
     }
 
     /// Write pages; when the last one was accepted.
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, first: u32, pages: u32, at_s: f64, share: f64, work: &mut Work) -> f64 {
         let mut at_s = at_s.max(self.buffer.room_s());
         let mut page = 0;
@@ -284,7 +285,7 @@ impl Firmware {
     }
 
     /// Let collection have its share before `pages` of the host are written.
-    #[inline]
+    #[inline(always)]
     fn keep_pace(&mut self, pages: u32, at_s: f64, share: f64, work: &mut Work) {
         match self.pace.pacing {
             Pacing::None => {}

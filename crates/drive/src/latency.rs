@@ -65,14 +65,9 @@ impl Latencies {
         self.low = self.low.min(index);
         self.high = self.high.max(index);
         if time_s > LONG_S {
-            self.add_long(time_s);
+            self.over_10ms += 1;
+            self.over_100ms += u64::from(time_s > VERY_LONG_S);
         }
-    }
-
-    #[cold]
-    fn add_long(&mut self, time_s: f64) {
-        self.over_10ms += 1;
-        self.over_100ms += u64::from(time_s > VERY_LONG_S);
     }
 
     /// Forget everything.

@@ -105,7 +105,9 @@ impl Quiet {
     /// Count an I/O.
     #[inline]
     pub fn count(&mut self, at_s: f64, done_s: f64) {
-        self.quiet_s += (at_s - self.busy_until_s).max(0.0);
+        if at_s > self.busy_until_s {
+            self.quiet_s += at_s - self.busy_until_s;
+        }
         self.busy_until_s = self.busy_until_s.max(done_s);
     }
 

@@ -367,7 +367,7 @@ impl Ftl {
     /// # Panics
     ///
     /// As [`Ftl::write`], and for a `count` of 0.
-    #[inline]
+    #[inline(always)]
     pub fn write_run(&mut self, lpn: u32, count: u32) -> Run {
         assert!(count > 0, "a run has at least one page");
         assert!(self.host_left > 0, "a write has to wait for collection");

@@ -1,17 +1,18 @@
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::replay::{Op, TraceIo};
 
-/// A trace in memory that tells what was asked of it.
+/// A trace in memory, and how it ends.
 struct Recorded {
-    ios: std::vec::IntoIter<TraceIo>,
+    ios: VecDeque<TraceIo>,
     failure: Option<String>,
 }
 
 impl Source for Recorded {
     fn next_io(&mut self) -> Result<Option<TraceIo>, String> {
-        match self.ios.next() {
+        match self.ios.pop_front() {
             Some(io) => Ok(Some(io)),
             None => self.failure.take().map_or(Ok(None), Err),
         }
@@ -20,14 +21,14 @@ impl Source for Recorded {
 
 fn source(ios: &[TraceIo]) -> Box<dyn Source> {
     Box::new(Recorded {
-        ios: ios.to_vec().into_iter(),
+        ios: ios.iter().copied().collect(),
         failure: None,
     })
 }
 
 fn failing(ios: &[TraceIo]) -> Box<dyn Source> {
     Box::new(Recorded {
-        ios: ios.to_vec().into_iter(),
+        ios: ios.iter().copied().collect(),
         failure: Some("line 7: 'W' is no number".to_owned()),
     })
 }
