@@ -38,6 +38,14 @@ def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
         assert command in shown
 
 
+def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
+    code = "import sys, heatsoak.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "polars" in loaded
+    assert not loaded & {"scipy.signal", "scipy.stats", "scipy.optimize", "matplotlib"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
