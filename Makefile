@@ -23,11 +23,11 @@ reproduce: build ## Hold the simulated drives against every published figure
 
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 	cargo test --workspace --quiet
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --quiet
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 fuzz: build ## Feed the importer's readers a million damaged files each: an hour or more
 	$(PIP) --editable '.[fuzz]'

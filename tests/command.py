@@ -1,9 +1,15 @@
 """The command line as a user has it: a process, its output and its exit code."""
 
+import io
+import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from heatsoak.cli import main
 
 
 def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
@@ -16,6 +22,33 @@ def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProce
         check=False,
         **{"timeout": 280, **kwargs},
     )
+
+
+def heatsoak_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``heatsoak`` with `words` in this process: for many words that differ in what is said."""
+    output, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    code: str | int | None = None
+    try:
+        with (
+            chdir(cwd),
+            patch.object(sys, "argv", ["heatsoak", *words]),
+            redirect_stdout(output),
+            redirect_stderr(errors),
+        ):
+            main()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    said = []
+    for stream in (output, errors):
+        stream.flush()
+        stream.seek(0)
+        said.append(stream.read())
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, *said)
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:

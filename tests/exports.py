@@ -8,10 +8,13 @@ from pathlib import Path
 
 
 @contextmanager
-def memory_export(directory: Path, rate_mb_s: float | None = None) -> Iterator[tuple[str, Path]]:
+def memory_export(
+    directory: Path, rate_mb_s: float | None = None, burst_s: float = 0.02
+) -> Iterator[tuple[str, Path]]:
     """Serve 1 GiB of memory; give the URI and the file that says how many bits a second it takes.
 
-    Without `rate_mb_s` it goes as fast as it can, and the file is not read.
+    Without `rate_mb_s` it goes as fast as it can, and the file is not read. What it could not take
+    in time it takes later, at any speed, up to what goes in `burst_s`.
     """
     rate, at, pid = directory / "rate", directory / "socket", directory / "pid"
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
@@ -19,9 +22,8 @@ def memory_export(directory: Path, rate_mb_s: float | None = None) -> Iterator[t
         command += ["memory", "1G"]
     else:
         set_rate(rate, rate_mb_s)
-        # a small bucket: whatever it holds goes through at any speed, first of all at the begin
         command += ["--filter=rate", "memory", "1G", f"rate={rate.read_text()}"]
-        command += [f"rate-file={rate}", "burstiness=0.02"]
+        command += [f"rate-file={rate}", f"burstiness={burst_s}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
             deadline = time.monotonic() + 20

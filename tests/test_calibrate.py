@@ -51,6 +51,7 @@ def squared_error(result: Calibration) -> float:
     return float(np.sum([row.in_tolerances**2 for row in result.rows if row.role == "fitted"]))
 
 
+@pytest.mark.slow
 def test_the_catalog_reproduces_the_published_matrix() -> None:
     found = check()
     assert len(found.parameters) <= MOST_PARAMETERS
@@ -59,6 +60,7 @@ def test_the_catalog_reproduces_the_published_matrix() -> None:
     assert found.figures_fitted == 31
 
 
+@pytest.mark.slow
 def test_fitted_numbers_stay_within_their_physical_bounds() -> None:
     for parameter in check().parameters:
         low, high = parameter.bounds
@@ -119,6 +121,7 @@ def test_a_fit_does_not_see_what_is_held_out() -> None:
         calibrate(hold_out=["puget.top.1gpu.idel"])
 
 
+@pytest.mark.slow
 def test_writing_changes_nothing_but_the_fitted_numbers(own_catalog: Path) -> None:
     before = [(own_catalog / name).read_text("utf-8") for name in (DRIVE_FILE, PLACES_FILE)]
     found = check(own_catalog)
@@ -129,6 +132,7 @@ def test_writing_changes_nothing_but_the_fitted_numbers(own_catalog: Path) -> No
     assert check(own_catalog).rows == found.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "pattern", "replacement"),
     [

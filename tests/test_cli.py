@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
-from heatsoak.cli import main
 from heatsoak.recording import find_recordings
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
@@ -37,6 +36,14 @@ def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
         "calibrate",
     ):
         assert command in shown
+
+
+def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
+    code = "import sys, heatsoak.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "polars" in loaded
+    assert not loaded & {"scipy.signal", "scipy.stats", "scipy.optimize", "matplotlib"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recording.json").write_text("{")
-    assert said in complaint(heatsoak(*words, cwd=tmp_path), 2)
+    assert said in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
 
 
 AS_NOBODY = """
@@ -146,7 +153,7 @@ def test_a_device_with_a_file_system_is_refused_with_exit_code_4(
 ) -> None:
     size = 64 << 20
     words = ("run", "puget", "--on", loop_device, "--erase", f"{loop_device}:{size}")
-    assert "ext4" in complaint(heatsoak(*words, cwd=tmp_path), 4)
+    assert "ext4" in complaint(heatsoak_here(*words, cwd=tmp_path), 4)
 
 
 def test_a_mounted_device_is_refused_with_exit_code_4(tmp_path: Path, loop_device: str) -> None:
@@ -154,7 +161,7 @@ def test_a_mounted_device_is_refused_with_exit_code_4(tmp_path: Path, loop_devic
     mount.mkdir()
     subprocess.run(["mount", loop_device, str(mount)], check=True)
     try:
-        done = heatsoak("run", "puget", "--on", loop_device, cwd=tmp_path)
+        done = heatsoak_here("run", "puget", "--on", loop_device, cwd=tmp_path)
         assert "mounted" in complaint(done, 4)
     finally:
         subprocess.run(["umount", str(mount)], check=True)
@@ -167,7 +174,7 @@ def test_a_refusal_comes_before_any_other_complaint(
     tmp_path: Path, loop_device: str, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "mine.toml").write_text("nonsense")
-    done = heatsoak("run", *words, "--on", loop_device, cwd=tmp_path)
+    done = heatsoak_here("run", *words, "--on", loop_device, cwd=tmp_path)
     assert "ext4" in complaint(done, 4)
 
 
@@ -195,8 +202,10 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path:
 
 
 @pytest.mark.slow
-def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(tmp_path: Path) -> None:
-    words = ("run", "puget", "--on", "sim:samsung-950-pro-512", *PUGET_CELL, "--format", "json")
+def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    words = ("run", "puget", "--on", f"sim:{small_drive}", *PUGET_CELL, "--format", "json")
     done = heatsoak(*words, "-o", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     (recording,) = json.loads(done.stdout)["recordings"]
@@ -242,6 +251,7 @@ LATENCIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())
 def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
     (tmp_path / "seconds.toml").write_text(FEW_SECONDS)
@@ -264,6 +274,7 @@ def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
     assert both["temp_c.composite"].drop_nulls().is_between(20, 90).all()
 
 
+@pytest.mark.slow
 def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_path: Path) -> None:
     (tmp_path / "reads.toml").write_text(
         'schema = 1\nname = "reads"\n[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\n'
@@ -323,8 +334,6 @@ FITTED_LIMIT = r"engage_c = \{[^}]*\}"
 def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
     tmp_path: Path,
     small_drive_text: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     old: str,
     new: str,
     named: str,
@@ -332,16 +341,7 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
     text, count = re.subn(old if old == FITTED_LIMIT else re.escape(old), new, small_drive_text)
     assert count == 1
     (tmp_path / "my.toml").write_text(text, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["heatsoak", "run", "quick", "--on", "sim:my.toml"])
-    # here and not in a process of its own, of which each takes a second to begin
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    output, errors = capsys.readouterr()
-    assert (ended.value.code, output) == (2, ""), errors
-    (said,) = errors.splitlines()
-    assert said.startswith("heatsoak: ")
+    said = complaint(heatsoak_here("run", "quick", "--on", "sim:my.toml", cwd=tmp_path), 2)
     assert "my.toml" in said
     assert named in said
     assert not (tmp_path / "recordings").exists()
@@ -357,7 +357,7 @@ def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
 def test_a_dry_run_tells_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:
     target = "sim:samsung-950-pro-512"
     words = ("run", "puget", "--on", target, *PUGET_CELL, "--dry-run", "--format", "json")
-    (run,) = json.loads(heatsoak(*words, cwd=tmp_path).stdout)
+    (run,) = json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)
     assert run["size_bytes"] == 512_110_190_592
     by_name = {step["step"]: step for step in run["steps"]}
     assert by_name["create-file"]["written_bytes"] == pytest.approx(run["size_bytes"])
@@ -365,26 +365,26 @@ def test_a_dry_run_tells_bytes_endurance_and_time_and_touches_nothing(tmp_path: 
     assert run["written_bytes"] == sum(step["written_bytes"] for step in run["steps"])
     assert run["endurance_pct"] == pytest.approx(100 * run["written_bytes"] / 400e12)
     assert run["duration_s"] == sum(step["duration_s"] for step in run["steps"])
-    text = heatsoak("run", "quick", "--on", ".", "--dry-run", cwd=tmp_path)
+    text = heatsoak_here("run", "quick", "--on", ".", "--dry-run", cwd=tmp_path)
     assert "at most" in text.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 @needs_fio
 def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> None:
-    done = heatsoak("run", "puget", "--on", ".", cwd=tmp_path)
+    done = heatsoak_here("run", "puget", "--on", ".", cwd=tmp_path)
     assert "--set slot=bottom" in complaint(done, 2)
     loaded = [*PUGET_CELL[:-1], "gpu_load=loaded"]
-    done = heatsoak("run", "puget", "--on", ".", *loaded, cwd=tmp_path)
+    done = heatsoak_here("run", "puget", "--on", ".", *loaded, cwd=tmp_path)
     assert "wants gpu heat at 100 %" in complaint(done, 2)
 
 
 def test_lists_are_json_too(tmp_path: Path) -> None:
-    drives = json.loads(heatsoak("drives", "--format", "json", cwd=tmp_path).stdout)
+    drives = json.loads(heatsoak_here("drives", "--format", "json", cwd=tmp_path).stdout)
     keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
     assert all(keys | {"why"} == row.keys() for row in drives)
     assert any(row["simulated"] for row in drives)
-    protocols = json.loads(heatsoak("protocols", "--format", "json", cwd=tmp_path).stdout)
+    protocols = json.loads(heatsoak_here("protocols", "--format", "json", cwd=tmp_path).stdout)
     by_name = {row["name"]: row for row in protocols}
     assert by_name["puget"]["recordings"] == 14
     assert 80 <= by_name["quick"]["duration_without_probes_s"] <= 130
@@ -486,10 +486,10 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
         assert sum(row["ok"] for row in rows) >= 10
     text = heatsoak(*check, cwd=tmp_path).stdout
     assert "parameters fitted to" in text
-    wrong = heatsoak("calibrate", "--stage", "pugte", cwd=tmp_path)
+    wrong = heatsoak_here("calibrate", "--stage", "pugte", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean 'puget'" in wrong.stderr
-    wrong = heatsoak("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
+    wrong = heatsoak_here("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean" in wrong.stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, heatsoak_here
 from compared import READ, falling, run, steady
 from heatsoak.importer import import_files
 
@@ -22,7 +22,7 @@ def pair(tmp_path: Path) -> Path:
 
 
 def shown(words: Sequence[str], cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak("compare", *words, "--format", "json", cwd=cwd)
+    done = heatsoak_here("compare", *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -58,7 +58,7 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
 def test_three_groups_are_ranked(tmp_path: Path) -> None:
     for number, slot in enumerate(("bottom", "top", "upright")):
         run({"slot": slot}, steady(1000 + 300 * number), seed=number).save(tmp_path / slot)
-    done = heatsoak("compare", *("bottom", "top", "upright"), "--by", "slot", cwd=tmp_path)
+    done = heatsoak_here("compare", *("bottom", "top", "upright"), "--by", "slot", cwd=tmp_path)
     table = done.stdout.split("Rank by end level")[1]
     order = [table.index(slot) for slot in ("upright", "top", "bottom")]
     assert order == sorted(order)
@@ -69,8 +69,8 @@ def test_each_set_of_other_conditions_is_shown_where_it_is_asked_for(tmp_path: P
     for number, (slot, gpus) in enumerate([("a", 1), ("a", 2), ("b", 1), ("b", 2)]):
         run({"slot": slot, "gpus": gpus}, steady(1000), seed=number).save(tmp_path / str(number))
     words = ["compare", *"0123", "--by", "slot"]
-    assert "b gpus 2" not in heatsoak(*words, cwd=tmp_path).stdout
-    assert "b gpus 2" in heatsoak(*words, "--each", cwd=tmp_path).stdout
+    assert "b gpus 2" not in heatsoak_here(*words, cwd=tmp_path).stdout
+    assert "b gpus 2" in heatsoak_here(*words, "--each", cwd=tmp_path).stdout
 
 
 def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path
         steps = [{**READ, "iodepth": depth}]
         run({"heatsink": "big"}, steady(1000), steps=steps).save(tmp_path / f"cooled-{number}")
     words = ["compare", "bare", "cooled-0", "cooled-1", "--by", "heatsink"]
-    done = heatsoak(*words, cwd=tmp_path)
+    done = heatsoak_here(*words, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     first, second, last = done.stderr.splitlines()
@@ -87,7 +87,7 @@ def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path
     assert second == "heatsoak: bare and cooled-1: iodepth is 32 and 4 in 'read'"
     assert "--anyway" in last
 
-    anyway = heatsoak(*words, "--anyway", "--format", "json", cwd=tmp_path)
+    anyway = heatsoak_here(*words, "--anyway", "--format", "json", cwd=tmp_path)
     assert anyway.returncode == 0
     assert anyway.stderr.count("warning: not alike") == 2
     assert all(row["caveats"] for row in json.loads(anyway.stdout))
@@ -103,7 +103,7 @@ def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
     (mean,) = [row for row in rows if row["metric"] == "mean_mb_s"]
     assert mean["delta_pct"] == pytest.approx(20, abs=0.1)
     # a file by itself says nothing of its conditions
-    complaint(heatsoak("compare", "a.csv", "--by", "heatsink", cwd=tmp_path), 2)
+    complaint(heatsoak_here("compare", "a.csv", "--by", "heatsink", cwd=tmp_path), 2)
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_word_is_one_line(pair: Path, words: Sequence[str], said: str) -> None:
-    assert said in complaint(heatsoak("compare", *words, cwd=pair), 2)
+    assert said in complaint(heatsoak_here("compare", *words, cwd=pair), 2)

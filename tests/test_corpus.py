@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, heatsoak_here
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings, analyze
 from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, make, noise, recipes
 from heatsoak.corpus.loads import Like
@@ -42,10 +42,16 @@ def cases() -> list[Labelled]:
 
 
 @pytest.fixture(scope="module")
+def labelled() -> Labelled:
+    return make(DEVELOPMENT[0])
+
+
+@pytest.fixture(scope="module")
 def many() -> list[Labelled]:
     return [make(seed) for seed in DEVELOPMENT[100:160]]
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_case_each_time(cases: list[Labelled]) -> None:
     again = make(3)
     first = cases[3]
@@ -63,6 +69,7 @@ def test_no_seed_is_both_for_development_and_held_out() -> None:
     assert all(len(seeds) % 2 == 0 and seeds[0] % 2 == 0 for seeds in (DEVELOPMENT, HELD_OUT))
 
 
+@pytest.mark.slow
 def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
     for case in cases:
         for recording in case.recordings:
@@ -72,6 +79,7 @@ def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
             assert not [name for name in VERDICTS - {"steady"} if name in words]
 
 
+@pytest.mark.slow
 def test_a_recording_looks_like_any_other(cases: list[Labelled]) -> None:
     for case in cases:
         for recording in case.recordings:
@@ -86,6 +94,7 @@ def test_a_recording_looks_like_any_other(cases: list[Labelled]) -> None:
             assert begins[1:] == pytest.approx(ends[:-1])
 
 
+@pytest.mark.slow
 def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
     for case in cases:
         findings = analyze(case.recordings)
@@ -103,6 +112,7 @@ def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
                 assert verdict in ("steady", "limited-by-host")
 
 
+@pytest.mark.slow
 def test_every_judged_step_has_its_rate_before_noise(cases: list[Labelled]) -> None:
     for case in cases:
         assert set(case.noise_free) == set(case.verdicts)
@@ -113,6 +123,7 @@ def test_every_judged_step_has_its_rate_before_noise(cases: list[Labelled]) -> N
             assert free.mb_s[onset] < before
 
 
+@pytest.mark.slow
 def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
     one, other = cases[8], cases[9]
     assert (one.choices.pair, other.choices.pair) == (9, 8)
@@ -150,6 +161,19 @@ def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
     assert {one.shape for case in many for one in case.truth} == {"step", "slide", "cycle"}
     assert {len(case.recordings) for case in many} >= {1, 2}
     assert {case.choices.protocol for case in many} >= {"single", "warm re-run"}
+
+
+@pytest.mark.slow
+def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
+    narrow = [case for case in many if case.choices.recipe == "narrow-link"]
+    assert narrow
+    for case in narrow:
+        for recording in case.recordings:
+            link = recording.meta.drive["details"]["link"]
+            assert recording.samples()["link_mb_s"].drop_nulls().unique().to_list() == [
+                link["ceiling_mb_s"]
+            ]
+            assert link["ceiling_mb_s"] < link["max_ceiling_mb_s"]
 
 
 def course_and_truth(scenario: Scenario) -> tuple[Course, list[TrueEpisode]]:
@@ -224,19 +248,6 @@ def test_a_narrow_link_is_told_from_a_slow_drive() -> None:
     assert found == []
     assert is_at(course, stated)
     assert not is_at(course, 2 * stated)
-
-
-@pytest.mark.slow
-def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
-    narrow = [case for case in many if case.choices.recipe == "narrow-link"]
-    assert narrow
-    for case in narrow:
-        for recording in case.recordings:
-            link = recording.meta.drive["details"]["link"]
-            assert recording.samples()["link_mb_s"].drop_nulls().unique().to_list() == [
-                link["ceiling_mb_s"]
-            ]
-            assert link["ceiling_mb_s"] < link["max_ceiling_mb_s"]
 
 
 def level_course(rate: Array, **state: Array) -> Course:
@@ -353,6 +364,7 @@ def test_a_ramp_is_as_long_as_its_window_and_begins_with_the_step() -> None:
     assert ramped[29:] == pytest.approx(0)
 
 
+@pytest.mark.slow
 def test_the_command_writes_recordings_with_the_truth_beside_them(tmp_path: Path) -> None:
     done = heatsoak("corpus", "-o", "c", "--count", "2", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -375,13 +387,13 @@ def test_the_command_writes_recordings_with_the_truth_beside_them(tmp_path: Path
 
 def test_the_command_leaves_alone_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("text")
-    line = complaint(heatsoak("corpus", "-o", ".", cwd=tmp_path), 2)
+    line = complaint(heatsoak_here("corpus", "-o", ".", cwd=tmp_path), 2)
     assert "is not empty" in line
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_more_cases_than_there_are_is_an_error(tmp_path: Path) -> None:
-    line = complaint(heatsoak("corpus", "-o", "c", "--count", "10001", cwd=tmp_path), 2)
+    line = complaint(heatsoak_here("corpus", "-o", "c", "--count", "10001", cwd=tmp_path), 2)
     assert "10000" in line
 
 
@@ -428,9 +440,9 @@ def case_of(case: Labelled, *episodes: TrueEpisode, grey: tuple[TrueEpisode, ...
 
 
 def test_a_found_episode_near_a_true_one_is_that_one(
-    scoring: ModuleType, cases: list[Labelled]
+    scoring: ModuleType, labelled: Labelled
 ) -> None:
-    case = case_of(cases[0], true(100, 600))
+    case = case_of(labelled, true(100, 600))
     score = scoring.score(case, findings_of(found(101, 600)))
     (match,) = score.matches
     assert match.onset_error_s == 1
@@ -438,34 +450,32 @@ def test_a_found_episode_near_a_true_one_is_that_one(
 
 
 def test_one_found_episode_answers_for_one_true_one(
-    scoring: ModuleType, cases: list[Labelled]
+    scoring: ModuleType, labelled: Labelled
 ) -> None:
-    case = case_of(cases[0], true(100, 105), true(106, 600))
+    case = case_of(labelled, true(100, 105), true(106, 600))
     score = scoring.score(case, findings_of(found(105, 600)))
     assert [match.true.onset_s for match in score.matches] == [106]
     assert [one.onset_s for one in score.missed] == [100]
 
 
 def test_what_is_found_far_from_the_truth_is_no_match(
-    scoring: ModuleType, cases: list[Labelled]
+    scoring: ModuleType, labelled: Labelled
 ) -> None:
-    case = case_of(cases[0], true(100, 600))
+    case = case_of(labelled, true(100, 600))
     score = scoring.score(case, findings_of(found(150, 600)))
     assert (len(score.matches), len(score.missed), len(score.extra)) == (0, 1, 1)
 
 
 def test_what_is_found_where_nothing_happened_is_false(
-    scoring: ModuleType, cases: list[Labelled]
+    scoring: ModuleType, labelled: Labelled
 ) -> None:
-    score = scoring.score(case_of(cases[0]), findings_of(found(150, 600)))
+    score = scoring.score(case_of(labelled), findings_of(found(150, 600)))
     assert len(score.false) == 1
     assert score.steady_s == 600
 
 
-def test_what_is_grey_is_neither_missed_nor_false(
-    scoring: ModuleType, cases: list[Labelled]
-) -> None:
-    case = case_of(cases[0], grey=(true(100, 600, depth_pct=7.0),))
+def test_what_is_grey_is_neither_missed_nor_false(scoring: ModuleType, labelled: Labelled) -> None:
+    case = case_of(labelled, grey=(true(100, 600, depth_pct=7.0),))
     for findings in (findings_of(), findings_of(found(100, 600))):
         score = scoring.score(case, findings)
         assert (score.matches, score.missed, score.extra, score.false) == ([], [], [], [])
@@ -473,10 +483,10 @@ def test_what_is_grey_is_neither_missed_nor_false(
 
 
 def test_falls_that_were_taken_for_a_cycle_are_not_missed(
-    scoring: ModuleType, cases: list[Labelled]
+    scoring: ModuleType, labelled: Labelled
 ) -> None:
     truths = [true(100 + 50 * n, 120 + 50 * n, recovered=True) for n in range(4)]
     cycle = found(100, 270, oscillates=True, period_s=50)
-    score = scoring.score(case_of(cases[0], *truths), findings_of(cycle))
+    score = scoring.score(case_of(labelled, *truths), findings_of(cycle))
     assert len(score.matches) == 4
     assert [match.onset_error_s for match in score.matches] == [0, None, None, None]

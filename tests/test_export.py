@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import heatsoak
+from command import heatsoak, heatsoak_here
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter import Kind, export
 from heatsoak.protocol import Observation, Observed, Protocol
@@ -429,10 +429,10 @@ def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:
     (file,) = json.loads(done.stdout)
     assert file["path"] == "all.csv"
     assert file["rows"] == 18
-    again = heatsoak("export", "recordings", "-o", "all.csv", cwd=tmp_path)
+    again = heatsoak_here("export", "recordings", "-o", "all.csv", cwd=tmp_path)
     assert again.returncode == 2
     assert "all.csv: is there already" in again.stderr
-    each = heatsoak("export", "recordings", "-o", "each/", "--as", "parquet", cwd=tmp_path)
+    each = heatsoak_here("export", "recordings", "-o", "each/", "--as", "parquet", cwd=tmp_path)
     assert [line.partition(":")[0] for line in each.stdout.splitlines()] == [
         "each/a.parquet",
         "each/b.parquet",
@@ -466,7 +466,7 @@ def test_a_wrong_word_is_one_line_and_exit_code_2(
     make: Make, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     make("a")
-    done = heatsoak("export", "recordings", *words, cwd=tmp_path)
+    done = heatsoak_here("export", "recordings", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak
+from command import heatsoak, heatsoak_here
 from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
@@ -37,7 +37,7 @@ KEYS = {
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak("reproduce", *words, "--format", "json", cwd=cwd)
+    done = heatsoak_here("reproduce", *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -86,6 +86,7 @@ def test_recordings_are_shared_between_figures() -> None:
     assert sum(len(question.jobs) for question in asked) > 28
 
 
+@pytest.mark.slow
 def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
     roles = catalog.roles()
     assert all(roles.of(row.id) == "fitted" for row in check().rows)
@@ -116,7 +117,7 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
     (tmp_path / "wrong.toml").write_text(text.replace("model =", "modell ="), "utf-8")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "something").touch()
-    done = heatsoak("reproduce", *words, cwd=tmp_path)
+    done = heatsoak_here("reproduce", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("heatsoak: ")
@@ -153,16 +154,18 @@ def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(
 
 
 def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path, small: Path) -> None:
-    text = heatsoak("reproduce", "--drive", str(small), "--only", CELL, cwd=tmp_path).stdout
+    text = heatsoak_here("reproduce", "--drive", str(small), "--only", CELL, cwd=tmp_path).stdout
     assert "of 2 counted rows hold" in text
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows(drives: dict[str, catalog.Drive]) -> None:
     asked = questions(prefix=CELL)
     assert reproduce(asked, seed=3, drives=drives) == reproduce(asked, seed=3, drives=drives)
 
 
+@pytest.mark.slow
 def test_a_changed_number_of_the_drive_moves_its_rows(drives: dict[str, catalog.Drive]) -> None:
     law = drives[DRIVE].governor.law
     assert isinstance(law, Band)
@@ -187,10 +190,11 @@ def test_a_drive_file_stands_in_for_the_drive_of_its_model(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_rows_that_hold_decides_the_exit_code(tmp_path: Path, small: Path) -> None:
     words = ("reproduce", "--drive", str(small), "--only", CELL, "--fail-below")
     for least, code in (("0", 0), ("3", 1)):
-        done = heatsoak(*words, least, cwd=tmp_path)
+        done = heatsoak_here(*words, least, cwd=tmp_path)
         assert done.returncode == code
 
 
@@ -247,6 +251,7 @@ def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
     assert states <= {"finished", "interrupted"}
 
 
+@pytest.mark.slow
 def test_progress_never_goes_back_and_ends_at_one(drives: dict[str, catalog.Drive]) -> None:
     seen: list[float] = []
     asked = questions(prefix="puget.top.1gpu")
@@ -255,6 +260,7 @@ def test_progress_never_goes_back_and_ends_at_one(drives: dict[str, catalog.Driv
     assert seen[-1] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
     words = ["heatsoak", "reproduce", "--drive", str(small), "--only", f"{CELL}.onset_s"]

@@ -1,7 +1,6 @@
 """What the drive's own instruments report: a temperature, and NVMe's counts of throttling."""
 
 import numpy as np
-from scipy.signal import lfilter
 
 from heatsoak.corpus.logged import Habits
 from heatsoak.corpus.machine import Array, Course
@@ -25,6 +24,8 @@ class Instruments:
 
     def temperature(self, course: Course) -> Array:
         """Return what the sensor reports at each point of the grid."""
+        from scipy.signal import lfilter  # a second to import, and one command needs it
+
         habits = self._habits
         nodes = {"controller": course.controller_c, "nand": course.nand_c, "board": course.board_c}
         true_c = np.sum([part * nodes[name] for name, part in habits.weights.items()], axis=0)

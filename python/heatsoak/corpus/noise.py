@@ -1,7 +1,6 @@
 """What lies between what a drive does and what is logged of it."""
 
 import numpy as np
-from scipy.signal import lfilter
 
 from heatsoak.corpus.machine import Array
 
@@ -18,6 +17,8 @@ def autoregressive(
     count: int, sigma: float, correlation: float, chance: np.random.Generator
 ) -> Array:
     """Return `count` values of a stationary AR(1) process around 0."""
+    from scipy.signal import lfilter  # a second to import, and one command needs it
+
     innovations = chance.normal(0, sigma * np.sqrt(1 - correlation**2), count)
     innovations[:1] = chance.normal(0, sigma)
     return np.asarray(lfilter([1.0], [1.0, -correlation], innovations), dtype=float)
