@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from heatsoak.analysis.segments import Drop, find_drops
+from heatsoak.analysis.segments import Drop, find, find_drops
 from heatsoak.analysis.series import Array, Series
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,3 +117,15 @@ def test_a_few_regular_dips_of_a_short_run_are_no_cycle() -> None:
     shape = np.ones(29)
     shape[[14, 18, 22, 26]] = 0.91
     assert found(noisy(shape, 1.0, 0.005)) == []
+
+
+def test_a_swing_from_the_begin_is_no_drop_and_is_there_to_be_asked_about() -> None:
+    phase = np.mod(np.arange(0.05, 300, 0.1), 40.0)
+    values = np.where(phase < 20, 1000.0, 700.0)
+    t_s = np.arange(1, len(values) + 1) / 10
+    found = find(Series(t_s, np.full(len(t_s), 0.1), values, "mb_s"))
+    assert found is not None
+    assert found.drops == []
+    assert found.swing is not None
+    assert found.swing.onset_s == pytest.approx(20, abs=1)
+    assert found.swing.period_s == pytest.approx(40, rel=0.05)

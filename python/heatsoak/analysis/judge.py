@@ -124,6 +124,12 @@ def _step(
         for part in parts
         for case, judgement in judged_drops(part, others, siblings)
     ]
+    if not episodes and view.swing is not None:
+        case = Case(view.swing, view, list(others), list(siblings))
+        judgement = weigh(case)
+        # what swings from the begin may be the drive's way; a governor leaves other traces too
+        if judgement.cause == "thermal":
+            episodes = [_episode(case, judgement)]
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = bound_by_host(view) if view.drops == [] and not episodes else None
     return StepFindings(

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.course import Course, course_of
-from heatsoak.analysis.segments import Drop, find_drops
+from heatsoak.analysis.segments import Drop, Found, find
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
 from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
@@ -77,7 +77,16 @@ class StepView:
     @cached_property
     def drops(self) -> list[Drop] | None:
         """The episodes of lowered throughput; None where the step is too short to tell."""
-        return find_drops(self.throughput)
+        return None if self._found is None else self._found.drops
+
+    @property
+    def swing(self) -> Drop | None:
+        """A swing that was there from the begin, where nothing else fell; by itself no episode."""
+        return None if self._found is None else self._found.swing
+
+    @cached_property
+    def _found(self) -> Found | None:
+        return find(self.throughput)
 
     def apart(self) -> list["StepView"]:
         """Return reads and writes as steps of their own, where both ran and were logged apart.
@@ -98,7 +107,7 @@ class StepView:
 
     def _only(self, direction: str, series: Series) -> "StepView":
         one = copy(self)
-        for name in ("drops", "iops"):
+        for name in ("_found", "drops", "iops"):
             one.__dict__.pop(name, None)
         one.direction = direction
         one.throughput = series

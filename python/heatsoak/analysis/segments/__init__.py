@@ -8,6 +8,16 @@ from heatsoak.analysis.segments.drop import (
     Shape,
     joined,
 )
-from heatsoak.analysis.segments.find import find_drops
+from heatsoak.analysis.segments.find import Found, find, find_drops
 
-__all__ = ["DEPTH_WINDOW_S", "MIN_DROP", "RECOVERED", "Drop", "Shape", "find_drops", "joined"]
+__all__ = [
+    "DEPTH_WINDOW_S",
+    "MIN_DROP",
+    "RECOVERED",
+    "Drop",
+    "Found",
+    "Shape",
+    "find",
+    "find_drops",
+    "joined",
+]

@@ -1,7 +1,7 @@
 """From a series to its drops: levels, stretches of lowered ones, and what each of them is."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins, binned
 from heatsoak.analysis.segments.cycles import Swing, flattened, swing
@@ -36,8 +36,28 @@ MIN_SAMPLES = 12
 _OVER = 1.5
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a series shows.
+
+    Attributes:
+        drops: in the order of their onsets.
+        swing: where there is no drop, a regular swing that was there from the begin, as a drop from
+            its first fall on. By itself it shows no level that anything fell from.
+    """
+
+    drops: list[Drop]
+    swing: Drop | None = None
+
+
 def find_drops(series: Series) -> list[Drop] | None:
-    """Return the episodes of a series in the order of their onsets; None if it is too short.
+    """Return the drops that :func:`find` finds; None if the series is too short."""
+    found = find(series)
+    return None if found is None else found.drops
+
+
+def find(series: Series) -> Found | None:
+    """Return the episodes of a series; None if it is too short.
 
     Levels that differ by more than noise explains are compared with the level before them. A fall
     of `MIN_DROP` begins a drop, which lasts until throughput is back at `RECOVERED` of that level.
@@ -50,7 +70,8 @@ def find_drops(series: Series) -> list[Drop] | None:
         return None
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:
         return None
-    drops = _Search(series, BIN_S).drops()
+    search = _Search(series, BIN_S)
+    drops = search.drops()
     if not drops:
         middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
         level = series.mean(middle_s, series.duration_s)
@@ -61,7 +82,9 @@ def find_drops(series: Series) -> list[Drop] | None:
         again = _in_means(series, found)
         if again and again[0].oscillates and again[0].onset_s < drops[0].onset_s - found.period_s:
             drops = again
-    return sorted(drops, key=lambda drop: drop.onset_s)
+    if not drops:
+        return Found([], search.swing)
+    return Found(sorted(drops, key=lambda drop: drop.onset_s))
 
 
 def _in_means(series: Series, found: Swing | None) -> list[Drop]:
@@ -86,6 +109,7 @@ class _Search:
         self._bins: Bins = binned(series, width_s)
         self._noise: Noise = noise_of(self._bins)
         self._is_flat = is_flat
+        self.swing: Drop | None = None
 
     def drops(self) -> list[Drop]:
         drops: list[Drop] = []
@@ -96,10 +120,14 @@ class _Search:
             cycle = self._cycle_of(group)
             if cycle is None:
                 drops += self._of_spans(group.spans)
-            elif not (group.is_first and cycle.is_since_begin):
+                continue
+            if not (group.is_first and cycle.is_since_begin):
                 drops += self._cycle(group, cycle)
-            elif group.spans and not self._is_flat:
-                # a swing that was there before is no drop; its mean may fall all the same
+                continue
+            # a swing that was there before is no drop; its mean may fall all the same
+            swings = (drop for drop in self._cycle(group, cycle) if drop.oscillates)
+            self.swing = next(swings, None)
+            if group.spans and not self._is_flat:
                 flat = flattened(self._series, cycle.begin_s, cycle.found)
                 if len(flat.values) >= MIN_SAMPLES:
                     return _Search(flat, BIN_S, is_flat=True).drops()

@@ -165,10 +165,11 @@ def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: floa
     if not found:
         return []
     lengths_s = np.array([low.back_s - low.low_s for low in found])
-    # as long as those that follow: lows may grow longer
-    padded = np.append(lengths_s, np.full(_NEXT - 1, np.nan))
-    following = np.lib.stride_tricks.sliding_window_view(padded, _NEXT)
-    usual_s = np.nanquantile(following, 0.5, axis=1, method="lower")
+    # as long as those that follow, the last ones as those about them: lows may grow longer
+    size = min(_NEXT, len(lengths_s))
+    following = np.lib.stride_tricks.sliding_window_view(lengths_s, size)
+    usual_s = np.quantile(following, 0.5, axis=1, method="lower")
+    usual_s = np.append(usual_s, np.full(size - 1, usual_s[-1]))
     return [
         low for low, kept in zip(found, lengths_s >= _LEAST_PART * usual_s, strict=True) if kept
     ]
