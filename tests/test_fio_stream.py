@@ -146,13 +146,34 @@ def test_a_row_holds_what_happened_between_two_documents() -> None:
         "read_lat_us": pytest.approx((35 * 0.5 + 5 * 0.9) / 40),
         "read_lat_p50_us": 0.5,
         "read_lat_p99_us": 0.9,
+        "read_over_10ms": 0,
+        "read_over_100ms": 0,
         "write_bw_mb_s": None,
         "write_iops": None,
         "write_lat_us": None,
         "write_lat_p50_us": None,
         "write_lat_p99_us": None,
+        "write_over_10ms": None,
+        "write_over_100ms": None,
         "queue": 8,
     }
+
+
+def test_slow_i_o_is_counted_by_interval_and_only_where_there_are_bins() -> None:
+    bins = [{500: 10}, {500: 20, 11_000_000: 3}, {500: 20, 11_000_000: 4, 101_000_000: 2}]
+    totals = [sum(one.values()) for one in bins]
+    documents = [
+        document(1000 * at, {"write": direction(ios, 4096 * ios, 1000 * at, one)})
+        for at, (ios, one) in enumerate(zip(totals, bins, strict=True), 1)
+    ]
+    differencer = Differencer(8, reads=False, writes=True)
+    rows = [differencer.row(Status.of(one)) for one in documents]
+    over = [(row["write_over_10ms"], row["write_over_100ms"]) for row in rows if row is not None]
+    assert over == [(0, 0), (3, 0), (3, 2)]
+    bare = document(1000, {"write": direction(9, 4096 * 9, 1000, {})})
+    row = Differencer(8, reads=False, writes=True).row(Status.of(bare))
+    assert row is not None
+    assert row["write_over_10ms"] is None
 
 
 def test_jobs_beside_each_other_are_added_up() -> None:

@@ -255,6 +255,20 @@ class Trace:
         and then; what it raises ends it. ValueError for damage, an unknown format, or a name with
         blanks or commas.
         """
+    def write_ticking(
+        self,
+        path: str | PathLike[str],
+        name: str,
+        ticks: str,
+        last_us: int,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Write what is left of it as iolog-v3 with ticks in its pauses; else as `write` does.
+
+        fio looks for I/Os that came back only as it issues one. A tick is a sync of the file
+        `ticks`, one whose sync does nothing: 50 us after each I/O and, ever more rarely, up to the
+        next one; for `last_us` after the last.
+        """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

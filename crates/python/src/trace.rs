@@ -1,11 +1,13 @@
 //! `Trace` for Python: records of I/O as NumPy arrays, in and out.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use heatsoak_trace::fit::{CountsSoFar, Fitted, Place};
 use heatsoak_trace::read::{Compression, Damage, Format, OpenError, Options, SkippedSoFar, open};
-use heatsoak_trace::write::{WriteError, to_file};
+use heatsoak_trace::write::{WriteError, iolog_v3_ticking, to_file};
 use heatsoak_trace::{Op, Record, Source};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -274,13 +276,35 @@ impl Trace {
         let format = self::format(format)?;
         let mut watched = Watched::new(self.take_source()?, progress);
         let written = py.detach(|| to_file(&mut watched, &path, format, name));
-        written.map_err(|error| {
-            watched.stopped_by().unwrap_or_else(|| match error {
-                WriteError::Io(error) => error.into(),
-                other => refused(other),
-            })
-        })
+        written.map_err(|error| not_written(error, &watched))
     }
+
+    #[pyo3(signature = (path, name, ticks, last_us, progress = None))]
+    fn write_ticking(
+        &mut self,
+        py: Python<'_>,
+        path: PathBuf,
+        name: &str,
+        ticks: &str,
+        last_us: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let mut watched = Watched::new(self.take_source()?, progress);
+        let written = py.detach(|| {
+            let mut file = BufWriter::new(File::create(&path)?);
+            let count = iolog_v3_ticking(&mut watched, &mut file, name, ticks, last_us)?;
+            file.flush()?;
+            Ok(count)
+        });
+        written.map_err(|error| not_written(error, &watched))
+    }
+}
+
+fn not_written(error: WriteError, watched: &Watched) -> PyErr {
+    watched.stopped_by().unwrap_or_else(|| match error {
+        WriteError::Io(error) => error.into(),
+        other => refused(other),
+    })
 }
 
 fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {

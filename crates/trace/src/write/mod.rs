@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub use self::blkparse::blkparse;
-pub use self::iolog::{iolog_v2, iolog_v3};
+pub use self::iolog::{iolog_v2, iolog_v3, iolog_v3_ticking};
 pub use self::msr::msr;
 use crate::read::{Compression, Format};
 use crate::record::{Record, Source, SourceError};

@@ -17,6 +17,7 @@ from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place, layout_step
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
+from heatsoak.target.fio.tool import takes_direct
 from heatsoak.target.fio.watch import HEARTBEAT, Load
 from heatsoak.units import Size, format_bytes
 
@@ -343,15 +344,6 @@ class _Room:
         except OSError as error:
             raise UsageError(f"{directory}: cannot be looked at: {error.strerror}") from error
         return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
-
-
-def takes_direct(path: str) -> bool:
-    """Whether `path` can be opened past the page cache."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
-    except OSError:
-        return False
-    return True
 
 
 def _page_cache_note(path: Path) -> Note:

@@ -18,7 +18,7 @@ from heatsoak.fio import Status
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Batch, Note
 from heatsoak.target.fio.command import Place, job_name, measured
-from heatsoak.target.fio.tool import Fio
+from heatsoak.target.fio.tool import Fio, takes_direct
 from heatsoak.target.fio.watch import BEAT_S, HEARTBEAT, Load
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 from heatsoak.units import format_bytes
@@ -27,6 +27,8 @@ from heatsoak.units import format_bytes
 OLDEST = (3, 31)
 #: fio holds an I/O in some 200 bytes; traces with more are read piece by piece.
 _HELD_IOS = 2_000_000
+#: How long fio waits for the last I/Os of a trace, or it would not count them.
+_LAST_US = 200_000
 #: fio holds buffers for as many I/Os of the largest size as may be in flight.
 _BUFFER_BYTES = 1 << 30
 
@@ -75,8 +77,32 @@ def new_file() -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="heatsoak-")
 
 
-def write_iolog(step: Replay, place: Place, file: IO[bytes]) -> Generator[Batch, None, Iolog]:
+def new_ticks(place: Place) -> int | None:
+    """Return the descriptor of a file in memory, whose sync does nothing, for ticks.
+
+    None where fio cannot use one beside the place.
+    """
+    if place.engine == "nbd":
+        return None
+    ticks = os.memfd_create("heatsoak-ticks")
+    os.ftruncate(ticks, 4096)
+    if place.direct and not takes_direct(fd_path(ticks)):
+        os.close(ticks)
+        return None
+    return ticks
+
+
+def fd_path(fd: int) -> str:
+    """Return a path that leads to an open file."""
+    return f"/proc/self/fd/{fd}"
+
+
+def write_iolog(
+    step: Replay, place: Place, file: IO[bytes], ticks: int | None
+) -> Generator[Batch, None, Iolog]:
     """Write what `step` replays on `place` into `file`, with signs of life; return the iolog.
+
+    `ticks` is the descriptor of :func:`new_ticks`.
 
     Raises UsageError for a trace that cannot be replayed there, ToolError for want of room.
     """
@@ -93,9 +119,14 @@ def write_iolog(step: Replay, place: Place, file: IO[bytes]) -> Generator[Batch,
         if stop:
             raise _StoppedError
 
-    path = f"/proc/self/fd/{file.fileno()}"
+    path = fd_path(file.fileno())
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_told)
+        if ticks is None:
+            writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_told)
+        else:
+            writing = pool.submit(
+                trace.write_ticking, path, place.file, fd_path(ticks), _LAST_US, stop_if_told
+            )
         try:
             while not writing.done():
                 time.sleep(BEAT_S / 10)
@@ -110,6 +141,11 @@ def write_iolog(step: Replay, place: Place, file: IO[bytes]) -> Generator[Batch,
     # else it would be written to the drive while that is measured
     os.fsync(file.fileno())
     yield from notes_of(step, trace)
+    if ticks is None:
+        yield Note(
+            "warning",
+            f"step '{step.name}': of I/Os before a pause, fio counts the pause as latency here",
+        )
     return _checked(step, trace, file)
 
 
@@ -142,9 +178,11 @@ def replay_command(
         f"--ioengine={place.engine}",
         *place.arguments,
         f"--direct={int(place.direct)}",
-        f"--read_iolog=/proc/self/fd/{log.file.fileno()}",
+        f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
-        *([f"--replay_redirect={place.file}"] if place.file.startswith("/") else []),
+        # else it looks for what came back only once as many as may be are in flight
+        "--iodepth_batch_complete_min=0",
+        "--iodepth_batch_complete_max=0",
         *(["--read_iolog_chunked=1"] if log.ios > _HELD_IOS else []),
         f"--bs={log.asked['largest_bytes']}",
         f"--iodepth={step.iodepth}",

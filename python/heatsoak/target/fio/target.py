@@ -1,9 +1,11 @@
 """What all places that fio loads have in common: running a step, waiting, letting go."""
 
+import os
 import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,13 @@ from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import Place, command, region_of
-from heatsoak.target.fio.replay import compared, new_file, replay_command, write_iolog
+from heatsoak.target.fio.replay import (
+    compared,
+    new_file,
+    new_ticks,
+    replay_command,
+    write_iolog,
+)
 from heatsoak.target.fio.watch import BEAT_S, COLUMNS, HEARTBEAT, Load, Watch
 from heatsoak.units import format_bytes
 
@@ -189,14 +197,19 @@ class FioTarget(ABC):
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
         place = self._place()
-        with new_file() as file:
-            log = yield from write_iolog(step, place, file)
+        with new_file() as file, ExitStack() as stack:
+            ticks = new_ticks(place)
+            kept = [*self._keep_fds(), file.fileno()]
+            if ticks is not None:
+                stack.callback(os.close, ticks)
+                kept.append(ticks)
+            log = yield from write_iolog(step, place, file, ticks)
             interval_s, seed = self.settings.status_interval_s, self.settings.seed
             line = replay_command(self.fio, step, place, interval_s, seed, log)
             yield from self._before(step.name, log.read_region)
             yield _said(step, line)
             watch = self._watch(log.load(step))
-            yield from watch.batches(line, [*self._keep_fds(), file.fileno()])
+            yield from watch.batches(line, kept)
             yield from compared(step, log, watch.status)
 
     def _watch(self, load: Load) -> Watch:

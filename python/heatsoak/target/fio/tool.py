@@ -103,3 +103,12 @@ def io_uring_works() -> bool:
         return False
     os.close(ring)
     return True
+
+
+def takes_direct(path: str) -> bool:
+    """Whether `path` can be opened past the page cache."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
