@@ -100,11 +100,13 @@ fn an_iolog_of_version_3_has_its_times_in_microseconds_from_the_first_io() {
 }
 
 #[test]
-fn an_iolog_of_version_2_has_the_time_that_its_waits_add_up_to() {
+fn an_iolog_of_version_2_waits_until_milliseconds_since_the_beginning_as_fio_does() {
     let text = "fio version 2 iolog\n/t add\n/t open\n/t wait 500 0\n/t read 0 4096\n\
-        /t wait 1000 0\n/t wait 50\n/t write 4096 4096\n/t datasync 0 0\n/t read 8192 512\n/t close\n";
+        /t wait 1500 0\n/t wait 1550\n/t write 4096 4096\n/t datasync 0 0\n/t read 8192 512\n";
     let at: Vec<u64> = read(text).iter().map(|record| record.at_ns).collect();
-    assert_eq!(at, [0, 1_050_000, 1_050_000]);
+    assert_eq!(at, [0, 1_050_000_000, 1_050_000_000]);
+    let as_its_manual_says = error(&format!("{text}/t wait 20 0\n"));
+    assert!(as_its_manual_says.starts_with("line 11: a wait until 20 ms, after one until 1550 ms"));
 }
 
 #[test]
