@@ -446,3 +446,31 @@ fn a_file_that_is_not_there_is_an_error_of_the_system() {
         Err(OpenError::Io(_))
     ));
 }
+
+proptest::proptest! {
+    #[test]
+    fn however_a_trace_is_damaged_what_is_left_comes_in_order(
+        text in proptest::sample::select(vec![V3, MSR, BLKPARSE]),
+        hits in proptest::collection::vec((0usize..2000, proptest::prelude::any::<u8>()), 0..12),
+        span_bytes in proptest::option::of(1u64..1 << 32),
+        wrap: bool,
+    ) {
+        let mut bytes = text.as_bytes().to_vec();
+        let length = bytes.len();
+        for (at, byte) in hits {
+            // digits do most harm
+            let byte = if byte % 2 == 0 { b'0' + byte % 10 } else { byte };
+            bytes[at % length] = byte;
+        }
+        let wrap = wrap && span_bytes.is_some();
+        let options = Options { damaged: Damage::Skip, span_bytes, wrap, device: None };
+        if let Ok(told) = of_bytes(&bytes, options) {
+            proptest::prop_assert!(told.records.is_sorted_by_key(|record| record.at_ns));
+            for record in &told.records {
+                proptest::prop_assert!(record.done_ns >= record.at_ns && record.bytes > 0);
+                let end = record.offset.checked_add(record.bytes.into());
+                proptest::prop_assert!(end.is_some_and(|end| end <= span_bytes.unwrap_or(u64::MAX)));
+            }
+        }
+    }
+}
