@@ -1,7 +1,8 @@
 //! fio's iolog, versions 2 and 3.
 //!
-//! Version 2: `FILE ACTION [OFFSET LENGTH]`, time told by `FILE wait MICROSECONDS` alone.
-//! Version 3: `MICROSECONDS FILE ACTION [OFFSET LENGTH]`. See fio's HOWTO, "Trace file format".
+//! Version 2: `FILE ACTION [OFFSET LENGTH]`, time told by `FILE wait MILLISECONDS 0` alone: fio
+//! waits until that long after it began (3.33 and before; its HOWTO says microseconds, counted from
+//! the wait before). Version 3: `MICROSECONDS FILE ACTION [OFFSET LENGTH]`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use super::reader::{Bad, Parser};
 use crate::record::{Op, Record, UNKNOWN_NS};
 
 const US_NS: u64 = 1_000;
+const MS_US: u64 = 1_000;
 /// Files lie behind each other on whole MiB.
 const ALIGN: u64 = 1 << 20;
 
@@ -37,7 +39,9 @@ struct Entry<'a> {
 
 fn wanted(format: Format) -> &'static str {
     match format {
-        Format::IologV2 => "expected FILE read|write|trim OFFSET LENGTH or FILE wait MICROSECONDS",
+        Format::IologV2 => {
+            "expected FILE read|write|trim OFFSET LENGTH or FILE wait MILLISECONDS 0"
+        }
         _ => "expected MICROSECONDS FILE read|write|trim OFFSET LENGTH",
     }
 }
@@ -265,7 +269,17 @@ impl Parser for Iolog {
         }
         match entry.action {
             Action::Other => Ok(()),
-            Action::Wait(us) => self.tick(self.clock_us.saturating_add(us)),
+            Action::Wait(ms) => {
+                let us = ms.saturating_mul(MS_US).saturating_add(self.run_us);
+                if us < self.clock_us {
+                    return Err(Bad::Damage(format!(
+                        "a wait until {ms} ms, after one until {} ms, expected milliseconds since \
+                         the beginning, as fio takes them (version 3 has microseconds)",
+                        (self.clock_us - self.run_us) / MS_US
+                    )));
+                }
+                self.tick(us)
+            }
             Action::Io(op, offset, bytes) => {
                 let Some(base) = self.base(entry.file)? else {
                     return Ok(());

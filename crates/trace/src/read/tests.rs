@@ -100,11 +100,13 @@ fn an_iolog_of_version_3_has_its_times_in_microseconds_from_the_first_io() {
 }
 
 #[test]
-fn an_iolog_of_version_2_has_the_time_that_its_waits_add_up_to() {
+fn an_iolog_of_version_2_waits_until_milliseconds_since_the_beginning_as_fio_does() {
     let text = "fio version 2 iolog\n/t add\n/t open\n/t wait 500 0\n/t read 0 4096\n\
-        /t wait 1000 0\n/t wait 50\n/t write 4096 4096\n/t datasync 0 0\n/t read 8192 512\n/t close\n";
+        /t wait 1500 0\n/t wait 1550\n/t write 4096 4096\n/t datasync 0 0\n/t read 8192 512\n";
     let at: Vec<u64> = read(text).iter().map(|record| record.at_ns).collect();
-    assert_eq!(at, [0, 1_050_000, 1_050_000]);
+    assert_eq!(at, [0, 1_050_000_000, 1_050_000_000]);
+    let as_its_manual_says = error(&format!("{text}/t wait 20 0\n"));
+    assert!(as_its_manual_says.starts_with("line 11: a wait until 20 ms, after one until 1550 ms"));
 }
 
 #[test]
@@ -443,4 +445,32 @@ fn a_file_that_is_not_there_is_an_error_of_the_system() {
         open(Path::new("/nowhere/t"), Options::default()),
         Err(OpenError::Io(_))
     ));
+}
+
+proptest::proptest! {
+    #[test]
+    fn however_a_trace_is_damaged_what_is_left_comes_in_order(
+        text in proptest::sample::select(vec![V3, MSR, BLKPARSE]),
+        hits in proptest::collection::vec((0usize..2000, proptest::prelude::any::<u8>()), 0..12),
+        span_bytes in proptest::option::of(1u64..1 << 32),
+        wrap: bool,
+    ) {
+        let mut bytes = text.as_bytes().to_vec();
+        let length = bytes.len();
+        for (at, byte) in hits {
+            // digits do most harm
+            let byte = if byte % 2 == 0 { b'0' + byte % 10 } else { byte };
+            bytes[at % length] = byte;
+        }
+        let wrap = wrap && span_bytes.is_some();
+        let options = Options { damaged: Damage::Skip, span_bytes, wrap, device: None };
+        if let Ok(told) = of_bytes(&bytes, options) {
+            proptest::prop_assert!(told.records.is_sorted_by_key(|record| record.at_ns));
+            for record in &told.records {
+                proptest::prop_assert!(record.done_ns >= record.at_ns && record.bytes > 0);
+                let end = record.offset.checked_add(record.bytes.into());
+                proptest::prop_assert!(end.is_some_and(|end| end <= span_bytes.unwrap_or(u64::MAX)));
+            }
+        }
+    }
 }

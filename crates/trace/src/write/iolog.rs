@@ -1,4 +1,5 @@
-//! fio's iolog: times in whole microseconds, nothing of when an I/O came back.
+//! fio's iolog: nothing of when an I/O came back, and the time in whole milliseconds (version 2) or
+//! microseconds (version 3).
 
 use std::io::Write;
 
@@ -7,6 +8,7 @@ use super::{WriteError, checked, each};
 use crate::record::{Op, Record, Source};
 
 const US_NS: u64 = 1_000;
+const MS_NS: u64 = 1_000_000;
 
 fn action(record: &Record) -> &'static str {
     match record.op {
@@ -16,7 +18,8 @@ fn action(record: &Record) -> &'static str {
     }
 }
 
-/// Write fio's version 2, with a `wait` wherever time has passed; `name` is the file's.
+/// Write fio's version 2, with a `wait` until each millisecond in which there is I/O, counted from the
+/// beginning as fio counts them; `name` is the file's.
 pub fn iolog_v2(
     source: &mut dyn Source,
     out: &mut dyn Write,
@@ -26,16 +29,13 @@ pub fn iolog_v2(
     let mut text = Text::default();
     text.put("fio version 2 iolog\n");
     text.put(name).put(" add\n").put(name).put(" open\n");
-    let mut clock_us = 0;
+    let mut clock_ms = 0;
     let count = each(source, |records| {
         for record in records {
-            let at_us = record.at_ns / US_NS;
-            if at_us > clock_us {
-                text.put(name)
-                    .put(" wait ")
-                    .number(at_us - clock_us)
-                    .put(" 0\n");
-                clock_us = at_us;
+            let at_ms = record.at_ns / MS_NS;
+            if at_ms > clock_ms {
+                text.put(name).put(" wait ").number(at_ms).put(" 0\n");
+                clock_ms = at_ms;
             }
             text.put(name).put(action(record)).number(record.offset);
             text.put(" ").number(record.bytes.into()).put("\n");

@@ -56,7 +56,8 @@ fn again(records: &[Record], format: Format, ending: &str) -> Vec<Record> {
 /// What a format keeps of a trace.
 fn kept(records: &[Record], format: Format) -> Vec<Record> {
     let (tick_ns, ends) = match format {
-        Format::IologV2 | Format::IologV3 => (1000, false),
+        Format::IologV2 => (1_000_000, false),
+        Format::IologV3 => (1000, false),
         Format::Blkparse => (1, true),
         Format::Msr => (100, true),
     };
