@@ -150,7 +150,7 @@ def _named(name: str) -> str:
 def _figure(value: float) -> str:
     if value == int(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
 
 
 def _verdict(rows: Sequence[dict[str, Any]]) -> Text:
