@@ -95,7 +95,8 @@ def stats_command(
         found["skipped"] = {"count": count, "first_line": line, "why": why}
         title = f"{trace} ({opened.format})"
         if count:
-            title += f", {count:,} lines skipped: line {line}: {why}"
+            lines = "1 line" if count == 1 else f"{count:,} lines"
+            title += f", {lines} skipped, first line {line}: {why}"
     if output_format is Format.JSON:
         print_json(found)
     else:
@@ -123,6 +124,9 @@ def make_command(
             made.write(str(output), trace_format.core, progress=_shown(show, made, shape))
         except OSError as error:
             raise ToolError(f"{output}: cannot be written: {error.strerror or error}") from error
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
     console().print(f"{made.ios:,} I/Os in {output}", soft_wrap=True)
 
 

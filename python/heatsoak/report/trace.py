@@ -14,7 +14,7 @@ _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
 def print_statistics(found: dict[str, Any], title: str, console: Console) -> None:
     """Print what `heatsoak trace stats` found."""
-    console.print(Text(title, style="bold"))
+    console.print(Text(title, style="bold"), soft_wrap=True)
     _print_totals(found, console)
     _print_by_direction(found, console)
     _print_depth(found["depth"], console)
@@ -120,7 +120,7 @@ _GROUPS = {
 
 def print_trace_check(rows: Sequence[dict[str, Any]], title: str, console: Console) -> None:
     """Print what was asked of a trace beside what it has."""
-    console.print(Text(title, style="bold"))
+    console.print(Text(title, style="bold"), soft_wrap=True)
     table = _table("", "Asked", "Got", "Off, %", "")
     group = ""
     for row in rows:
@@ -150,7 +150,7 @@ def _named(name: str) -> str:
 def _figure(value: float) -> str:
     if value == int(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
 
 
 def _verdict(rows: Sequence[dict[str, Any]]) -> Text:
