@@ -96,7 +96,7 @@ def test_a_trace_is_replayed_once() -> None:
     with pytest.raises(ValueError, match="iodepth is 0:"):
         core.begin_trace(once, 1.0, 0)
     core.begin_trace(once)
-    with pytest.raises(ValueError, match="read to its end already"):
+    with pytest.raises(ValueError, match="opened anew"):
         core.begin_trace(once)
 
 
