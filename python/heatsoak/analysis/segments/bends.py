@@ -64,9 +64,9 @@ def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) ->
     near = _Course(bins, left[-size:], right[right < min(run[0].end, run[0].start + size)])
     if near.count < _FEWEST_BINS:
         return Bend(near.lost, is_slow=False)
-    error, taken = near.fit(np.stack([near.x**2, near.is_after]))
-    by_bend, by_step, lost = float(error[0]), float(error[1]), float(taken[1])
-    if by_bend - by_step > _CLEARLY * variance and lost > _SUDDEN * near.lost:
+    error, taken = near.fit(np.vstack([near.is_after, near.x**2, near.approaches()]))
+    by_smooth, by_step, lost = float(error[1:].min()), float(error[0]), float(taken[0])
+    if by_smooth - by_step > _CLEARLY * variance and lost > _SUDDEN * near.lost:
         is_beyond = lost >= _BEYOND_WANDER * _wander(bins, variance, left)
         return Bend(lost, is_slow=False) if is_beyond else None
     return _find_slow(bins, variance, _indices(state), right)
@@ -77,8 +77,7 @@ def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Be
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
     while size >= _FEWEST_BEFORE:
         near = _Course(bins, left[-size:], right[right < right[0] + size])
-        ends = np.exp((near.x[0] - near.x) / _APPROACHES[:, None])
-        by_smooth = float(near.fit(np.vstack([near.x**2, ends]))[0].min())
+        by_smooth = float(near.fit(np.vstack([near.x**2, near.approaches()]))[0].min())
         ages = np.maximum(near.x - _BEGINS[near.x[-2] > _BEGINS, None, None], 0.0)
         error, taken = near.fit(-np.expm1(-ages / _FALLS[:, None]).reshape(-1, near.count))
         best = int(np.argmin(error))
@@ -117,6 +116,10 @@ class _Course:
         line, _ = np.linalg.qr(np.stack([np.ones(self.count), self.x], axis=1))
         self._line = line
         self._rest = bins.logs[at] - line @ (line.T @ bins.logs[at])
+
+    def approaches(self) -> Array:
+        """The ends of falls that began where the course does, by their time constants."""
+        return np.asarray(np.exp((self.x[0] - self.x) / _APPROACHES[:, None]))
 
     def fit(self, columns: Array) -> tuple[Array, Array]:
         """Fit a line and each of `columns` (column, bin), by least squares.
