@@ -4,6 +4,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# machines are shared and noisy: no test is about time
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 #: Drives as small as are still drives: what they are made of, and 8 GB in place of 512 or 2000.
 _SMALL = {
