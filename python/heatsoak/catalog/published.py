@@ -97,6 +97,8 @@ class Measured(Strict):
         drives: what it is run on; empty for the drives that the figure is about.
         steps: the steps that are looked at; empty where the whole recording counts.
         at: those among them that the figure singles out.
+        scores: names of the protocols' scores, where the figure is made of them.
+        until: the step that each protocol is run to; empty for the whole of it.
         against_places: where the recordings come from that the others are held against.
         against_drives: what those are run on; empty for the same drives.
     """
@@ -107,6 +109,8 @@ class Measured(Strict):
     drives: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    until: str = ""
     against_places: tuple[str, ...] = ()
     against_drives: tuple[str, ...] = ()
 

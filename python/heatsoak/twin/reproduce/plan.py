@@ -14,16 +14,22 @@ CELL_STEPS = ("sequential-read", "sequential-write")
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """One recording to be made: a drive in a place, and what runs on it."""
+    """One recording to be made: a drive in a place, and what runs on it.
+
+    Attributes:
+        until: the step that the protocol is run to; empty for the whole of it.
+    """
 
     protocol: str
     drive: str
     place: str
+    until: str = ""
 
     @property
     def name(self) -> str:
         """Where its recording lies, below the directory of all."""
-        return f"{self.protocol}/{self.drive}@{self.place}"
+        runs = f"{self.protocol}-until-{self.until}" if self.until else self.protocol
+        return f"{runs}/{self.drive}@{self.place}"
 
 
 @dataclass(frozen=True)
@@ -109,17 +115,17 @@ def _of_figure(figure: PublishedFigure) -> Question:
         figure.id,
         figure,
         how,
-        _product(how.protocols, drives, how.places),
-        _product(how.protocols, how.against_drives or drives, how.against_places),
+        _product(how, drives, how.places),
+        _product(how, how.against_drives or drives, how.against_places),
     )
 
 
 def _product(
-    protocols: Sequence[str], drives: Sequence[str], places: Sequence[str]
+    how: Measured, drives: Sequence[str], places: Sequence[str]
 ) -> tuple[Job, ...]:
     return tuple(
-        Job(protocol, drive, place)
-        for protocol in protocols
+        Job(protocol, drive, place, how.until)
+        for protocol in how.protocols
         for drive in drives
         for place in places
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from heatsoak import catalog, protocol
-from heatsoak.analysis import RecordingFindings, StepFindings
+from heatsoak.analysis import RecordingFindings, Score, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Observer, conduct
@@ -47,6 +47,13 @@ class Run:
                 return step
         raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
 
+    def score(self, name: str) -> Score:
+        """Return a score of the protocol; raises NotMeasured where there is none of that name."""
+        for score in self.findings.scores:
+            if score.name == name:
+                return score
+        raise NotMeasured(f"{self.job.name}: there is no score '{name}'")
+
     def view(self, name: str) -> StepView:
         """Return the series of a step; raises NotMeasured where there is none."""
         for view in judged_steps(self.recording):
@@ -80,7 +87,7 @@ def make_recordings(
     the catalog does not have, or that no simulation can take, is an answer and not an error.
     Raises RunInterrupted when the user stops it, ToolError where nothing can be written.
     """
-    weights = {job: typical_plan(protocol.load(job.protocol)).duration_s for job in jobs}
+    weights = {job: typical_plan(steps_of(job)).duration_s for job in jobs}
     shares = {job: _Share(weights[job]) for job in jobs}
     fleet = Fleet[Outcome]()
     # the longest first, so that no worker is left alone with one at the end
@@ -113,6 +120,23 @@ def make_recordings(
     return outcomes
 
 
+def steps_of(job: Job) -> protocol.Protocol:
+    """Return the protocol of `job`, up to the step that it is run to.
+
+    Raises UsageError where there is no such protocol, or no such step in it.
+    """
+    whole = protocol.load(job.protocol)
+    if not job.until:
+        return whole
+    names = [step.name for step in whole.steps]
+    if job.until not in names:
+        raise UsageError(f"protocol '{job.protocol}' has no step '{job.until}' to be run to")
+    kept = whole.steps[: names.index(job.until) + 1]
+    left_out = set(names) - {step.name for step in kept}
+    scores = [score for score in whole.scores if left_out.isdisjoint(score.steps)]
+    return whole.model_copy(update={"steps": kept, "scores": scores})
+
+
 def _make(
     job: Job,
     observer: Observer,
@@ -127,7 +151,7 @@ def _make(
     if job.place not in (*places, *catalog.enclosure_ids()):
         return f"the catalog has no place '{job.place}'"
     try:
-        steps = protocol.load(job.protocol)
+        steps = steps_of(job)
         drive = drives.get(job.drive) or catalog.load_drive(job.drive)
         place = places.get(job.place) or catalog.load_enclosure(job.place)
         target = SimulatedTarget(drive, place, seed=seed)
