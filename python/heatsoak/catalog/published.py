@@ -98,7 +98,7 @@ class Measured(Strict):
         steps: the steps that are looked at; empty where the whole recording counts.
         at: those among them that the figure singles out.
         scores: names of the protocols' scores, where the figure is made of them.
-        until: the step that each protocol is run to; empty for the whole of it.
+        only: the step that is run, with what precedes it since the last purge; empty runs all.
         against_places: where the recordings come from that the others are held against.
         against_drives: what those are run on; empty for the same drives.
     """
@@ -110,7 +110,7 @@ class Measured(Strict):
     steps: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
-    until: str = ""
+    only: str = ""
     against_places: tuple[str, ...] = ()
     against_drives: tuple[str, ...] = ()
 
@@ -131,7 +131,6 @@ class PublishedFigure(Strict):
         conditions: what it was measured in.
         counted: whether it counts among the reproduced figures.
         why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
-        needs: what has to be there before it can be reproduced.
         note: what the number means.
         measured: how it is measured on simulated drives; None where it cannot be.
     """
@@ -147,7 +146,6 @@ class PublishedFigure(Strict):
     conditions: dict[str, str | int | list[str]] = Field(default_factory=dict)
     counted: bool = True
     why_not_counted: Literal["protocol", "assumed"] | None = None
-    needs: str | None = None
     note: str = ""
     measured: Measured | None = None
 

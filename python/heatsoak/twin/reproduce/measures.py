@@ -484,7 +484,7 @@ def _score(run: Run, steps: tuple[str, ...]) -> float:
 def _change_pct(run: Run, other: Run, name: str) -> float:
     here, there = (_known_score(each, name) for each in (run, other))
     change_pct = 100 * (here / _positive(there) - 1)
-    return change_pct if run.score(name).better == "higher" else -change_pct
+    return change_pct if run.score(name).better == "higher" else 0.0 - change_pct
 
 
 def _known_score(run: Run, name: str) -> float:

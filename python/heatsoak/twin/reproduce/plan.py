@@ -17,18 +17,18 @@ class Job:
     """One recording to be made: a drive in a place, and what runs on it.
 
     Attributes:
-        until: the step that the protocol is run to; empty for the whole of it.
+        only: the step that is run, with what precedes it since the last purge; empty runs all.
     """
 
     protocol: str
     drive: str
     place: str
-    until: str = ""
+    only: str = ""
 
     @property
     def name(self) -> str:
         """Where its recording lies, below the directory of all."""
-        runs = f"{self.protocol}-until-{self.until}" if self.until else self.protocol
+        runs = f"{self.protocol}-{self.only}" if self.only else self.protocol
         return f"{runs}/{self.drive}@{self.place}"
 
 
@@ -120,11 +120,9 @@ def _of_figure(figure: PublishedFigure) -> Question:
     )
 
 
-def _product(
-    how: Measured, drives: Sequence[str], places: Sequence[str]
-) -> tuple[Job, ...]:
+def _product(how: Measured, drives: Sequence[str], places: Sequence[str]) -> tuple[Job, ...]:
     return tuple(
-        Job(protocol, drive, place, how.until)
+        Job(protocol, drive, place, how.only)
         for protocol in how.protocols
         for drive in drives
         for place in places

@@ -15,7 +15,7 @@ from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.session import typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
-from heatsoak.protocol import Step
+from heatsoak.protocol import Purge, Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
@@ -121,20 +121,22 @@ def make_recordings(
 
 
 def steps_of(job: Job) -> protocol.Protocol:
-    """Return the protocol of `job`, up to the step that it is run to.
+    """Return the protocol of `job`, or as much of it as the one step takes that it is about.
 
     Raises UsageError where there is no such protocol, or no such step in it.
     """
     whole = protocol.load(job.protocol)
-    if not job.until:
+    if not job.only:
         return whole
     names = [step.name for step in whole.steps]
-    if job.until not in names:
-        raise UsageError(f"protocol '{job.protocol}' has no step '{job.until}' to be run to")
-    kept = whole.steps[: names.index(job.until) + 1]
-    left_out = set(names) - {step.name for step in kept}
-    scores = [score for score in whole.scores if left_out.isdisjoint(score.steps)]
-    return whole.model_copy(update={"steps": kept, "scores": scores})
+    if job.only not in names:
+        raise UsageError(f"protocol '{job.protocol}' has no step '{job.only}'")
+    end = names.index(job.only) + 1
+    purges = [at for at, step in enumerate(whole.steps[:end]) if isinstance(step, Purge)]
+    scores = [score for score in whole.scores if score.steps == (job.only,)]
+    return whole.model_copy(
+        update={"steps": whole.steps[purges[-1] if purges else 0 : end], "scores": scores}
+    )
 
 
 def _make(
