@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak, heatsoak_here
+from command import heatsoak_here
 from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
@@ -26,10 +26,13 @@ from heatsoak.recording.reader import Recording
 from heatsoak.twin.calibration import check
 from heatsoak.twin.reproduce import Job, Row, jobs_of, questions, reproduce
 from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
-from heatsoak.twin.reproduce.runner import NotMeasured, Run
+from heatsoak.twin.reproduce.runner import NotMeasured, Run, steps_of
 
 DRIVE = "samsung-950-pro-512"
+DESTROYER = "storage-bench-destroyer"
 CELL = "puget.top.2gpu.loaded"
+#: Of the counted figures without those of the largest trace.
+LEAST_HOLDING = 65
 KEYS = {
     *("id", "drive", "conditions", "metric", "published"),
     *("tolerance", "simulated", "ok", "counted", "role"),
@@ -69,12 +72,15 @@ def test_how_a_figure_is_measured_is_said_with_words_that_exist() -> None:
     for figure in published().figures:
         how = figure.measured
         if how is None:
-            assert figure.needs == "traces" or not figure.counted, figure.id
+            assert not figure.counted, figure.id
             continue
         assert how.by in MEASURES, figure.id
         assert set(how.at) <= set(how.steps), figure.id
         for name in how.protocols:
-            steps = {step.name for step in protocol.load(name).workload_steps}
+            whole = protocol.load(name)
+            steps = {step.name for step in whole.workload_steps}
+            assert set(how.scores) <= {score.name for score in whole.scores}, figure.id
+            assert {how.only} <= steps | {""}, figure.id
             if len(how.protocols) == 1 or how.steps:
                 assert set(how.steps) <= steps, figure.id
 
@@ -199,13 +205,10 @@ def test_a_limit_on_the_rows_that_hold_decides_the_exit_code(tmp_path: Path, sma
 
 
 def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
-    traces, price = (
-        rows_of("--only", name, cwd=tmp_path)[0]
-        for name in ("px1.storage_bench_gain_pct", "px1.price_usd")
-    )
-    for row, why in ((traces, "needs the trace suite"), (price, "no recording shows it")):
-        assert (row["simulated"], row["ok"], row["why"]) == (None, False, why)
-    assert (traces["counted"], price["counted"]) == (True, False)
+    (price,) = rows_of("--only", "px1.price_usd", cwd=tmp_path)
+    assert (price["simulated"], price["ok"]) == (None, False)
+    assert price["why"] == "no recording shows it"
+    assert not price["counted"]
 
 
 @pytest.mark.parametrize(
@@ -275,16 +278,63 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_whole_table_is_made_in_one_go(tmp_path: Path) -> None:
-    done = heatsoak("reproduce", "--format", "json", "-o", "all", cwd=tmp_path, timeout=1400)
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert [row["id"] for row in rows] == figure_ids()
-    assert sum(row["counted"] for row in rows) == 73
+def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed() -> None:
+    asked = [
+        question
+        for question in questions()
+        if all(job.protocol != DESTROYER for job in question.jobs)
+    ]
+    left_out = set(figure_ids()) - {question.id for question in asked}
+    assert left_out == {
+        "sm951.destroyer_mb_s_delta_pct",
+        "sm951.destroyer_us_delta_pct",
+        "px1.storage_bench_gain_pct",
+    }
+    rows = reproduce(asked)
+    counted = [row for row in rows if row.counted]
+    assert len(counted) == 73 - len(left_out)
+    assert sum(row.ok for row in counted) >= LEAST_HOLDING
     for row in rows:
-        assert row["ok"] or row["simulated"] is not None or row["why"], row["id"]
-        assert not (row["ok"] and row["simulated"] is None)
-    assert all(row["ok"] for row in rows if row["role"] == "fitted")
+        assert row.ok or row.simulated is not None or row.why, row.id
+        assert not (row.ok and row.simulated is None)
+    assert all(row.ok for row in rows if row.role == "fitted")
+
+
+def test_only_a_step_is_run_with_what_precedes_it_since_the_last_purge() -> None:
+    full, empty = (
+        steps_of(Job(DESTROYER, DRIVE, "open-bench", only)) for only in ("full", "empty")
+    )
+    assert [step.name for step in full.steps] == ["purge", "fill", "full"]
+    assert [step.name for step in empty.steps] == ["purge", "empty"]
+    for part, only in ((full, "full"), (empty, "empty")):
+        assert part.scores
+        assert {score.steps for score in part.scores} == {(only,)}
+    with pytest.raises(UsageError, match="has no step 'half'"):
+        steps_of(Job(DESTROYER, DRIVE, "open-bench", "half"))
+
+
+@pytest.mark.slow
+def test_a_storage_bench_gives_what_its_scores_give(
+    tmp_path: Path, drives: dict[str, catalog.Drive]
+) -> None:
+    (question,) = questions(prefix="px1.storage_bench")
+    there, here = (
+        Job("storage-bench-light", DRIVE, place, "empty")
+        for place in ("anandtech-bench", "wings-px1")
+    )
+    light = replace(question, jobs=(here,), against=(there,))
+    (row,) = reproduce([light], tmp_path / "kept", drives=drives)
+    kept = [Recording.open(tmp_path / "kept" / job.name) for job in (here, there)]
+    cooled, bare = (
+        {score.name: score.value or np.nan for score in found.scores}
+        for found in analyze(kept).recordings
+    )
+    rate, service = "Data rate, empty", "Service time, empty"
+    changes = [
+        100 * (cooled[rate] / bare[rate] - 1),
+        -100 * (cooled[service] / bare[service] - 1),
+    ]
+    assert row.simulated == pytest.approx(max(changes, key=abs), abs=1e-9)
 
 
 # ---- measures, on recordings whose truth is known
@@ -299,6 +349,7 @@ def made(
     place: str = "here",
     temps: Mapping[str, Any] | None = None,
     power: float | None = None,
+    scores: Sequence[Mapping[str, Any]] = (),
     **conditions: Any,
 ) -> Run:
     """A judged recording of steps at 1 Hz, each given by its MB/s, at 4096 bytes an I/O."""
@@ -309,7 +360,9 @@ def made(
     columns = ["t_s", "step", "interval_s", "temp_c.composite", "power_w"]
     columns += [f"{d}_{q}" for d in ("read", "write") for q in ("bw_mb_s", "iops")]
     meta = RecordingMeta(
-        protocol=Protocol.model_validate({"name": protocol_name, "steps": steps}),
+        protocol=Protocol.model_validate(
+            {"name": protocol_name, "steps": steps, "scores": list(scores)}
+        ),
         conditions=conditions,
         drive={"model": "made up"},
         columns=dict.fromkeys(columns, "x"),
@@ -346,8 +399,9 @@ def measure(
     steps: tuple[str, ...] = ("load",),
     at: tuple[str, ...] = (),
     published: tuple[float, float] = (0, 0),
+    scores: tuple[str, ...] = (),
 ) -> Answer:
-    return MEASURES[by](Case(runs, against or [], steps, at, published))
+    return MEASURES[by](Case(runs, against or [], steps, at, published, scores))
 
 
 def falling(onset_s: int, before: float = 1000.0, after: float = 400.0) -> Any:
@@ -482,6 +536,31 @@ def test_gains_are_those_of_the_steps_means(tmp_path: Path) -> None:
     throttled_throughout = measure("is_not_throttled", [bare], [everywhere], ("a", "b"))
     assert throttled_throughout.value == 0
     assert throttled_throughout.why is not None
+
+
+def test_scores_that_get_worse_change_by_less_than_nothing(tmp_path: Path) -> None:
+    def scored(mb_s: float, length_s: int = 100) -> Run:
+        scores = [
+            {"name": name, "metric": metric, "steps": ["load"], "definition": "As made up."}
+            for name, metric in (("Rate", "mb_s"), ("Time", "duration_s"), ("None", "service_us"))
+        ]
+        return made(tmp_path, {"load": np.full(length_s, mb_s)}, scores=scores)
+
+    here, there = scored(95, 110), scored(100, 100)
+
+    def of(*names: str, published: tuple[float, float] = (0, 0)) -> float:
+        return measure(
+            "scores_change_pct", [here], [there], scores=names, published=published
+        ).value
+
+    assert of("Rate") == pytest.approx(-5)
+    assert of("Time") == pytest.approx(-10)
+    assert of("Rate", "Time") == pytest.approx(-10)
+    assert of("Rate", "Time", published=(-12, -12)) == pytest.approx(-5)
+    with pytest.raises(NotMeasured, match="no latencies"):
+        of("None")
+    with pytest.raises(NotMeasured, match="there is no score 'Other'"):
+        of("Other")
 
 
 def test_a_stream_is_kept_while_the_drive_is_never_a_second_behind(tmp_path: Path) -> None:

@@ -37,6 +37,17 @@ def test_a_time_reads_with_fios_suffixes(text: str | float, seconds: float) -> N
     assert parse_seconds(text) == seconds
 
 
+@given(st.floats(min_value=0, max_value=1e9))
+def test_a_number_of_seconds_is_taken_as_it_is(seconds: float) -> None:
+    assert parse_seconds(seconds) == seconds  # also one that is written with an exponent
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
+def test_a_number_that_is_no_time_is_named(seconds: float) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_seconds(seconds)
+
+
 @given(st.text())
 def test_any_text_is_a_size_or_a_value_error(text: str) -> None:
     for parse in (parse_size, parse_seconds, Size.parse):

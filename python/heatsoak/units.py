@@ -5,6 +5,7 @@ in every place but a native fio job file, where fio itself has it the other way 
 (fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ def parse_size(text: str | int | float) -> int:
 
 def parse_seconds(text: str | int | float) -> float:
     """Return the seconds in `text` (``300``, ``"300s"``, ``"5m"``, ``"500ms"``, ``"1h"``)."""
+    if isinstance(text, float) and 0 <= text < math.inf:
+        return text  # its digits may stand with an exponent
     match = None if isinstance(text, bool) else _TIME.match(str(text))
     if match is None:
         raise ValueError(f"'{text}' is not a time: seconds, or a number with us, ms, s, m, h or d")

@@ -97,6 +97,8 @@ class Measured(Strict):
         drives: what it is run on; empty for the drives that the figure is about.
         steps: the steps that are looked at; empty where the whole recording counts.
         at: those among them that the figure singles out.
+        scores: names of the protocols' scores, where the figure is made of them.
+        only: the step that is run, with what precedes it since the last purge; empty runs all.
         against_places: where the recordings come from that the others are held against.
         against_drives: what those are run on; empty for the same drives.
     """
@@ -107,6 +109,8 @@ class Measured(Strict):
     drives: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    only: str = ""
     against_places: tuple[str, ...] = ()
     against_drives: tuple[str, ...] = ()
 
@@ -127,7 +131,6 @@ class PublishedFigure(Strict):
         conditions: what it was measured in.
         counted: whether it counts among the reproduced figures.
         why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
-        needs: what has to be there before it can be reproduced.
         note: what the number means.
         measured: how it is measured on simulated drives; None where it cannot be.
     """
@@ -143,7 +146,6 @@ class PublishedFigure(Strict):
     conditions: dict[str, str | int | list[str]] = Field(default_factory=dict)
     counted: bool = True
     why_not_counted: Literal["protocol", "assumed"] | None = None
-    needs: str | None = None
     note: str = ""
     measured: Measured | None = None
 

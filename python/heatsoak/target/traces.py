@@ -31,8 +31,8 @@ def open_trace(
 ) -> Trace:
     """Return what `step` replays on a target of `size_bytes`, fitted to it as it asks.
 
-    A shape's trace is made as large as the target. `block_bytes`, `trims` and `idle_limit_s` are
-    those of :meth:`heatsoak._core.Trace.fit`.
+    A shape's trace keeps to its own span, or to a smaller target. `block_bytes`, `trims` and
+    `idle_limit_s` are those of :meth:`heatsoak._core.Trace.fit`.
     Raises UsageError for what is no trace.
     """
     try:
@@ -101,7 +101,7 @@ def _made(step: Replay, size_bytes: int) -> Trace:
     if size_bytes < _PAGE:
         raise ValueError(f"the target has {format_bytes(size_bytes)}, expected 4 KiB or more")
     shape = json.loads(load_trace(step.trace).core_json())
-    shape["span_bytes"] = size_bytes - size_bytes % _PAGE
+    shape["span_bytes"] = min(shape["span_bytes"], size_bytes - size_bytes % _PAGE)
     return Trace.synthetic(json.dumps(shape), scale=step.scale, seed=step.seed)
 
 

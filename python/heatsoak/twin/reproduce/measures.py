@@ -37,6 +37,7 @@ class Case:
         steps: the steps that are looked at.
         at: those that the figure singles out.
         published: both ends of the printed range.
+        scores: the names of the scores that it is made of.
     """
 
     runs: list[Run]
@@ -44,6 +45,7 @@ class Case:
     steps: tuple[str, ...]
     at: tuple[str, ...]
     published: tuple[float, float]
+    scores: tuple[str, ...] = ()
 
     def pairs(self) -> Iterator[tuple[Run, Run]]:
         """Yield each run with those of `against` that ran the same in a like case.
@@ -270,6 +272,18 @@ def score_is_above(case: Case) -> Answer:
     return _statement(here > (1 + NOTICEABLE) * there)
 
 
+def scores_change_pct(case: Case) -> Answer:
+    """How much better the protocols' scores are than in the other place, in percent.
+
+    Worse is negative, of rates and of times; of several scores the least fitting one.
+    """
+    return Answer(
+        case.farthest(
+            [_change_pct(run, other, name) for run, other in case.pairs() for name in case.scores]
+        )
+    )
+
+
 def gain_is_there_alone(case: Case) -> Answer:
     """Whether the singled-out steps gain noticeably, and no other step does."""
     there, elsewhere = _parted(case)
@@ -365,7 +379,7 @@ MEASURES: dict[str, Callable[[Case], Answer]] = {
         *(peak_mb_s, is_slower, level_gain_mb_s, falls, is_host_limit),
         *(steady_mean_iops, steady_stdev_iops, steady_mean_change_pct),
         *(is_one_level, lower_level_iops, upper_level_iops, lows_above_highs, ratios_are_alike),
-        *(largest_gain_x, score_gain_pct, score_is_above),
+        *(largest_gain_x, score_gain_pct, score_is_above, scores_change_pct),
         *(gain_is_there_alone, gain_is_most_there, is_not_throttled),
         *(duration_min, most_power_w, keeps_rate, pause_s, total_h),
     )
@@ -465,6 +479,19 @@ def _mean_mb_s(run: Run, name: str) -> float:
 
 def _score(run: Run, steps: tuple[str, ...]) -> float:
     return float(np.mean([_mean_mb_s(run, name) for name in steps]))
+
+
+def _change_pct(run: Run, other: Run, name: str) -> float:
+    here, there = (_known_score(each, name) for each in (run, other))
+    change_pct = 100 * (here / _positive(there) - 1)
+    return change_pct if run.score(name).better == "higher" else 0.0 - change_pct
+
+
+def _known_score(run: Run, name: str) -> float:
+    score = run.score(name)
+    if score.value is None:
+        raise NotMeasured(f"{run.job.name}: '{name}': {score.why}")
+    return score.value
 
 
 def _gains(case: Case) -> dict[str, float]:

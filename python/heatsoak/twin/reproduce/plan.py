@@ -14,16 +14,22 @@ CELL_STEPS = ("sequential-read", "sequential-write")
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """One recording to be made: a drive in a place, and what runs on it."""
+    """One recording to be made: a drive in a place, and what runs on it.
+
+    Attributes:
+        only: the step that is run, with what precedes it since the last purge; empty runs all.
+    """
 
     protocol: str
     drive: str
     place: str
+    only: str = ""
 
     @property
     def name(self) -> str:
         """Where its recording lies, below the directory of all."""
-        return f"{self.protocol}/{self.drive}@{self.place}"
+        runs = f"{self.protocol}-{self.only}" if self.only else self.protocol
+        return f"{runs}/{self.drive}@{self.place}"
 
 
 @dataclass(frozen=True)
@@ -109,17 +115,15 @@ def _of_figure(figure: PublishedFigure) -> Question:
         figure.id,
         figure,
         how,
-        _product(how.protocols, drives, how.places),
-        _product(how.protocols, how.against_drives or drives, how.against_places),
+        _product(how, drives, how.places),
+        _product(how, how.against_drives or drives, how.against_places),
     )
 
 
-def _product(
-    protocols: Sequence[str], drives: Sequence[str], places: Sequence[str]
-) -> tuple[Job, ...]:
+def _product(how: Measured, drives: Sequence[str], places: Sequence[str]) -> tuple[Job, ...]:
     return tuple(
-        Job(protocol, drive, place)
-        for protocol in protocols
+        Job(protocol, drive, place, how.only)
+        for protocol in how.protocols
         for drive in drives
         for place in places
     )

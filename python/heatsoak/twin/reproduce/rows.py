@@ -9,7 +9,6 @@ from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
 from heatsoak.twin.reproduce.plan import Job, Question
 from heatsoak.twin.reproduce.runner import NotMeasured, Outcome, Run
 
-NEEDS_TRACES = "needs the trace suite"
 NOT_SIMULATED = "no recording shows it"
 
 
@@ -74,9 +73,7 @@ def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | 
     """The value and why it does not hold, either of which may be None."""
     how = question.measured
     if how is None:
-        figure = question.figure
-        needs_traces = isinstance(figure, PublishedFigure) and figure.needs == "traces"
-        return None, NEEDS_TRACES if needs_traces else NOT_SIMULATED
+        return None, NOT_SIMULATED
     runs, against = ([outcomes[job] for job in jobs] for jobs in (question.jobs, question.against))
     missing = dict.fromkeys(outcome for outcome in (*runs, *against) if isinstance(outcome, str))
     if missing:
@@ -88,6 +85,7 @@ def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | 
         how.steps,
         how.at,
         figure.interval if isinstance(figure, PublishedFigure) else (0.0, 0.0),
+        how.scores,
     )
     try:
         answer: Answer = MEASURES[how.by](case)

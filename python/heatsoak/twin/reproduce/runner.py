@@ -8,14 +8,14 @@ from pathlib import Path
 from typing_extensions import override
 
 from heatsoak import catalog, protocol
-from heatsoak.analysis import RecordingFindings, StepFindings
+from heatsoak.analysis import RecordingFindings, Score, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.session import typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
-from heatsoak.protocol import Step
+from heatsoak.protocol import Purge, Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
@@ -46,6 +46,13 @@ class Run:
             if step.step == name:
                 return step
         raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
+
+    def score(self, name: str) -> Score:
+        """Return a score of the protocol; raises NotMeasured where there is none of that name."""
+        for score in self.findings.scores:
+            if score.name == name:
+                return score
+        raise NotMeasured(f"{self.job.name}: there is no score '{name}'")
 
     def view(self, name: str) -> StepView:
         """Return the series of a step; raises NotMeasured where there is none."""
@@ -80,7 +87,7 @@ def make_recordings(
     the catalog does not have, or that no simulation can take, is an answer and not an error.
     Raises RunInterrupted when the user stops it, ToolError where nothing can be written.
     """
-    weights = {job: typical_plan(protocol.load(job.protocol)).duration_s for job in jobs}
+    weights = {job: typical_plan(steps_of(job)).duration_s for job in jobs}
     shares = {job: _Share(weights[job]) for job in jobs}
     fleet = Fleet[Outcome]()
     # the longest first, so that no worker is left alone with one at the end
@@ -113,6 +120,25 @@ def make_recordings(
     return outcomes
 
 
+def steps_of(job: Job) -> protocol.Protocol:
+    """Return the protocol of `job`, or as much of it as the one step takes that it is about.
+
+    Raises UsageError where there is no such protocol, or no such step in it.
+    """
+    whole = protocol.load(job.protocol)
+    if not job.only:
+        return whole
+    names = [step.name for step in whole.steps]
+    if job.only not in names:
+        raise UsageError(f"protocol '{job.protocol}' has no step '{job.only}'")
+    end = names.index(job.only) + 1
+    purges = [at for at, step in enumerate(whole.steps[:end]) if isinstance(step, Purge)]
+    scores = [score for score in whole.scores if score.steps == (job.only,)]
+    return whole.model_copy(
+        update={"steps": whole.steps[purges[-1] if purges else 0 : end], "scores": scores}
+    )
+
+
 def _make(
     job: Job,
     observer: Observer,
@@ -127,7 +153,7 @@ def _make(
     if job.place not in (*places, *catalog.enclosure_ids()):
         return f"the catalog has no place '{job.place}'"
     try:
-        steps = protocol.load(job.protocol)
+        steps = steps_of(job)
         drive = drives.get(job.drive) or catalog.load_drive(job.drive)
         place = places.get(job.place) or catalog.load_enclosure(job.place)
         target = SimulatedTarget(drive, place, seed=seed)
