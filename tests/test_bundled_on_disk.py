@@ -12,6 +12,8 @@ from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
 from heatsoak.target import parse_place
 
 IOS = 200
+#: A score of whole seconds needs two of them.
+SECONDS_S = 2.8
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,23 +31,27 @@ def small(name: str) -> Protocol:
     fields = protocol.model_dump()
     fields["file_size"] = "64m"
     for score in fields["scores"]:
-        score["last_s"] = None if score["last_s"] is None else 0.2
-    scored = {name for score in protocol.scores for name in score.steps}
+        score["last_s"] = None
+    scored = {
+        name: 0.5 if score.statistic == "mean" else SECONDS_S
+        for score in protocol.scores
+        for name in score.steps
+    }
     fields["steps"] = [shrunk(step, scored) for step in fields["steps"]]
     return Protocol.model_validate(fields)
 
 
-def shrunk(step: dict[str, Any], scored: set[str]) -> dict[str, Any]:
+def shrunk(step: dict[str, Any], scored: dict[str, float]) -> dict[str, Any]:
     match step["kind"]:
         case "workload" | "precondition" if step["runtime_s"] is not None:
-            return {**step, "runtime_s": 0.3}
+            return {**step, "runtime_s": scored.get(step["name"], 0.3)}
         case "pause":
             return {**step, "duration_s": 0.05}
         case "replay":
             return {**step, "scale": IOS / load_trace(step["trace"]).ios}
         case "rounds":
             wanted = {*scored, step["tracks"]}
-            parts = [shrunk(one, scored) for one in step["steps"] if one["name"] in wanted]
+            parts = [shrunk(one, {}) for one in step["steps"] if one["name"] in wanted]
             at_most = min(step["at_most"], 5)
             return {**step, "steps": parts, "at_most": at_most}
     return step
