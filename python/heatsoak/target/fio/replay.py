@@ -69,6 +69,7 @@ class Iolog:
             writes=self.asked["writes"] > 0,
             runtime_s=None,
             total_bytes=self.asked["read_bytes"] + self.asked["write_bytes"],
+            polls=True,
         )
 
 

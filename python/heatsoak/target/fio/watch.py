@@ -55,6 +55,7 @@ class Load:
         queue: I/Os that it keeps in flight.
         runtime_s: when it ends by itself, or None.
         total_bytes: after how many bytes it ends, or None.
+        polls: whether fio spends its processor time on waiting, so that it says nothing of the I/O.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Load:
     writes: bool
     runtime_s: float | None
     total_bytes: int | None
+    polls: bool = False
 
     @classmethod
     def of(cls, step: WorkloadStep, place: Place) -> "Load":
@@ -98,6 +100,7 @@ class Watch:
     ) -> None:
         """Prepare to watch `load`."""
         self._name = load.name
+        self._polls = load.polls
         self._clock = clock
         self._raw_dir = raw_dir
         self._busy_time = busy_time
@@ -234,7 +237,7 @@ class Watch:
                 "runtime_s": status.runtime_ms / 1000,
                 "usr_cpu_pct": status.usr_cpu_pct,
                 "sys_cpu_pct": status.sys_cpu_pct,
-                "load_cpu_s": round(status.cpu_s, 3),
+                **({} if self._polls else {"load_cpu_s": round(status.cpu_s, 3)}),
                 "raw": str(kept) if isinstance(kept, Path) else None,
             },
         )

@@ -1,0 +1,81 @@
+"""Every bundled protocol, as small as it gets, on this machine's own disk with the real fio."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heatsoak.analysis import analyze
+from heatsoak.bench.session import Session
+from heatsoak.catalog import load_trace
+from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
+from heatsoak.target import parse_place
+
+IOS = 200
+#: A score of whole seconds needs two of them.
+SECONDS_S = 2.8
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+]
+
+
+def small(name: str) -> Protocol:
+    """Return the protocol with a file of 64 MiB, a fraction of a second each step, few rounds."""
+    protocol = scaled(load(name), 1e-6)
+    if protocol.matrix is not None:
+        cell = protocol.cells()[0]
+        labels = [f"{axis}={cell[axis]}" for axis in protocol.matrix.axes]
+        protocol = apply_settings(protocol, [*labels, "heat=by-hand"])
+    fields = protocol.model_dump()
+    fields["file_size"] = "64m"
+    for score in fields["scores"]:
+        score["last_s"] = None
+    scored = {
+        name: 0.5 if score.statistic == "mean" else SECONDS_S
+        for score in protocol.scores
+        for name in score.steps
+    }
+    fields["steps"] = [shrunk(step, scored) for step in fields["steps"]]
+    return Protocol.model_validate(fields)
+
+
+def shrunk(step: dict[str, Any], scored: dict[str, float]) -> dict[str, Any]:
+    match step["kind"]:
+        case "workload" | "precondition" if step["runtime_s"] is not None:
+            return {**step, "runtime_s": scored.get(step["name"], 0.3)}
+        case "pause":
+            return {**step, "duration_s": 0.05}
+        case "replay":
+            return {**step, "scale": IOS / load_trace(step["trace"]).ios}
+        case "rounds":
+            wanted = {*scored, step["tracks"]}
+            parts = [shrunk(one, {}) for one in step["steps"] if one["name"] in wanted]
+            at_most = min(step["at_most"], 5)
+            return {**step, "steps": parts, "at_most": at_most}
+    return step
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    place = tmp_path / "under test"
+    place.mkdir()
+    session = Session(parse_place(str(place)), lambda: small(name))
+    recordings = session.record(tmp_path / "recording")
+    assert list(place.iterdir()) == []
+    held = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+    assert [link for link in held if "heatsoak" in link or str(place) in link] == []
+    (found,) = analyze(recordings).recordings
+    assert recordings[0].meta.status == "finished"
+    asked = [score.name for score in session.protocol.scores]
+    assert [score.name for score in found.scores] == asked
+    for score in found.scores:
+        if score.value is None:
+            assert score.why
+        # a quiet disk has no I/O that is slow
+        elif not score.metric.startswith("over_"):
+            assert score.value > 0
+    # rounds so short need not become steady, and have no scores then
+    if asked and not session.protocol.rounds:
+        assert any(score.value is not None for score in found.scores), found.scores[0].why
