@@ -317,5 +317,5 @@ def test_a_complaint_about_endless_headers_stays_one_short_line() -> None:
     text = "\n".join([header, *(f"{row}" + ",1" * 8 for row in range(5))])
     with pytest.raises(UsageError) as raised:
         read(Source.of_bytes("x.csv", text.encode()), Options())
-    assert "has no column of throughput or temperature" in str(raised.value)
+    assert "has no column of throughput, temperature or power" in str(raised.value)
     assert len(str(raised.value)) < 1500

@@ -25,6 +25,8 @@ MARGIN_S = 120.0
 #: Clocks that the correlation finds this far apart are reported; a sensor has a lag of its own.
 CLOCKS_AGREE_S = 3.0
 HEAT_AGREES_S = 15.0
+#: A shift that is not certain is still worth being named from here.
+_LIKELY_SCORE, _LIKELY_RUNNER_UP = 0.6, 0.5
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -243,9 +245,7 @@ def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> Ali
         shift = align.shift_between(load, like, near_s, idle_outside=alone)
         what = "throughput"
     elif not _answers_by_heat(other):
-        drawn = other.samples.select("t_s", "power_w").drop_nulls()
-        power = align.Track(drawn["t_s"].to_numpy(), drawn["power_w"].to_numpy())
-        shift = power_shift(load, power, near_s, idle_outside=alone)
+        shift = _shift_by_power(load, other, near_s, alone=alone)
         what = "throughput against power"
     else:
         warmth = _warmest(other)
@@ -260,6 +260,27 @@ def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> Ali
         f"aligned by correlation of {what}: shifted by {shift.shift_s:+.1f} s, "
         f"correlation {shift.score:.2f}",
     )
+
+
+def guessed_shift_s(leader: Log, other: Log) -> float | None:
+    """Return the likeliest shift of a log of power that is not certain, None without a likely one.
+
+    To be shown to the user, who may know better.
+    """
+    load = _track(leader, ("bw_mb_s", "iops"))
+    if load is None or _answers_by_heat(other):
+        return None
+    shift = _shift_by_power(load, other, None, alone=not leader.logs_on)
+    likely = shift.score >= _LIKELY_SCORE and shift.runner_up <= _LIKELY_RUNNER_UP
+    return shift.shift_s if likely else None
+
+
+def _shift_by_power(
+    load: align.Track, other: Log, near_s: float | None, *, alone: bool
+) -> align.Shift:
+    drawn = other.samples.select("t_s", "power_w").drop_nulls()
+    power = align.Track(drawn["t_s"].to_numpy(), drawn["power_w"].to_numpy())
+    return power_shift(load, power, near_s, idle_outside=alone)
 
 
 def _answers_by_heat(log: Log) -> bool:

@@ -9,7 +9,7 @@ import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.detect import read
-from heatsoak.importer.join import Alignment, alignment_of, with_steps
+from heatsoak.importer.join import Alignment, alignment_of, guessed_shift_s, with_steps
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.recording import (
@@ -116,7 +116,11 @@ def _beside(
     found = [(log, alignment_of(load, log, shift_s)) for log in logs]
     sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
     if not sure:
-        return next(how for _, how in found if isinstance(how, str))
+        guess_s = guessed_shift_s(load, logs[0]) if len(logs) == 1 else None
+        likely = (
+            "" if guess_s is None else f"; --shift {guess_s:.1f} fits best, but not for certain"
+        )
+        return next(how for _, how in found if isinstance(how, str)) + likely
     reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
     return reached or "they do not overlap in time"
 
