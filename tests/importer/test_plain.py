@@ -202,7 +202,7 @@ def test_a_mapping_names_columns_by_header_or_number() -> None:
         (
             "time,b\n1,2\n2,3\n",
             {},
-            "no column of throughput or temperature among time, b.*--map 'write_mb_s=b'",
+            "no column of throughput, temperature or power among time, b.*--map 'write_mb_s=b'",
         ),
         ("time,wrte\n1,2\n", {"write_mb_s": "write"}, r"did you mean 'wrte'.*it has time, wrte"),
         ("time,w\n1,2\n", {"write_mb_s": "7"}, "has no column 7.*it has 2"),
@@ -317,5 +317,5 @@ def test_a_complaint_about_endless_headers_stays_one_short_line() -> None:
     text = "\n".join([header, *(f"{row}" + ",1" * 8 for row in range(5))])
     with pytest.raises(UsageError) as raised:
         read(Source.of_bytes("x.csv", text.encode()), Options())
-    assert "has no column of throughput or temperature" in str(raised.value)
+    assert "has no column of throughput, temperature or power" in str(raised.value)
     assert len(str(raised.value)) < 1500

@@ -196,7 +196,7 @@ def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:
         (_table("Zt,Durchs,Tmptr", lambda i, r, t: f"{i},{r},{t}"),
          "among Zt, Durchs, Tmptr: .*--map 'time=Zt,write_mb_s=Durchs,temp_c=Tmptr'"),
         ("Date,Product,Price\n" + "".join(f"2026-11-{d},SSD {d},{d}.99\n" for d in range(10, 29)),
-         "no column of throughput or temperature among Date, Product, Price"),
+         "no column of throughput, temperature or power among Date, Product, Price"),
         ("Date,Unit,Exchange Rate\n" + "".join(f"2026-11-{d},USD,1.{d}\n" for d in range(10, 29)),
          "no column of throughput"),
         ("Date,Station,Temperature\n" + "".join(f"2026-11-{d},Oslo,{d}.5\n" for d in range(10, 29)),

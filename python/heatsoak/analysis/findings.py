@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from heatsoak.analysis.power import Power
 from heatsoak.analysis.scored import RoundsFindings, Score
 
 #: What can take throughput, in the order of the tables.
@@ -164,6 +165,8 @@ class StepFindings(BaseModel):
         cpu_us_per_io: what the load generator's processors spent on each I/O; None where that was
             not measured, as for a simulated drive.
         cpu_core_pct: the same as a share of one core, which several may exceed.
+        power_mean_w: over the whole step, and `energy_j` what that comes to; None where no power
+            was recorded for nine tenths of it. `RecordingFindings.power` tells who says so.
         rounds: the name of the rounds that it belongs to, and in which it was taken.
         start_temp_c: the drive's temperature when it began.
         why: what a verdict without an episode rests on.
@@ -182,6 +185,8 @@ class StepFindings(BaseModel):
     why_unknown: str | None = None
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
+    power_mean_w: float | None = None
+    energy_j: float | None = None
     rounds: str | None = None
     round: int | None = None
 
@@ -215,6 +220,7 @@ class RecordingFindings(BaseModel):
     Attributes:
         scores: those that its protocol defines.
         rounds: the rounds that its protocol has, and whether they became steady.
+        power: where power comes from; None where nothing is known of it.
     """
 
     path: str
@@ -225,6 +231,7 @@ class RecordingFindings(BaseModel):
     notes: list[str]
     scores: list[Score] = []
     rounds: list[RoundsFindings] = []
+    power: Power | None = None
 
 
 class Findings(BaseModel):

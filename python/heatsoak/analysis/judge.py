@@ -15,6 +15,7 @@ from heatsoak.analysis.findings import (
     StepFindings,
     Verdict,
 )
+from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.segments import Drop, joined
@@ -87,13 +88,18 @@ def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> Recordi
         steps=[
             _step(
                 view, [other for other in views if other is not view], siblings, window_s
-            ).model_copy(update=_cost(recording, view) | _place(places.get(view.step.name)))
+            ).model_copy(
+                update=_cost(recording, view)
+                | step_power(view)
+                | _place(places.get(view.step.name))
+            )
             for view in views
         ],
         sensors=[],
         notes=_notes(recording, views, [v for v in views if v.step.name not in places]),
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
+        power=power_of(recording),
     )
 
 

@@ -10,6 +10,10 @@ from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 
 _DIRECTIONS = ("", "read_", "write_")
+#: A reading of power speaks for at most so many of the usual intervals.
+_LONGEST_INTERVALS = 3.0
+#: Where power is known for less of a stretch, it is not told for it.
+_LEAST_COVERED = 0.9
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Totals:
         ios: I/Os completed.
         service_us: the mean time from issue to completion.
         over_10ms: I/Os that took longer; likewise `over_100ms`.
-        power_w: the mean.
+        power_w: the mean; None, too, where a tenth of the stretch or more has no readings.
     """
 
     length_s: float
@@ -99,13 +103,25 @@ class _Rows:
                 yield (count * self.overlap_s)[known], latency_us[known]
 
     def power_w(self) -> float | None:
-        """The mean power; a reading speaks for the time since the one before it."""
+        """The mean power, None where too little of it is known.
+
+        A reading speaks for the time since the one before it, and the last one a while longer.
+        """
         watts = self._column("power_w")
         known = np.isfinite(watts) & (self._t_s > 0)
+        if not known.any():
+            return None
         order = np.argsort(self._t_s[known], kind="stable")
         t_s, watts = self._t_s[known][order], watts[known][order]
-        weights = self._overlap_s(np.concatenate([[0.0], t_s[:-1]])[: len(t_s)], t_s)
-        return float(np.average(watts, weights=weights)) if weights.sum() > 0 else None
+        before_s = np.concatenate([[0.0], t_s[:-1]])
+        gaps_s = t_s - before_s
+        reach_s = _LONGEST_INTERVALS * float(np.median(gaps_s[gaps_s > 0]))
+        from_s = np.append(np.maximum(before_s, t_s - reach_s), t_s[-1])
+        weights = self._overlap_s(from_s, np.append(t_s, t_s[-1] + reach_s))
+        covered_s = float(np.sum(weights))
+        if covered_s <= 0 or covered_s < _LEAST_COVERED * (self._end_s - self._begin_s):
+            return None
+        return float(np.append(watts, watts[-1]) @ weights) / covered_s
 
     def _overlap_s(self, from_s: Array, to_s: Array) -> Array:
         inside: Array = np.minimum(to_s, self._end_s) - np.maximum(from_s, self._begin_s)

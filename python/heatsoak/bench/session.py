@@ -17,7 +17,7 @@ from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol, Replay
 from heatsoak.recording import Recording
-from heatsoak.sensor import Roots, Sensor, device_behind, discover
+from heatsoak.sensor import Roots, Sensor, device_behind, discover, hwmon_power
 from heatsoak.target import DeviceInfo, Note, Place
 from heatsoak.target.traces import count_quickly, is_shape
 
@@ -66,9 +66,11 @@ class Session:
         load_protocol: Callable[[], Protocol],
         *,
         erase_id: str | None = None,
+        power_sensor: str | None = None,
         roots: Roots | None = None,
     ) -> None:
         self.place = place
+        self.power_sensor = power_sensor
         self.erase_id = erase_id
         self.roots = roots or Roots()
         try:
@@ -79,6 +81,12 @@ class Session:
             raise
         place.refuse_unsafe(writes=self.protocol.writes, erase_id=erase_id, roots=self.roots)
         self.runs = _runs(self.protocol, place)
+        if power_sensor is not None:
+            if place.is_simulated:
+                raise UsageError(
+                    "--power-sensor is of real drives: a simulated one's power is modelled"
+                )
+            hwmon_power.named(power_sensor, self.roots)
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
@@ -146,7 +154,7 @@ class Session:
             behind = run.place.device_info(self.roots)
             if not run.place.is_simulated:
                 name = None if behind is None else behind.name
-                sensors = discover(name, self.roots)
+                sensors = discover(name, self.roots, power=self.power_sensor)
                 notes += _same_drive(directory, name, self.roots)
             return conduct(
                 self.protocol,

@@ -14,6 +14,7 @@ from heatsoak.cli.common import (
     Format,
     FormatOption,
     MapOption,
+    PowerOption,
     SeparateOption,
     ShiftOption,
     console,
@@ -36,6 +37,7 @@ def analyze_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    power: PowerOption = None,
     window_s: Annotated[
         float,
         typer.Option(
@@ -50,7 +52,7 @@ def analyze_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: does it throttle, when, by how much, and why."""
-    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate)
+    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     findings = analyze(recordings, window_s)
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))

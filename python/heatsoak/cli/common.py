@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,6 +68,14 @@ ShiftOption = Annotated[
         "--shift",
         metavar="SECONDS",
         help="Lay logs of temperatures so much later beside the load, instead of by their clocks.",
+    ),
+]
+PowerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--power",
+        metavar="METER.csv",
+        help="Take power from a meter's log beside the drive; --shift is then the meter's.",
     ),
 ]
 SeparateOption = Annotated[
@@ -136,19 +145,27 @@ def open_recordings(
     shift_s: float | None,
     *,
     separate: bool,
+    power: Path | None = None,
 ) -> Sequence[Recording]:
-    """Return recordings and logs of other tools, as the options that commands share ask for."""
-    # the readers take a while to load, and every command loads this module
-    from heatsoak.importer import Options, open_all
+    """Return recordings and logs of other tools, as the options that commands share ask for.
 
+    `power` is a meter's log beside them; `mapping` and `shift_s` are the meter's then.
+    """
+    # the readers take a while to load, and every command loads this module
+    from heatsoak.importer import Options, open_all, with_meter
+
+    options = Options.of(mapping or [], device)
     with progress_bar(stays=False) as progress:
-        return open_all(
+        opened = open_all(
             paths,
-            Options.of(mapping or [], device),
-            shift_s=shift_s,
+            options if power is None else Options(device=device),
+            shift_s=shift_s if power is None else None,
             joins=not separate,
             progress=progress,
         )
+    if power is None:
+        return opened
+    return with_meter(opened, power, replace(options, device=None), shift_s=shift_s)
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:

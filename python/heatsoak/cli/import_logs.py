@@ -1,7 +1,7 @@
 """``heatsoak import``: other tools' logs into recordings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,13 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
+from heatsoak.errors import UsageError
 from heatsoak.protocol import read_labels
 from heatsoak.recording import save_all
 from heatsoak.report import imported_rows, print_imported
+
+if TYPE_CHECKING:
+    from heatsoak.importer import Options
 
 
 def import_command(
@@ -35,12 +39,23 @@ def import_command(
     labels: LabelOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="RECORDING",
+            help="Put the power that a meter's log tells into a copy of this recording.",
+        ),
+    ] = None,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
     """Make recordings of other tools' logs; logs of the same time become one."""
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, import_files
 
+    if into is not None:
+        options = Options.of(mapping or [], device)
+        return _import_power(files, into, output, options, shift_s, output_format, labels)
     with progress_bar(stays=False) as progress:
         held = import_files(
             files,
@@ -50,7 +65,29 @@ def import_command(
             joins=not separate,
             progress=progress,
         )
-    rows = imported_rows(save_all(held, output))
+    return _print(imported_rows(save_all(held, output)), output_format)
+
+
+def _import_power(
+    files: list[Path],
+    into: Path,
+    output: Path,
+    options: "Options",
+    shift_s: float | None,
+    output_format: Format,
+    labels: list[str] | None,
+) -> int:
+    from heatsoak.importer import save_with_meter
+
+    if len(files) > 1 or labels:
+        raise UsageError("--into takes one meter's log, and no labels")
+    return _print(
+        imported_rows([save_with_meter(into, files[0], output, options, shift_s=shift_s)]),
+        output_format,
+    )
+
+
+def _print(rows: list[dict[str, Any]], output_format: Format) -> int:
     if output_format is Format.JSON:
         print_json(rows)
     else:

@@ -45,6 +45,14 @@ def run_command(
         str | None,
         typer.Option("--erase", metavar="ID", help="The drive whose data may be destroyed."),
     ] = None,
+    power_sensor: Annotated[
+        str | None,
+        typer.Option(
+            "--power-sensor",
+            metavar="NODE",
+            help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -57,6 +65,7 @@ def run_command(
         parse_place(on),
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase_id=erase,
+        power_sensor=power_sensor,
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]

@@ -9,6 +9,18 @@ recording (`recordings`). :func:`import_files` does all of it.
 from heatsoak.importer.detect import detect, read
 from heatsoak.importer.doors import import_files, open_all
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.meter import save_with_meter, with_meter
 from heatsoak.importer.source import Source
 
-__all__ = ["Log", "Options", "Remark", "Source", "detect", "import_files", "open_all", "read"]
+__all__ = [
+    "Log",
+    "Options",
+    "Remark",
+    "Source",
+    "detect",
+    "import_files",
+    "open_all",
+    "read",
+    "save_with_meter",
+    "with_meter",
+]

@@ -16,6 +16,7 @@ import polars as pl
 from heatsoak.importer import align
 from heatsoak.importer.formats.fio.run import join_fio
 from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.power_shift import power_shift
 from heatsoak.importer.summaries import in_steps_of, outline
 from heatsoak.recording import schema_of
 
@@ -24,6 +25,8 @@ MARGIN_S = 120.0
 #: Clocks that the correlation finds this far apart are reported; a sensor has a lag of its own.
 CLOCKS_AGREE_S = 3.0
 HEAT_AGREES_S = 15.0
+#: A shift that is not certain is still worth being named from here.
+_LIKELY_SCORE, _LIKELY_RUNNER_UP = 0.6, 0.5
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -40,8 +43,12 @@ _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and lo
 
 
 @dataclass(frozen=True)
-class _Alignment:
-    """Seconds to add to the other log's times, and how that is known."""
+class Alignment:
+    """Seconds to add to the other log's times, and how that is known.
+
+    Attributes:
+        doubt: whether something speaks against it.
+    """
 
     shift_s: float
     how: str
@@ -64,8 +71,8 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
         found = False
         obstacles: dict[str, list[str]] = {}
         for index, leader in enumerate(leaders):
-            alignment = _alignment(leader, other, shift_s)
-            if isinstance(alignment, _Alignment):
+            alignment = alignment_of(leader, other, shift_s)
+            if isinstance(alignment, Alignment):
                 joined[index] = _beside(joined[index], leader, other, alignment)
                 found = True
             else:
@@ -117,7 +124,7 @@ def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> tuple[f
     """How a series lies beside a summary, or why that cannot be told."""
     alignment = None
     if shift_s is not None:
-        alignment = _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+        alignment = Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
     elif (alignment := _by_clock(summary, series)) is not None:
         if not _overlap(summary, series, alignment.shift_s):
             return "they do not overlap in time"
@@ -126,7 +133,7 @@ def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> tuple[f
         if load is not None:
             shift = align.shift_between(outline(summary), load, idle_outside=True)
             if shift.certain:
-                alignment = _Alignment(
+                alignment = Alignment(
                     shift.shift_s,
                     "aligned by correlation of throughput: shifted by "
                     f"{shift.shift_s:+.1f} s, correlation {shift.score:.2f}",
@@ -179,10 +186,13 @@ def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
     return remarks
 
 
-def _alignment(leader: Log, other: Log, shift_s: float | None) -> _Alignment | str:
-    """How `other` lies beside `leader`, or why that cannot be told."""
+def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | str:
+    """Return how `other` lies beside `leader`, or why that cannot be told.
+
+    `shift_s` is what the user says instead.
+    """
     if shift_s is not None:
-        return _Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+        return Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
     by_clock = _by_clock(leader, other)
     if by_clock is not None:
         if not _overlap(leader, other, by_clock.shift_s):
@@ -192,12 +202,12 @@ def _alignment(leader: Log, other: Log, shift_s: float | None) -> _Alignment | s
     return by_load or "they have no common clock, and their curves do not tell how they lie"
 
 
-def _by_clock(leader: Log, other: Log) -> _Alignment | None:
+def _by_clock(leader: Log, other: Log) -> Alignment | None:
     if leader.begin_unix_s is None or other.begin_unix_s is None:
         return None
     apart_s = other.begin_unix_s - leader.begin_unix_s
     if leader.clock == other.clock:
-        return _Alignment(apart_s, "aligned by their clocks")
+        return Alignment(apart_s, "aligned by their clocks")
     local, utc = (leader, other) if leader.clock == "local" else (other, leader)
     assert local.begin_unix_s is not None
     assert utc.begin_unix_s is not None
@@ -206,15 +216,15 @@ def _by_clock(leader: Log, other: Log) -> _Alignment | None:
         return None
     sign = 1.0 if local is other else -1.0
     hours = -zone_s / 3600
-    return _Alignment(
+    return Alignment(
         apart_s + sign * zone_s, f"aligned by their clocks, taking {_name(local)} as UTC{hours:+g}"
     )
 
 
-def _checked(leader: Log, other: Log, by_clock: _Alignment) -> _Alignment:
+def _checked(leader: Log, other: Log, by_clock: Alignment) -> Alignment:
     """The alignment by clock, with a word where the curves say something else."""
     by_load = _by_correlation(leader, other, by_clock.shift_s)
-    agree_s = CLOCKS_AGREE_S if other.has_rates else HEAT_AGREES_S
+    agree_s = HEAT_AGREES_S if _answers_by_heat(other) else CLOCKS_AGREE_S
     if by_load is None or abs(by_load.shift_s - by_clock.shift_s) <= agree_s:
         return by_clock
     return replace(
@@ -225,7 +235,7 @@ def _checked(leader: Log, other: Log, by_clock: _Alignment) -> _Alignment:
     )
 
 
-def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> _Alignment | None:
+def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> Alignment | None:
     load = _track(leader, ("bw_mb_s", "iops"))
     if load is None:
         return None
@@ -234,6 +244,9 @@ def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> _Al
     if like is not None:
         shift = align.shift_between(load, like, near_s, idle_outside=alone)
         what = "throughput"
+    elif not _answers_by_heat(other):
+        shift = _shift_by_power(load, other, near_s, alone=alone)
+        what = "throughput against power"
     else:
         warmth = _warmest(other)
         if warmth is None:
@@ -242,11 +255,37 @@ def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> _Al
         what = "throughput against temperature"
     if not shift.certain:
         return None
-    return _Alignment(
+    return Alignment(
         shift.shift_s,
         f"aligned by correlation of {what}: shifted by {shift.shift_s:+.1f} s, "
         f"correlation {shift.score:.2f}",
     )
+
+
+def guessed_shift_s(leader: Log, other: Log) -> float | None:
+    """Return the likeliest shift of a log of power that is not certain, None without a likely one.
+
+    To be shown to the user, who may know better.
+    """
+    load = _track(leader, ("bw_mb_s", "iops"))
+    if load is None or _answers_by_heat(other):
+        return None
+    shift = _shift_by_power(load, other, None, alone=not leader.logs_on)
+    likely = shift.score >= _LIKELY_SCORE and shift.runner_up <= _LIKELY_RUNNER_UP
+    return shift.shift_s if likely else None
+
+
+def _shift_by_power(
+    load: align.Track, other: Log, near_s: float | None, *, alone: bool
+) -> align.Shift:
+    drawn = other.samples.select("t_s", "power_w").drop_nulls()
+    power = align.Track(drawn["t_s"].to_numpy(), drawn["power_w"].to_numpy())
+    return power_shift(load, power, near_s, idle_outside=alone)
+
+
+def _answers_by_heat(log: Log) -> bool:
+    """Whether a log tells of the load by temperatures at best."""
+    return not log.has_rates and (log.has_temperatures or not log.has_any("power_w"))
 
 
 def _track(log: Log, quantities: tuple[str, ...]) -> align.Track | None:
@@ -282,7 +321,7 @@ def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
     return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
 
 
-def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
+def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     """`joined`, which is `leader` with what was laid beside it so far, and `other` too."""
     taken = {name for name in joined.samples.columns if name not in ("t_s",)}
     renamed = {}
@@ -310,7 +349,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
         else pl.DataFrame(schema={"t_s": pl.Float64})
     )
     if "step" in joined.samples.columns and values.height:
-        values = _with_steps(values, joined.samples)
+        values = with_steps(values, joined.samples)
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
     remarks = [
@@ -339,8 +378,8 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: _Alignment) -> Log:
     )
 
 
-def _with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
-    """Name the step that each reading falls into."""
+def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
+    """Return readings with the step of `samples` that each falls into."""
     spans = (
         samples.filter(pl.col("step").is_not_null())
         .group_by("step", maintain_order=True)

@@ -6,6 +6,7 @@ Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
 them, in rows where they do not tell the two apart.
 `read_over_10ms` and its like count I/Os that came back in the row's interval and took longer than
 that; `busy_pct` is the share of the interval with at least one I/O in flight.
+`energy_wh` is what the drive says it has used since it was made, in whole watt-hours.
 `cpu_pct` is of all cores, `cpu_core_pct` of the busiest one, `cpu_steal_pct` what a hypervisor gave
 to others. `device_*` is all traffic of the device by the kernel's counters, whoever caused it;
 `link_mb_s` what its PCIe link carries at most as it is trained now.
@@ -45,6 +46,7 @@ FIXED: dict[str, type[pl.DataType]] = {
     "busy_pct": pl.Float64,
     "power_w": pl.Float64,
     "power_state": pl.Int64,
+    "energy_wh": pl.Float64,
     "cpu_pct": pl.Float64,
     "cpu_core_pct": pl.Float64,
     "cpu_steal_pct": pl.Float64,

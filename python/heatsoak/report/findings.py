@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.report.power import power_text
 from heatsoak.report.scores import print_rounds, print_scores
 from heatsoak.report.steadiness import consistency_text, sensor_text
 from heatsoak.units import format_duration
@@ -53,7 +54,8 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     # of rounds there are hundreds of steps: what they came to stands below
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
-    costs = ["CPU us/IO"] if has_cost else []
+    has_power = any(step.power_mean_w is not None for step in steps)
+    costs = (["CPU us/IO"] if has_cost else []) + (["W", "J"] if has_power else [])
     for heading in ("Step", "Workload", "Time", "MB/s", *costs, "Start", "Verdict", ""):
         right = heading in ("Time", "MB/s", "Start", *costs)
         table.add_column(heading, justify="right" if right else "left")
@@ -64,6 +66,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
             format_duration(step.duration_s) if step.duration_s > 0 else "",
             "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
             *([_cost(step)] if has_cost else []),
+            *(_power(step) if has_power else []),
             "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
             Text(step.verdict, style=_STYLES.get(step.verdict, _OTHER_CAUSE)),
             Text(sentence(step)),
@@ -73,6 +76,8 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     for rounds in recording.rounds:
         print_rounds(rounds, console)
     print_scores(recording, console)
+    if (told := power_text(recording)) is not None:
+        console.print(Text(told))
     if evidence:
         for step in steps:
             for episode in step.episodes:
@@ -93,6 +98,13 @@ def _cost(step: StepFindings) -> str:
         return ""
     share = "" if step.cpu_core_pct is None else f" ({step.cpu_core_pct:.0f} % of a core)"
     return f"{step.cpu_us_per_io:.1f}{share}"
+
+
+def _power(step: StepFindings) -> list[str]:
+    """Mean power and energy."""
+    if step.power_mean_w is None or step.energy_j is None:
+        return ["", ""]
+    return [f"{step.power_mean_w:.2f}", f"{step.energy_j:,.0f}"]
 
 
 def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:

@@ -45,7 +45,8 @@ def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
     for row in rows:
         title = Text(row["path"], style="bold")
         labels = ", ".join(f"{key} {value}" for key, value in row["conditions"].items())
-        title.append(f"  from {row['source']} ({row['format']})", style="not bold")
+        if row["source"] is not None:
+            title.append(f"  from {row['source']} ({row['format']})", style="not bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
         about = [
             f"{row['samples']:,} samples",

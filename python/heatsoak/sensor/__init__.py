@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from heatsoak.sensor import hwmon, sysfs
+from heatsoak.sensor import hwmon, hwmon_power, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import NvmeSensor
+from heatsoak.sensor.nvme import Ioctl, NvmeSensor
+from heatsoak.sensor.nvme_state import PowerStateSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.sensor.traffic import BusyTime, TrafficSensor
@@ -26,27 +27,43 @@ __all__ = [
 ]
 
 
-def discover(device: str | None, roots: Roots | None = None) -> list[Sensor]:
+def discover(
+    device: str | None,
+    roots: Roots | None = None,
+    *,
+    power: str | None = None,
+    ioctl: Ioctl | None = None,
+) -> list[Sensor]:
     """Return the sensors of a drive and of the host.
 
-    `device` is a kernel block device name (``nvme0n1``, ``sda``), or None for the host alone.
+    `device` is a kernel block device name (``nvme0n1``, ``sda``), or None for the host alone;
+    `power` an hwmon node that measures the drive's power, as the user names it, which goes before
+    whatever else tells of it. Raises UsageError where there is no such node.
     """
     roots = roots or Roots()
-    return [*([] if device is None else drive_sensors(device, roots)), *host_sensors(roots)]
+    own = [] if device is None else drive_sensors(device, roots, ioctl=ioctl)
+    meter = [] if power is None else [hwmon_power.named(power, roots)]
+    return [*_powered_once([*meter, *own]), *host_sensors(roots)]
 
 
-def drive_sensors(device: str, roots: Roots) -> list[Sensor]:
+def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> list[Sensor]:
     """Return the sensors of one drive, by its kernel name; none is normal.
 
-    A partition stands for its disk.
+    A partition stands for its disk. `ioctl` does what fcntl.ioctl does, None for that itself.
     """
     directory = sysfs.directory_of_name(device, roots)
     if directory is None:
         return []
     disk = sysfs.whole_disk(directory)
     carrier = sysfs.disk_under_loop(disk, roots) or disk
-    around: list[Sensor | None] = [TrafficSensor.find(carrier), LinkSensor.find(disk)]
-    return [*_thermometers(disk, roots), *(sensor for sensor in around if sensor is not None)]
+    around: list[Sensor | None] = [
+        hwmon_power.of_drive(disk, roots),
+        *_thermometers(disk, roots, ioctl),
+        PowerStateSensor.find(disk, roots, ioctl),
+        TrafficSensor.find(carrier),
+        LinkSensor.find(disk),
+    ]
+    return _powered_once([sensor for sensor in around if sensor is not None])
 
 
 def busy_time(device: str, roots: Roots) -> BusyTime | None:
@@ -64,9 +81,22 @@ def host_sensors(roots: Roots) -> list[Sensor]:
     return [sensor for sensor in found if sensor is not None]
 
 
-def _thermometers(disk: Path, roots: Roots) -> list[Sensor]:
+def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
+    """Take power from the first that tells it: a node that measures goes before the health log."""
+    kept: list[Sensor] = []
+    for sensor in sensors:
+        if any("power_w" in other.info.columns for other in kept):
+            if isinstance(sensor, hwmon_power.HwmonPower):
+                continue
+            if isinstance(sensor, NvmeSensor):
+                sensor.leave_out("power_w")
+        kept.append(sensor)
+    return kept
+
+
+def _thermometers(disk: Path, roots: Roots, ioctl: Ioctl | None) -> list[Sensor]:
     """A drive that answers the health log is not asked a second time through hwmon."""
-    log = NvmeSensor.find(disk, roots)
+    log = NvmeSensor.find(disk, roots, ioctl)
     nodes = hwmon.of_drive(disk, roots)
     if log is None:
         return _distinct(nodes)

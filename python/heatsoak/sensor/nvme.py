@@ -15,11 +15,19 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.nvme_power import (
+    POWER_LOG_SIZE,
+    measures_power,
+    parse_power,
+    parse_power_log,
+    parse_power_states,
+)
 from heatsoak.sensor.placeholder import PlaceholderWatch
 
 ABSOLUTE_ZERO_C = -273.15
@@ -29,8 +37,8 @@ IDENTIFY_SIZE = 4096
 _ADMIN_CMD = 0xC0484E41  # _IOWR('N', 0x41, struct nvme_admin_cmd), linux/nvme_ioctl.h
 _COMMAND = struct.Struct("<BBHIIIQQII6III")
 _GET_LOG_PAGE, _IDENTIFY, _GET_FEATURES = 0x02, 0x06, 0x0A
-_HEALTH_LOG, _ALL_NAMESPACES = 0x02, 0xFFFFFFFF
-_HOST_THERMAL_MANAGEMENT = 0x10
+_HEALTH_LOG, _POWER_LOG, _ALL_NAMESPACES = 0x02, 0x25, 0xFFFFFFFF
+_POWER_MANAGEMENT, _HOST_THERMAL_MANAGEMENT = 0x02, 0x10
 _TIMEOUT_MS = 5000
 
 #: Does what fcntl.ioctl does with a mutable buffer; tests put a drive of their own here.
@@ -115,10 +123,11 @@ class NvmeAdmin:
 
     def health_log(self) -> bytes:
         """Return the 512 bytes of log page 02h; raises OSError."""
-        words = LOG_SIZE // 4 - 1
-        return self._run(
-            _GET_LOG_PAGE, LOG_SIZE, nsid=_ALL_NAMESPACES, cdw10=_HEALTH_LOG | words << 16
-        )[0]
+        return self._log_page(_HEALTH_LOG, LOG_SIZE)
+
+    def power_log(self) -> bytes:
+        """Return the begin of log page 25h, 64 bytes; raises OSError."""
+        return self._log_page(_POWER_LOG, POWER_LOG_SIZE)
 
     def identify_controller(self) -> bytes:
         """Return the 4096 bytes of Identify Controller; raises OSError."""
@@ -128,6 +137,14 @@ class NvmeAdmin:
         """Return TMT1 and TMT2 in kelvin, 0 where off; raises OSError."""
         result = self._run(_GET_FEATURES, 0, cdw10=_HOST_THERMAL_MANAGEMENT)[1]
         return result >> 16, result & 0xFFFF
+
+    def power_state(self) -> int:
+        """Return the number of the power state it is in; raises OSError."""
+        return self._run(_GET_FEATURES, 0, cdw10=_POWER_MANAGEMENT)[1] & 0x1F
+
+    def _log_page(self, page: int, length: int) -> bytes:
+        words = length // 4 - 1
+        return self._run(_GET_LOG_PAGE, length, nsid=_ALL_NAMESPACES, cdw10=page | words << 16)[0]
 
     def _run(self, opcode: int, length: int, nsid: int = 0, cdw10: int = 0) -> tuple[bytes, int]:
         data = ctypes.create_string_buffer(max(length, 1))
@@ -151,19 +168,23 @@ class NvmeAdmin:
 
 
 class NvmeSensor:
-    """The health log of one controller as a sensor."""
+    """The health log of one controller as a sensor; of drives that tell it, power too."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
         """Read the thresholds and the log once; raises OSError where the drive does not answer."""
         self._admin = admin
+        self._has_power = False
         self._watch = PlaceholderWatch()
         self.last_error: str | None = None
         thresholds: dict[str, float] = {}
         details: dict[str, Any] = {"controller": controller, "wakes_drive": True}
         try:
-            limits, identity = parse_identify(admin.identify_controller())
+            page = admin.identify_controller()
+            limits, identity = parse_identify(page)
             thresholds |= limits
             details |= identity
+            details["power_states"] = parse_power_states(page)
+            self._has_power = measures_power(page)
             if identity["host_thermal_management"]:
                 for name, kelvin in zip(
                     ("tmt1_c", "tmt2_c"), admin.thermal_management(), strict=True
@@ -174,6 +195,8 @@ class NvmeSensor:
             details["thresholds_error"] = str(error)
         columns = tuple(self._take(admin.health_log()))
         details["reads_313_k_at_start"] = self._watch.at_placeholder
+        if "power_w" in columns:
+            details |= {"power": "reported", **self._power_quality()}
         self.info = SensorInfo(
             name="nvme",
             source=f"SMART / health log (page 02h) of {controller}, by admin command",
@@ -196,6 +219,11 @@ class NvmeSensor:
                 admin.close()
         return None
 
+    def leave_out(self, column: str) -> None:
+        """Give `column` no more: another sensor tells it better."""
+        columns = tuple(name for name in self.info.columns if name != column)
+        self.info = replace(self.info, columns=columns)
+
     def read(self) -> dict[str, float]:
         """Return temperatures, counts and times; nothing where the drive does not answer."""
         try:
@@ -210,7 +238,13 @@ class NvmeSensor:
     def _take(self, page: bytes) -> dict[str, float]:
         for column, kelvin in parse_kelvins(page).items():
             self._watch.saw(column, kelvin)
-        return parse_health_log(page)
+        return parse_health_log(page) | (parse_power(page) if self._has_power else {})
+
+    def _power_quality(self) -> dict[str, Any]:
+        try:
+            return parse_power_log(self._admin.power_log())
+        except OSError:
+            return {}
 
     def notes(self) -> list[str]:
         """Return new warnings about the readings, once."""

@@ -15,6 +15,7 @@ from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
+from heatsoak.importer.tables.electric import CURRENT, VOLTAGE
 from heatsoak.importer.tables.layout import Layout, layout_of
 from heatsoak.importer.tables.magnitude import temperature_by_size, unit_by_magnitude
 from heatsoak.importer.tables.parts import part_of, picked, pivoted
@@ -278,6 +279,9 @@ class _Table:
                 self._columns.notes.setdefault(what.note)
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
+        if {VOLTAGE, CURRENT} <= values.keys():
+            values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
+            self._columns.notes.setdefault("power is made of voltage and current")
         return values, states, totals
 
 

@@ -12,6 +12,7 @@ from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_value
+from heatsoak.importer.tables.electric import CURRENT, VOLTAGE, voltage_and_current
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.quantity import Meaning, meaning
 from heatsoak.importer.tables.rows import Wanted
@@ -123,6 +124,7 @@ class Columns:
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
+        columns += self._electric(columns, header, units)
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
@@ -144,6 +146,16 @@ class Columns:
             for index, name in enumerate(header)
             if index not in taken and (found := total(device_and_name(name)[1])) is not None
         ]
+
+    def _electric(
+        self, columns: list[Column], header: tuple[str, ...], units: tuple[str, ...]
+    ) -> list[Column]:
+        """A meter's voltage and current, where no column tells of power or throughput."""
+        told = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
+        if told or self._is_crowded:
+            return []
+        taken = {column.index for column in columns}
+        return [Column(i, header[i], what) for i, what in voltage_and_current(header, units, taken)]
 
     def _counting(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
         """The column that counts the rows, where none tells the time."""
@@ -251,11 +263,11 @@ class Columns:
         measured = [
             c for c in columns
             if c.meaning.is_rate or c.meaning.column.startswith("temp_c.") or c.meaning.state
-            or "lat" in c.meaning.column
+            or "lat" in c.meaning.column or _is_metered(c.meaning)
         ]  # fmt: skip
         if not measured:
             raise self._source.error(
-                f"has no column of throughput or temperature among {shown}{more}: "
+                f"has no column of throughput, temperature or power among {shown}{more}: "
                 f"name one, as in {example(self._layout, found, taken, header)}",
                 self._layout.line,
             )
@@ -310,6 +322,12 @@ def _unit_in_cells(layout: Layout, index: int) -> str:
             if match is not None and unit_of(match.group(1)) is not None:
                 return match.group(1)
     return ""
+
+
+def _is_metered(what: Meaning) -> bool:
+    """Whether it is power for sure: not how often, or how long, power was on."""
+    is_power = what.column == "power_w" and (what.has_unit or what.general <= 1)
+    return is_power or what.column in (VOLTAGE, CURRENT)
 
 
 _CAPACITY = re.compile(r"\d ?[GT]B\b")

@@ -1,0 +1,82 @@
+"""Where a recording's power comes from, and what bounds it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from heatsoak.analysis.totals import totals
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Observation
+from heatsoak.recording import Recording, SensorMeta
+
+#: ``measured``: by a sensor or a meter outside the drive's firmware; ``reported``: by the drive of
+#: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, which does not say.
+PowerSource = Literal["measured", "reported", "modelled", "logged"]
+
+
+class Power(BaseModel):
+    """Where power comes from; a rating is what the drive states, and no measurement.
+
+    Attributes:
+        source: None where no power was recorded.
+        text: who told it and how, in words.
+        rated_max_w: the most that the drive states for the power states it was seen in, of all
+            its states where that was not asked; None where it states none.
+        rated_states: those states' numbers.
+    """
+
+    source: PowerSource | None = None
+    text: str = ""
+    rated_max_w: float | None = None
+    rated_states: list[int] = []
+
+
+def power_of(recording: Recording) -> Power | None:
+    """Return where a recording's power comes from; None where nothing is known of it."""
+    found = _source(recording) or {}
+    found |= _rating(recording)
+    return Power(**found) if found else None
+
+
+def step_power(view: StepView) -> dict[str, float]:
+    """Return a step's mean power and its energy, by their names in the findings."""
+    sums = totals(view)
+    if sums.power_w is None or sums.energy_j is None:
+        return {}
+    return {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
+
+
+def _source(recording: Recording) -> dict[str, Any] | None:
+    meta = recording.meta
+    if "power_w" not in meta.columns or recording.samples(["power_w"])["power_w"].count() == 0:
+        return None
+    sensor = next((one for one in meta.sensors if "power_w" in one.columns), None)
+    told = None if sensor is None else sensor.details.get("power")
+    if sensor is not None and told in ("measured", "reported"):
+        return {"source": told, "text": f"{sensor.source}{_quality(sensor)}"}
+    if meta.drive.get("kind") == "simulated" or meta.drive.get("simulated"):
+        return {"source": "modelled", "text": "by the simulated drive"}
+    name = meta.protocol.name if isinstance(meta.protocol, Observation) else "the recording"
+    return {"source": "logged", "text": f"as {name} has it"}
+
+
+def _quality(sensor: SensorMeta) -> str:
+    details = sensor.details
+    words = ["estimated by the drive"] if details.get("estimated") else []
+    if (error_pct := details.get("error_pct")) is not None:
+        words.append(f"at most {error_pct} % off by its own word")
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _rating(recording: Recording) -> dict[str, Any]:
+    """The greatest of what the drive states for the states that it was in."""
+    stated = (one.details.get("power_states") for one in recording.meta.sensors)
+    states: list[dict[str, Any]] = next((found for found in stated if found), [])
+    rated_w = {state["state"]: state["max_w"] for state in states if "max_w" in state}
+    seen: set[int] = set()
+    if "power_state" in recording.meta.columns:
+        seen = set(recording.samples(["power_state"])["power_state"].drop_nulls().to_list())
+    known = {state: watts for state, watts in rated_w.items() if not seen or state in seen}
+    if not known:
+        return {}
+    return {"rated_max_w": max(known.values()), "rated_states": sorted(known)}

@@ -1,0 +1,194 @@
+"""An external meter's log laid beside a recording: its power becomes the recording's own."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.errors import UsageError
+from heatsoak.importer.detect import read
+from heatsoak.importer.join import Alignment, alignment_of, guessed_shift_s, with_steps
+from heatsoak.importer.log import Log, Options
+from heatsoak.importer.source import Source
+from heatsoak.recording import (
+    Event,
+    HeldRecording,
+    Recording,
+    SensorMeta,
+    find_recordings,
+    save_all,
+    schema_of,
+)
+from heatsoak.recording.layout import RAW
+
+#: Of what lies before and after a recording, so much is kept.
+_MARGIN_S = 5.0
+_RATES = ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s", "read_iops", "write_iops", "iops")
+
+
+def with_meter(
+    recordings: Sequence[Recording],
+    file: Path,
+    options: Options | None = None,
+    *,
+    shift_s: float | None = None,
+) -> list[Recording]:
+    """Return the recordings with `power_w` as the meter's log in `file` tells it.
+
+    The log is laid beside each by the clocks of both, else by correlation of load with power;
+    `shift_s` says instead how many seconds after a recording's beginning the log begins. Of several
+    recordings, those that the log does not reach stay as they are. What is on disk stays so, too.
+
+    Raises UsageError for a file that tells no power, and where it lies beside no recording for
+    certain.
+    """
+    logs = _power_logs(file, options or Options())
+    if shift_s is not None and (len(recordings) > 1 or len(logs) > 1):
+        what = "recordings" if len(recordings) > 1 else f"runs in {file.name}"
+        raise UsageError(f"--shift is for one recording and one run of a meter: here are {what}")
+    joined: list[Recording] = []
+    obstacles: list[str] = []
+    for recording in recordings:
+        found = _beside(recording, logs, shift_s)
+        if isinstance(found, str):
+            obstacles.append(found)
+            joined.append(_with_warning(recording, f"{file.name}: {found}: its power is left out"))
+        else:
+            joined.append(_with_power(recording, file.name, found))
+    if len(obstacles) == len(recordings):
+        where = recordings[0].path.name if len(recordings) == 1 else "any recording"
+        raise UsageError(
+            f"{file}: cannot be laid beside {where}: {obstacles[0]} "
+            "(--shift SECONDS says how long after the recording's beginning it begins)"
+        )
+    return joined
+
+
+def save_with_meter(
+    path: Path,
+    file: Path,
+    directory: Path,
+    options: Options | None = None,
+    *,
+    shift_s: float | None = None,
+) -> Recording:
+    """Write the recording at `path` with a meter's power to `directory`, and return that.
+
+    The recording itself stays as it is. Raises UsageError as :func:`with_meter` does, where `path`
+    holds several recordings, and where `directory` holds something.
+    """
+    found = find_recordings(path)
+    if len(found) > 1:
+        raise UsageError(f"{path}: holds {len(found)} recordings: name one of them")
+    (joined,) = with_meter(found, file, options, shift_s=shift_s)
+    assert isinstance(joined, HeldRecording)
+    (saved,) = save_all([joined], directory)
+    if (raw := found[0].path / RAW).is_dir():
+        shutil.copytree(raw, directory / RAW, dirs_exist_ok=True)
+    return saved
+
+
+def _power_logs(file: Path, options: Options) -> list[Log]:
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file")
+    logs = []
+    for log in read(Source.of_path(file), options):
+        if not log.has_any("power_w"):
+            continue
+        samples = log.samples.select("t_s", "power_w").drop_nulls()
+        logs.append(replace(log, samples=samples.filter(pl.col("power_w").is_finite())))
+    logs = [log for log in logs if not log.samples.is_empty()]
+    if not logs:
+        raise UsageError(
+            f"{file}: tells no power: a column in W or mW, or one in V and one in A, is needed "
+            "(--map power_w=HEADER names it)"
+        )
+    return logs
+
+
+def _beside(
+    recording: Recording, logs: Sequence[Log], shift_s: float | None
+) -> list[tuple[Log, Alignment]] | str:
+    """The meter's runs that lie beside a recording, and how; or why none does."""
+    load = _load_of(recording)
+    found = [(log, alignment_of(load, log, shift_s)) for log in logs]
+    sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
+    if not sure:
+        guess_s = guessed_shift_s(load, logs[0]) if len(logs) == 1 else None
+        likely = (
+            "" if guess_s is None else f"; --shift {guess_s:.1f} fits best, but not for certain"
+        )
+        return next(how for _, how in found if isinstance(how, str)) + likely
+    reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
+    return reached or "they do not overlap in time"
+
+
+def _load_of(recording: Recording) -> Log:
+    rates = [name for name in _RATES if name in recording.meta.columns]
+    began = recording.meta.started_unix_s
+    return Log(
+        format="recording",
+        source=str(recording.path),
+        samples=recording.samples(["t_s", "step", "interval_s", *rates]),
+        clock="none" if began is None else "utc",
+        begin_unix_s=began,
+    )
+
+
+def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
+    end_s = float(recording.samples(["t_s"])["t_s"][-1])
+    moved = log.samples.with_columns(pl.col("t_s") + how.shift_s)
+    # a recording's time begins at 0
+    return moved.filter(pl.col("t_s").is_between(0.0, end_s + _MARGIN_S))
+
+
+def _with_power(
+    recording: Recording, name: str, found: Sequence[tuple[Log, Alignment]]
+) -> HeldRecording:
+    old = recording.samples()
+    had_power = "power_w" in old.columns and old["power_w"].count() > 0
+    readings = pl.concat([_readings(recording, log, how) for log, how in found]).sort("t_s")
+    readings = with_steps(readings, old)
+    samples = pl.concat([old.drop("power_w", strict=False), readings], how="diagonal_relaxed").sort(
+        "t_s", maintain_order=True
+    )
+    columns = schema_of(samples.columns)
+    usual = readings["t_s"].diff().median()
+    sensor = SensorMeta(
+        name="meter",
+        source=f"{name}, a meter beside the drive: {'; '.join(how.how for _, how in found)}",
+        columns=["power_w"],
+        interval_s=float(usual) if isinstance(usual, int | float) else 0.0,
+        details={"power": "measured"},
+    )
+    others = [
+        one.model_copy(update={"columns": [name for name in one.columns if name != "power_w"]})
+        for one in recording.meta.sensors
+        if one.name != "meter"
+    ]
+    meta = recording.meta.model_copy(
+        update={
+            "columns": {column: dtype.__name__ for column, dtype in columns.items()},
+            "sensors": [*others, sensor],
+        }
+    )
+    events = list(recording.events)
+    for log, how in found:
+        events += [
+            Event(t_s=0.0, kind="warning", text=remark.text)
+            for remark in log.remarks
+            if remark.doubt
+        ]
+        kind = "warning" if how.doubt else "info"
+        events.append(Event(t_s=0.0, kind=kind, text=f"power is that of {name}: {how.how}"))
+    if had_power:
+        text = "the power that it was recorded with was set aside for the meter's"
+        events.append(Event(t_s=0.0, kind="info", text=text))
+    return HeldRecording(recording.path, meta, samples, events)
+
+
+def _with_warning(recording: Recording, text: str) -> HeldRecording:
+    events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
+    return HeldRecording(recording.path, recording.meta, recording.samples(), events)
