@@ -1,12 +1,15 @@
 """Traces on the simulated drive, through the binding."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 from heatsoak._core import Drive, Trace
-from heatsoak.catalog import load_drive, load_enclosure
+from heatsoak.catalog import load_drive, load_enclosure, load_trace
+from heatsoak.protocol import Replay
 from heatsoak.recording.columns import dtype_of
+from heatsoak.target.traces import open_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,3 +130,11 @@ def test_columns_that_make_no_trace_are_named() -> None:
         trace([1, 0], [0, 0], [0, 0], [512, 512])
     with pytest.raises(ValueError, match="bytes has 1 values, and at_ns 2"):
         trace([0, 1], [0, 0], [0, 0], [512])
+
+
+@pytest.mark.parametrize("size_bytes", [10**9, 512 * 10**9])
+def test_a_made_trace_keeps_to_its_span_or_to_a_smaller_target(size_bytes: int) -> None:
+    step = Replay(kind="replay", name="light", trace="light", scale=0.01)
+    span = json.loads(open_trace(step, size_bytes).statistics())["span"]
+    asked = load_trace("light").span_bytes
+    assert span["bytes"] == min(asked, size_bytes // 4096 * 4096)
