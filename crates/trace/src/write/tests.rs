@@ -172,3 +172,35 @@ fn a_name_that_would_break_a_line_is_refused() {
         assert!(matches!(written, Err(WriteError::Format(_))), "{name:?}");
     }
 }
+
+#[test]
+fn ticks_stand_in_the_pauses_and_change_nothing_else() {
+    let records = [0u64, 10, 1000, 1000].map(|at_us| Record {
+        at_ns: at_us * 1000,
+        done_ns: UNKNOWN_NS,
+        offset: 4096,
+        bytes: 512,
+        op: Op::Write,
+        depth: 0,
+    });
+    let mut text = Vec::new();
+    let mut source = Held(records.to_vec());
+    iolog_v3_ticking(&mut source, &mut text, "disk", "memory", 60).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (ticks, rest): (Vec<&str>, Vec<&str>) = text
+        .lines()
+        .filter(|line| !line.contains("memory") || line.contains("sync"))
+        .partition(|line| line.contains("memory sync 0 4096"));
+    let at = |line: &&str| line.split(' ').next().unwrap().parse::<u64>().unwrap();
+    let times: Vec<u64> = ticks.iter().map(at).collect();
+    // nothing in the gap of 10 us; 50 us after 10, and ever later; one in the 60 us at the end
+    assert_eq!(times[..3], [60, 72, 88]);
+    assert_eq!(times.last(), Some(&1050));
+    assert!(times[..times.len() - 1].iter().all(|&at_us| at_us < 1000));
+    assert!(text.lines().skip(5).map(|line| at(&line)).is_sorted());
+    let mut plain = Vec::new();
+    iolog_v3(&mut Held(records.to_vec()), &mut plain, "disk").unwrap();
+    let plain = String::from_utf8(plain).unwrap();
+    let plain: Vec<&str> = plain.lines().collect();
+    assert_eq!(rest[..rest.len() - 1], plain[..plain.len() - 1]);
+}
