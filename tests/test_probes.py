@@ -1,9 +1,11 @@
 """Probes: steps that are taken only where an earlier one fell, and what is recorded of them."""
 
+import gc
 import json
 import shutil
 import threading
 import time
+import weakref
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -523,3 +525,16 @@ def test_on_a_real_disk_a_step_ends_early_and_nothing_of_fio_is_left(tmp_path: P
     assert begun(recording) == ["load", "again"]
     assert list((tmp_path / "place").iterdir()) == []
     assert threading.active_count() == threads
+
+
+def test_a_target_is_let_go_as_soon_as_its_run_is_over(small_drive: Path, tmp_path: Path) -> None:
+    text = 'name = "mine"\n[[steps]]\nname = "write"\nrw = "write"\nbs = "128k"\nio_size = "1GB"\n'
+    gc.disable()
+    try:
+        _, target = run(text, small_drive, COOL, tmp_path / "run")
+        alive = weakref.ref(target)
+        del target
+        # a full drive's map is a gigabyte, in which the collector sees one small object
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -285,8 +285,8 @@ class _Conductor:
 
     def _finish(self, status: Any, reason: str | None) -> None:
         self.poller.stop()
-        # it holds on to this, and this to the target: a simulated drive is gigabytes
-        del self.poller
+        # they hold on to this, and this to the target: a simulated drive is gigabytes
+        del self.poller, self.prober
         duration_s = self.target.clock.now_s()
         if reason is not None:
             self._event("fault" if status == "failed" else "info", None, reason)

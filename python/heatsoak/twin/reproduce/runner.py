@@ -1,6 +1,5 @@
 """Makes the recordings, two at a time, as any run is made: by the bench's conductor."""
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -104,8 +103,6 @@ def make_recordings(
             places=places or {},
         )
         shares[job].value = 1.0
-        # a full drive's map is a gigabyte, which the collector sees as one small object
-        gc.collect()
         return outcome
 
     def tick(count: int) -> None:
