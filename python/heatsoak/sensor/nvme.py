@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
@@ -40,6 +40,8 @@ _GET_LOG_PAGE, _IDENTIFY, _GET_FEATURES = 0x02, 0x06, 0x0A
 _HEALTH_LOG, _POWER_LOG, _ALL_NAMESPACES = 0x02, 0x25, 0xFFFFFFFF
 _POWER_MANAGEMENT, _HOST_THERMAL_MANAGEMENT = 0x02, 0x10
 _TIMEOUT_MS = 5000
+
+T = TypeVar("T")
 
 #: Does what fcntl.ioctl does with a mutable buffer; tests put a drive of their own here.
 Ioctl = Callable[[int, int, bytearray], int]
@@ -167,6 +169,22 @@ class NvmeAdmin:
             self._fd = -1
 
 
+def first_that_answers(
+    disk: Path, roots: Roots, ioctl: Ioctl | None, make: Callable[[NvmeAdmin, str], T]
+) -> T | None:
+    """Return what `make` gives for the first controller of `disk` that answers, or None."""
+    for controller in sysfs.nvme_controllers(disk):
+        try:
+            admin = NvmeAdmin(roots.dev / controller.name, ioctl)
+        except OSError:
+            continue
+        try:
+            return make(admin, controller.name)
+        except OSError:
+            admin.close()
+    return None
+
+
 class NvmeSensor:
     """The health log of one controller as a sensor; of drives that tell it, power too."""
 
@@ -208,16 +226,7 @@ class NvmeSensor:
     @classmethod
     def find(cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None) -> "NvmeSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        for controller in sysfs.nvme_controllers(disk):
-            try:
-                admin = NvmeAdmin(roots.dev / controller.name, ioctl)
-            except OSError:
-                continue
-            try:
-                return cls(admin, controller.name)
-            except OSError:
-                admin.close()
-        return None
+        return first_that_answers(disk, roots, ioctl, cls)
 
     def leave_out(self, column: str) -> None:
         """Give `column` no more: another sensor tells it better."""

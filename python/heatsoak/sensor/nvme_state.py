@@ -6,9 +6,8 @@ I/O may have to wake for; so it is asked seldom, and states between two readings
 
 from pathlib import Path
 
-from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
-from heatsoak.sensor.nvme import Ioctl, NvmeAdmin
+from heatsoak.sensor.nvme import Ioctl, NvmeAdmin, first_that_answers
 
 INTERVAL_S = 5.0
 
@@ -38,16 +37,7 @@ class PowerStateSensor:
         cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None
     ) -> "PowerStateSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        for controller in sysfs.nvme_controllers(disk):
-            try:
-                admin = NvmeAdmin(roots.dev / controller.name, ioctl)
-            except OSError:
-                continue
-            try:
-                return cls(admin, controller.name)
-            except OSError:
-                admin.close()
-        return None
+        return first_that_answers(disk, roots, ioctl, cls)
 
     def read(self) -> dict[str, float]:
         """Return the state's number; nothing where the drive does not answer."""

@@ -18,6 +18,13 @@ fn action(record: &Record) -> &'static str {
     }
 }
 
+/// A line of version 3.
+fn line(text: &mut Text, at_us: u64, name: &str, record: &Record) {
+    text.number(at_us).put(" ").put(name);
+    text.put(action(record)).number(record.offset);
+    text.put(" ").number(record.bytes.into()).put("\n");
+}
+
 /// Write fio's version 2, with a `wait` until each millisecond in which there is I/O, counted from the
 /// beginning as fio counts them; `name` is the file's.
 pub fn iolog_v2(
@@ -64,12 +71,7 @@ pub fn iolog_v3(
     let count = each(source, |records| {
         for record in records {
             at_us = record.at_ns / US_NS;
-            text.number(at_us)
-                .put(" ")
-                .put(name)
-                .put(action(record))
-                .number(record.offset);
-            text.put(" ").number(record.bytes.into()).put("\n");
+            line(&mut text, at_us, name, record);
         }
         Ok(text.flush(out)?)
     })?;
@@ -113,12 +115,7 @@ pub fn iolog_v3_ticking(
                 tick(&mut text, ticks, last_us, at_us);
             }
             last = Some(at_us);
-            text.number(at_us)
-                .put(" ")
-                .put(name)
-                .put(action(record))
-                .number(record.offset);
-            text.put(" ").number(record.bytes.into()).put("\n");
+            line(&mut text, at_us, name, record);
         }
         Ok(text.flush(out)?)
     })?;
