@@ -209,3 +209,13 @@ def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form:
         assert found[name] == asked[name]
     again = heatsoak("trace", "make", "light", "-o", "t", cwd=tmp_path)
     assert "is there already" in complaint(again, 2)
+
+
+@pytest.mark.parametrize("shape", ["destroyer", "heavy", "light"])
+@pytest.mark.parametrize("limit_s", [0.025, 0.0005])
+def test_the_idle_time_of_a_shape_is_known_before_it_is_made(shape: str, limit_s: float) -> None:
+    asked = catalog.load_trace(shape)
+    scale = min(1e6 / asked.ios, 1.0)
+    made = Trace.synthetic(asked.core_json(), scale=scale)
+    idle_s = json.loads(made.statistics(limit_s))["time"]["idle_left_s"]
+    assert idle_s == pytest.approx(scale * asked.idle_s(limit_s), rel=0.05)

@@ -50,11 +50,12 @@ class Speeds:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a trace moves."""
+    """What a trace moves, and how long it has nothing to do once its pauses are cut."""
 
     ios: int
     read_bytes: int
     written_bytes: int
+    idle_s: float
 
 
 #: What a replay moves; None where that is known only once its trace was read.
@@ -160,14 +161,15 @@ def _single(step: SingleStep, target_bytes: int, speeds: Speeds, traffic_of: Tra
 
 
 def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
-    """A replay without its pauses, and as fast as a drive is with many I/Os in flight."""
+    """A replay as fast as a drive is with many I/Os in flight, and its pauses."""
     if traffic is None:
         return StepPlan(step, 0, 0, False, is_known=False)
     by_bytes_s = (
         traffic.read_bytes / speeds.read_mb_s + traffic.written_bytes / speeds.write_mb_s
     ) / MB
     by_ios_s = traffic.ios / max(speeds.read_iops, speeds.write_iops)
-    return StepPlan(step, max(by_bytes_s, by_ios_s), traffic.written_bytes, False)
+    duration_s = traffic.idle_s + max(by_bytes_s, by_ios_s)
+    return StepPlan(step, duration_s, traffic.written_bytes, False)
 
 
 def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float]:

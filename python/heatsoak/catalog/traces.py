@@ -1,6 +1,7 @@
 """The schema of the shapes that traces are made in: statistics, with a source each."""
 
 import json
+import math
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -185,6 +186,22 @@ class TraceShape(Strict):
     def span_bytes(self) -> int:
         """Bytes from the first address to the last; whole pages of 4 KiB."""
         return round(self.addresses.span_gb.value * GB) // 4096 * 4096
+
+    def idle_s(self, limit_s: float) -> float:
+        """Return the time without any I/O that a cut of each pause to `limit_s` leaves, about.
+
+        A burst begins with its one I/O at depth 1.
+        """
+        bursts = self.ios * self.depths.pct.get("1", 100.0) / 100
+        think_s = self.pauses.think_us.value / 1e6
+        rests = bursts / max(self.pauses.task_bursts.value, 1)
+        # pauses are exponentially distributed
+        lengths_s = ((bursts - rests, think_s), (rests, self.pauses.rest_s.value))
+        return sum(
+            count * mean_s * -math.expm1(-limit_s / mean_s)
+            for count, mean_s in lengths_s
+            if mean_s > 0
+        )
 
     def core_json(self) -> str:
         """Return what :meth:`heatsoak._core.Trace.synthetic` takes."""

@@ -74,8 +74,8 @@ def _note(step: Replay, text: str) -> Note:
     return Note("warning", f"step '{step.name}': of {step.trace}, {text}", {"step": step.name})
 
 
-def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int] | None:
-    """Return how many I/Os a replay has, and the bytes that it reads and writes.
+def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] | None:
+    """Return how many I/Os a replay has, the bytes that it reads and writes, and its idle seconds.
 
     None for a large file, of which that is known only once it was read. Raises UsageError for what
     cannot be replayed on a target of `size_bytes`, as far as that shows by then.
@@ -84,17 +84,18 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int] | None:
         shape = load_trace(step.trace)
         parts = (shape.ios, shape.read_bytes, shape.write_bytes)
         ios, read_bytes, write_bytes = (round(part * step.scale) for part in parts)
-        return ios, read_bytes, write_bytes
+        idle_s = step.scale * shape.idle_s(step.idle_limit_s)
+        return ios, read_bytes, write_bytes, idle_s
     trace = open_trace(step, size_bytes)
     if Path(step.trace).stat().st_size > QUICKLY_COUNTED_BYTES:
         return None
     try:
-        trace.statistics()
+        counted = json.loads(trace.statistics(step.idle_limit_s))
     except ValueError as error:
         raise trace_error(step, error) from error
     done = trace.fitted or {}
     ios = done["reads"] + done["writes"] + done["trims"]
-    return ios, done["read_bytes"], done["write_bytes"]
+    return ios, done["read_bytes"], done["write_bytes"], counted["time"]["idle_left_s"]
 
 
 def _made(step: Replay, size_bytes: int) -> Trace:
