@@ -69,8 +69,12 @@ impl Places {
         let direction = usize::from(op == Op::Write);
         let bytes = u64::from(bytes);
         let kind = usize::from(!bytes.is_multiple_of(PAGE));
-        let goes_on = self.runs[direction][kind]
-            .filter(|run| run.since < REMEMBERED && run.end + bytes <= self.span);
+        let open = |kind: usize| {
+            self.runs[direction][kind]
+                .filter(|run| run.since < REMEMBERED && run.end + bytes <= self.span)
+        };
+        // an odd I/O may begin its run behind whole pages, never the other way
+        let goes_on = open(kind).or_else(|| open(0));
         let offset = match goes_on {
             Some(run) if sequential => run.end,
             Some(run) if self.owed > 0 => {

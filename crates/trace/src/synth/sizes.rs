@@ -31,6 +31,9 @@ pub struct Row {
 /// that it does, tilted exponentially so that the mean size holds. Which I/Os read is a logistic
 /// in size whose two parameters make the count of reads and the bytes read hold. Both are the
 /// distributions of greatest entropy under what is known.
+///
+/// Published shares are rounded: where the bytes lie up to half a percent past what the shares
+/// can make, the shares hold and the bytes are as near as they come.
 pub fn table(shape: &Shape, scale: f64) -> Result<Vec<Row>, ShapeError> {
     let mut rows = listed(shape);
     add_others(shape, &mut rows)?;
