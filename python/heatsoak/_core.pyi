@@ -72,6 +72,12 @@ class Drive:
         like count I/Os that came back in the interval and took longer; `busy_pct` is the share of
         it with at least one I/O in flight, exactly.
         """
+    def latency_bins(self) -> dict[str, tuple[list[float], list[int]]]:
+        """Return how long the I/Os of the last load took, by ``read`` and ``write``.
+
+        Upper ends of bins in us, rising, and I/Os in each; a bin begins where the one before ends.
+        Empty for a direction that had none.
+        """
     def totals(self) -> str:
         """Return everything that was done since the drive was made: operations by kind, as JSON."""
     def truth(self) -> dict[str, float]:

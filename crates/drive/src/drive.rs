@@ -7,7 +7,7 @@ use crate::ftl::{Cache, Ftl, FtlConfig};
 use crate::governor::{Governor, Permit};
 use crate::heat::{Heat, HeatError, Work};
 use crate::host::{Host, Tally};
-use crate::latency::Latencies;
+use crate::latency::{Histogram, Latencies};
 use crate::load::{Load, Quiet, run};
 use crate::power::PowerStates;
 use crate::replay::{Replay, ReplayOptions, Source};
@@ -115,6 +115,8 @@ pub struct Drive {
     /// A share that is permitted whatever the temperature, for measuring what it gives.
     held: Option<f64>,
     tallies: [Tally; 2],
+    /// How long the I/Os of the loads took so far.
+    histograms: [Histogram; 2],
     quiet: Quiet,
     /// Whether it rests between two I/Os of a trace.
     resting: bool,
@@ -215,6 +217,7 @@ impl Drive {
             },
             held: None,
             tallies: Default::default(),
+            histograms: Default::default(),
             quiet: Quiet::default(),
             resting: false,
             directions: (true, true),
@@ -245,6 +248,7 @@ impl Drive {
             power: self.power.clone(),
             names: self.names.clone(),
             tallies: self.tallies.clone(),
+            histograms: self.histograms.clone(),
             quiet: self.quiet.clone(),
             ..*self
         })
@@ -290,6 +294,12 @@ impl Drive {
     /// Everything that was done since the drive was made.
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// How long the reads and the writes of the last loads took: upper ends in seconds and counts.
+    pub fn latency_bins(&self) -> [Vec<(f64, u64)>; 2] {
+        let [written, read] = &self.histograms;
+        [read.bins(), written.bins()]
     }
 
     /// Start workloads beside each other; whatever ran before is dropped.
@@ -347,6 +357,7 @@ impl Drive {
         self.onset_s = None;
         self.onset_sensor_c = f64::NAN;
         self.served_bytes = 0;
+        self.histograms = Default::default();
         self.wake();
         self.activity = Activity::Running(loads);
         Ok(())
@@ -451,7 +462,10 @@ impl Drive {
             let row = self.row(&sums, elapsed_s, directions);
             samples.push(&row);
         }
-        self.tallies.iter_mut().for_each(Tally::clear);
+        for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
+            histogram.add(&tally.latencies);
+            tally.clear();
+        }
         if over && busy {
             self.end()?;
         }

@@ -145,6 +145,16 @@ impl Drive {
         Ok(columns)
     }
 
+    fn latency_bins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        for (direction, bins) in ["read", "write"].into_iter().zip(self.drive.latency_bins()) {
+            let (upper_s, ios): (Vec<f64>, Vec<u64>) = bins.into_iter().unzip();
+            let upper_us: Vec<f64> = upper_s.into_iter().map(|upper_s| upper_s * 1e6).collect();
+            found.set_item(direction, (upper_us, ios))?;
+        }
+        Ok(found)
+    }
+
     fn totals(&self) -> PyResult<String> {
         serde_json::to_string(self.drive.totals()).map_err(refused)
     }

@@ -12,7 +12,7 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, Replay, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, latency_bins
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
@@ -104,7 +104,7 @@ class SimulatedTarget:
             self._core.begin(workloads_json(step, self._core.user_bytes))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
-        return self._until_done()
+        return self._load()
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""
@@ -125,6 +125,10 @@ class SimulatedTarget:
         """Return what no real drive tells: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
+    def _load(self) -> Iterator[Batch]:
+        yield from self._until_done()
+        yield Outcome(latency_bins(self._core.latency_bins()))
+
     def _replay(self, step: Replay) -> Iterator[Batch]:
         trace = open_trace(step, self._core.user_bytes)
         try:
@@ -133,6 +137,7 @@ class SimulatedTarget:
         except ValueError as error:
             raise trace_error(step, error) from error
         yield from notes_of(step, trace)
+        yield Outcome(latency_bins(self._core.latency_bins()))
 
     def _until_done(self, chunk_s: float = RUN_CHUNK_S) -> Iterator[Batch]:
         try:
