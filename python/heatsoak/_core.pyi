@@ -63,8 +63,12 @@ class Drive:
         """Forget all data; done once the time that the drive needs for it has passed."""
     def hold(self, share: float | None) -> None:
         """Permit this share of everything, 0 to 1, whatever the temperature; None undoes it."""
-    def advance(self, duration_s: float, sample_s: float) -> dict[str, NDArray[np.float64]]:
+    def advance(
+        self, duration_s: float, sample_s: float, most_ios: int | None = None
+    ) -> dict[str, NDArray[np.float64]]:
         """Let time pass, at most to the workloads' end; one value per `sample_s` and column.
+
+        With `most_ios`, only to the end of the sample in which so many I/Os have come back.
 
         Values that were not measured in an interval are NaN: rates of a direction that no
         workload uses, latencies without I/O, and temperatures but once a second. The last

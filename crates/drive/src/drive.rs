@@ -117,6 +117,8 @@ pub struct Drive {
     tallies: [Tally; 2],
     /// How long the I/Os of the loads took so far.
     histograms: [Histogram; 2],
+    /// I/Os that came back since it was last told to advance.
+    sampled_ios: u64,
     quiet: Quiet,
     /// Whether it rests between two I/Os of a trace.
     resting: bool,
@@ -218,6 +220,7 @@ impl Drive {
             held: None,
             tallies: Default::default(),
             histograms: Default::default(),
+            sampled_ios: 0,
             quiet: Quiet::default(),
             resting: false,
             directions: (true, true),
@@ -249,6 +252,7 @@ impl Drive {
             names: self.names.clone(),
             tallies: self.tallies.clone(),
             histograms: self.histograms.clone(),
+            sampled_ios: self.sampled_ios,
             quiet: self.quiet.clone(),
             ..*self
         })
@@ -409,6 +413,17 @@ impl Drive {
     /// The last row is shorter where the end falls within it, and a little longer where the last
     /// I/Os come back just after it. Without a workload all of the time passes.
     pub fn advance(&mut self, duration_s: f64, sample_s: f64) -> Result<Samples, DriveError> {
+        self.advance_some(duration_s, sample_s, u64::MAX)
+    }
+
+    /// The same, but only to the end of the sample in which `most_ios` I/Os have come back: a trace
+    /// can hold hours of rest, and a million I/Os in the second after them.
+    pub fn advance_some(
+        &mut self,
+        duration_s: f64,
+        sample_s: f64,
+        most_ios: u64,
+    ) -> Result<Samples, DriveError> {
         for (key, value, least) in [
             ("duration_s", duration_s, 0.0),
             ("sample_s", sample_s, SHORTEST_SAMPLE_S),
@@ -425,6 +440,7 @@ impl Drive {
         let mut samples = Samples::new(&self.names);
         let began_s = self.t_s;
         self.grid.align(began_s, sample_s);
+        self.sampled_ios = 0;
         let whole = (duration_s / sample_s + SAME_S).floor();
         let rest_s = duration_s - whole * sample_s;
         for _ in 0..whole as u64 {
@@ -432,6 +448,9 @@ impl Drive {
                 return Ok(samples);
             }
             self.grid.count += 1.0;
+            if self.sampled_ios >= most_ios {
+                return Ok(samples);
+            }
         }
         if rest_s > SAME_S {
             self.sample(rest_s, began_s + duration_s, &mut samples)?;
@@ -464,6 +483,7 @@ impl Drive {
         }
         for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
             histogram.add(&tally.latencies);
+            self.sampled_ios += tally.latencies.count();
             tally.clear();
         }
         if over && busy {

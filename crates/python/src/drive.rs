@@ -128,15 +128,17 @@ impl Drive {
         self.drive.hold(share).map_err(refused)
     }
 
+    #[pyo3(signature = (duration_s, sample_s, most_ios = None))]
     fn advance<'py>(
         &mut self,
         py: Python<'py>,
         duration_s: f64,
         sample_s: f64,
+        most_ios: Option<u64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let drive = &mut self.drive;
         let samples = py
-            .detach(|| drive.advance(duration_s, sample_s))
+            .detach(|| drive.advance_some(duration_s, sample_s, most_ios.unwrap_or(u64::MAX)))
             .map_err(refused)?;
         let columns = PyDict::new(py);
         for (name, series) in samples.names.iter().zip(samples.columns) {
