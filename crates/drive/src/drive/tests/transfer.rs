@@ -141,8 +141,14 @@ fn a_copy_ends_where_its_source_shuts_down() {
     let mut spec = sample::small_drive();
     spec.governor.on = true;
     spec.governor.restart_c = None;
+    spec.governor.law = Law::Band {
+        engage_c: 50.0,
+        band_k: 5.0,
+        floor: 0.1,
+    };
+    spec.governor.shutdown_c = Some(60.0);
     let mut place = sample::place();
-    place.air_c = 115.0;
+    place.air_c = 70.0;
     let mut source = Drive::new(spec, place, 1).unwrap();
     let mut destination = new(sample::small_drive());
     let mut copy = Transfer::new(GIB, MIB, 8, 64 * MIB).unwrap();
