@@ -138,18 +138,12 @@ fn a_fast_drive_waits_for_a_slow_one() {
 
 #[test]
 fn a_copy_ends_where_its_source_shuts_down() {
-    let mut spec = sample::small_drive();
-    spec.governor.on = true;
-    spec.governor.restart_c = None;
-    spec.governor.law = Law::Band {
-        engage_c: 50.0,
-        band_k: 5.0,
-        floor: 0.1,
-    };
-    spec.governor.shutdown_c = Some(60.0);
-    let mut place = sample::place();
-    place.air_c = 70.0;
-    let mut source = Drive::new(spec, place, 1).unwrap();
+    let mut source = new(heat::cooking(None));
+    run_one(
+        &mut source,
+        for_s(900.0, load(Pattern::Write, MIB, 32)),
+        1.0,
+    );
     let mut destination = new(sample::small_drive());
     let mut copy = Transfer::new(GIB, MIB, 8, 64 * MIB).unwrap();
     copy.begin(&mut source, &mut destination).unwrap();
