@@ -175,7 +175,7 @@ class _Conductor:
         self, index: int, step: Step, decision: Decision | None, number: int | None = None
     ) -> None:
         data = {"index": index, "step_kind": step.kind, "temps_c": self.recorder.latest.temps_c()}
-        if number is None or isinstance(step, Rounds):
+        if number is None or isinstance(step, Rounds | Copy):
             self.observer.on_step(index, step, self.target.clock.now_s())
         else:
             self.observer.on_round(step, number)

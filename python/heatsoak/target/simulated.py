@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import heatsoak
 from heatsoak._core import Drive as Core
@@ -68,6 +70,11 @@ class SimulatedTarget:
                 "place": self._enclosure.description,
             },
         )
+
+    @property
+    def core(self) -> Core:
+        """The simulator, for what couples it to another."""
+        return self._core
 
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself."""
@@ -138,18 +145,26 @@ class SimulatedTarget:
         try:
             while not self._core.done:
                 yield self._advance(chunk_s)
-            if self._core.stopped:
-                raise ShutDownError(
-                    f"{self.identity.path}: shut itself down at "
-                    f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
-                    "another enclosure"
-                )
+            self.refuse_stopped()
         finally:
             self._core.end()
 
+    def refuse_stopped(self) -> None:
+        """Raise ShutDownError where the drive shut itself down."""
+        if self._core.stopped:
+            raise ShutDownError(
+                f"{self.identity.path}: shut itself down at "
+                f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
+                "another enclosure"
+            )
+
     def _advance(self, duration_s: float) -> pl.DataFrame:
-        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
-        return samples.cast({"power_state": dtype_of("power_state")})
+        return frame_of(self._core.advance(duration_s, SAMPLE_S))
+
+
+def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
+    """Return what the simulator gives as samples: what was not measured is null."""
+    return pl.DataFrame(columns).fill_nan(None).cast({"power_state": dtype_of("power_state")})
 
 
 def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
