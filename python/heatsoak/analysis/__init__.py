@@ -2,6 +2,8 @@
 
 from heatsoak.analysis.findings import (
     Consistency,
+    CopyFindings,
+    CopyStepFindings,
     Episode,
     Findings,
     RecordingFindings,
@@ -13,6 +15,8 @@ from heatsoak.analysis.scored import RoundsFindings, Score
 
 __all__ = [
     "Consistency",
+    "CopyFindings",
+    "CopyStepFindings",
     "Episode",
     "Findings",
     "RecordingFindings",

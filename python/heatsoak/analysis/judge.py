@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from heatsoak.analysis.bounds import bound_by_host
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import WINDOW_S, step_consistency
+from heatsoak.analysis.copies import copy_findings, introduce, note_of, pairs_of, waited_all_along
 from heatsoak.analysis.cost import cost_of
 from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import (
@@ -35,6 +36,8 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     Recordings of one drive speak for each other.
     """
     looked = [Looked(recording) for recording in recordings]
+    pairs = pairs_of(looked)
+    _introduce(pairs, looked)
     found = [_judge(one, siblings_of(one, looked), window_s) for one in looked]
     trust = judge_sensors_together(
         [one.recording for one in looked],
@@ -42,7 +45,22 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     )
     for findings, sensors in zip(found, trust, strict=True):
         findings.sensors = sensors
-    return Findings(recordings=found)
+    copies = [copy_findings((looked[s], found[s]), (looked[d], found[d])) for s, d in pairs]
+    return Findings(recordings=found, copies=copies)
+
+
+def _introduce(pairs: list[tuple[int, int]], looked: list["Looked"]) -> None:
+    """Let both sides of each copy know of the other, and of what took from it."""
+    for index, other in pairs:
+        introduce(looked[index], looked[other])
+    for one in looked:
+        for view in one.views:
+            if view.partner is not None:
+                others = [other for other in one.views if other is not view]
+                told = judged_drops(view, others, siblings_of(one, looked))
+                partner = view.partner.view.partner
+                assert partner is not None
+                partner.told = [(case.drop, judgement.cause) for case, judgement in told]
 
 
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
@@ -71,9 +89,15 @@ def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
     return [
         view
         for other in looked
-        if other is not one and other.drive == one.drive
+        if other is not one and other.drive == one.drive and not _copied(one, other)
         for view in other.views
     ]
+
+
+def _copied(one: Looked, other: Looked) -> bool:
+    """Whether one was copied to the other: two drives, even if they are of one model."""
+    parts = [each.recording.meta.part_of_copy for each in (one, other)]
+    return parts[0] is not None and parts[1] is not None and parts[0].id == parts[1].id
 
 
 def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:
@@ -138,6 +162,7 @@ def _step(
             episodes = [_episode(case, judgement)]
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = bound_by_host(view) if view.drops == [] and not episodes else None
+    waited = waited_all_along(view) if not episodes else None
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
@@ -145,7 +170,7 @@ def _step(
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
         verdict="limited-by-host" if bound else _verdict(view, episodes),
-        why=[bound] if bound else [],
+        why=[text for text in (bound, waited) if text],
         why_unknown=_why_unknown(view),
         episodes=episodes,
         consistency=step_consistency(view, window_s),
@@ -240,6 +265,9 @@ def _notes(recording: Recording, views: list[StepView], once: list[StepView]) ->
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
     notes += _warm_starts(once)
+    is_alone = all(view.partner is None for view in views)
+    if (text := note_of(recording, is_alone=is_alone)) is not None:
+        notes.append(text)
     # how a log was read that somebody else took is part of what it shows
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
