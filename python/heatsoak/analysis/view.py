@@ -65,7 +65,7 @@ class StepView:
         self.course = course
         self.begin_s = begin_s
         self.direction: str | None = None
-        self.partner: "Partner | None" = None
+        self.partner: Partner | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
         self.throughput = throughput(samples, begin_s)

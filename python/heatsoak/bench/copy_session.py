@@ -16,7 +16,7 @@ from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import ROLES, Protocol, Role, of_side, turns
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target import Place
+from heatsoak.target import Note, Place
 from heatsoak.target.couple import couple
 from heatsoak.units import GB, format_bytes
 
@@ -123,7 +123,10 @@ class CopySession:
                     sensors_at(self.places[role], directory, self.roots)
                 )
                 sides[role] = Side(
-                    self._conditions(role), directory / role, sensors, notes[role] + more
+                    self._conditions(role),
+                    directory / role,
+                    sensors,
+                    [*notes[role], *more, *self._of_one_disk()],
                 )
             return conduct_copy(
                 self.protocol,
@@ -174,6 +177,17 @@ class CopySession:
             ):
                 return "one file system"
         return None
+
+    def _of_one_disk(self) -> list[Note]:
+        if self.shared_disk is None:
+            return []
+        return [
+            Note(
+                "warning",
+                f"source and destination share a disk ({self.shared_disk}): it reads and writes at "
+                "the same time, and neither side can be told from the other by its heat",
+            )
+        ]
 
     def _check_room(self) -> None:
         """Raise UsageError where either place cannot hold what is copied."""

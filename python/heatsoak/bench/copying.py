@@ -81,7 +81,7 @@ def conduct_copy(
                 part,
             )
         for role in ROLES:
-            recorders[role].start(protocol.notes if role == "source" else [], sides[role].notes)
+            recorders[role].start(protocol.notes, sides[role].notes)
         conductor = _Conductor(pair, recorders, observer)
         for index, turn in enumerate(turns(protocol, fills=fills)):
             conductor.take(index, turn)

@@ -42,7 +42,7 @@ def turns(protocol: Protocol, *, fills: bool) -> list[Turn]:
     for step in protocol.steps:
         match step:
             case Copy():
-                found.append(Turn(_half(step, "read"), _half(step, "write"), step))
+                found.append(Turn(*halves_of(step), step))
             case Pause():
                 found.append(Turn(step, step))
             case Purge() | Precondition():
@@ -61,6 +61,11 @@ def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:
             "file_size": Size(bytes=-(-largest // (1 << 20)) * (1 << 20)),
         }
     )
+
+
+def halves_of(copy: Copy) -> tuple[WorkloadStep, WorkloadStep]:
+    """Return what a copy asks of its source, and what of its destination."""
+    return _half(copy, "read"), _half(copy, "write")
 
 
 def _half(copy: Copy, rw: str) -> WorkloadStep:
