@@ -4,7 +4,7 @@ use heatsoak_drive::{
     Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Profile,
     ReplayOptions, Samples, Transfer as Copying, Workload,
 };
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -52,7 +52,10 @@ pub struct Drive {
 impl Drive {
     #[new]
     #[pyo3(signature = (drive, enclosure, seed = 0))]
-    fn new(drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
+    fn new(py: Python<'_>, drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
+        // NumPy's door is looked for once, and a signal that comes meanwhile is a panic: not later,
+        // when something runs that is worth keeping
+        PyArray1::<f64>::zeros(py, 0, false);
         let (spec, place) = parse_both(drive, enclosure)?;
         let drive = Simulated::new(spec, place, seed).map_err(refused)?;
         Ok(Drive { drive })

@@ -136,7 +136,7 @@ def _text(
 
 
 def _fell(episode: Episode) -> str:
+    named = "its cause is unknown" if episode.cause == "unknown" else episode.cause
     return (
-        f"it fell by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s "
-        f"({episode.cause})"
+        f"it fell by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s ({named})"
     )

@@ -221,7 +221,8 @@ class _Conductor:
                 for each in self.recorders.values():
                     each.check_limits()
                 self._show()
-                if until is not None and until():
+                # both drives have waited as long as each other then
+                if until is not None and role == ROLES[-1] and until():
                     break
         finally:
             close = getattr(told, "close", None)

@@ -30,4 +30,4 @@ class Pair(Protocol):
         """Let one drive take a step; the other rests."""
 
     def idle(self, duration_s: float) -> Iterator[Told]:
-        """Let `duration_s` pass without load."""
+        """Let `duration_s` pass without load; the destination tells last of each stretch."""
