@@ -193,11 +193,6 @@ class CopySession:
         """Raise UsageError where either place cannot hold what is copied."""
         largest = max(self.protocol.copies, key=lambda step: step.amount_bytes)
         wanted = largest.amount_bytes
-        for role in ROLES:
-            place = self.places[role]
-            has = place.size_bytes(self.protocols[role], self.roots)
-            if has < wanted:
-                self._too_large(largest.name, wanted, has, place.text, place.kind)
         source, destination = (self.places[role] for role in ROLES)
         if source.kind == destination.kind == "directory":
             paths = [Path(place.text) for place in (source, destination)]
@@ -207,6 +202,11 @@ class CopySession:
                 if has < wanted:
                     where = f"{source.text} and {destination.text}, on one file system,"
                     self._too_large(largest.name, wanted, has, where, "directories")
+        for role in ROLES:
+            place = self.places[role]
+            has = place.size_bytes(self.protocols[role], self.roots)
+            if has < wanted:
+                self._too_large(largest.name, wanted, has, place.text, place.kind)
 
     def _too_large(self, name: str, wanted: int, has: int, where: str, kind: str) -> None:
         what = {

@@ -13,8 +13,9 @@ from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.fio.watch import Watch
 from heatsoak.target.pair import Told
 
-#: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this.
-_LOOKS_US = 100
+#: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
+#: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
+_LOOKS_US_PER_MIB, _LEAST_LOOKS_US = 100, 10
 #: Older ones keep jobs together by another rule, with other words for it.
 _OLDEST = (3, 31)
 
@@ -58,10 +59,11 @@ class FioPair:
     def _command_line(self, step: Copy) -> list[str]:
         settings = self.target("destination").settings
         line = measured(self.target("source").fio.path, settings.status_interval_s)
+        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _LEAST_LOOKS_US)
         for role, half in zip(ROLES, halves_of(step), strict=True):
             seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
             line += job(role, half, self.target(role).place(), seed, grouped=False)
-            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={_LOOKS_US}"]
+            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
         return line
 
     def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
