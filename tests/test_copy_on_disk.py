@@ -204,8 +204,8 @@ def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
         said = complaint(heatsoak_here("run", "short.toml", *places, *words, cwd=short), 2)
         assert "on one file system, have room for two test files of " in said
         assert "10 % of the file system stay free: --set copy.size=" in said
-    places = ("--on", "film.mkv", "--to", "destination dir", *huge)
-    said = complaint(heatsoak_here("run", "short.toml", *places, cwd=short), 2)
+    places = ("--on", "film.mkv", "--to", "destination dir")
+    said = complaint(heatsoak_here("run", "short.toml", *places, *huge, cwd=short), 2)
     assert "film.mkv holds" in said
 
 
