@@ -1,9 +1,8 @@
 """Recordings in, findings out: episodes, their cause, consistency, trust in sensors."""
 
+from heatsoak.analysis.copied import CopyFindings, CopyStepFindings
 from heatsoak.analysis.findings import (
     Consistency,
-    CopyFindings,
-    CopyStepFindings,
     Episode,
     Findings,
     RecordingFindings,

@@ -2,15 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
-from heatsoak.analysis.findings import (
-    CopyFindings,
-    CopyStepFindings,
-    Episode,
-    RecordingFindings,
-    StepFindings,
-)
+from heatsoak.analysis.copied import CopyFindings, CopyStepFindings
+from heatsoak.analysis.findings import Episode, RecordingFindings, StepFindings
+from heatsoak.analysis.looked import Looked
 from heatsoak.analysis.view import StepView
 from heatsoak.analysis.waiting import Partner, waiting_shares
 from heatsoak.protocol import Role
@@ -22,19 +18,7 @@ ALL_ALONG = 0.9
 MOSTLY = 0.5
 
 
-class Viewed(Protocol):
-    """A recording with its judged steps."""
-
-    @property
-    def recording(self) -> Recording:
-        """The recording."""
-
-    @property
-    def views(self) -> list[StepView]:
-        """Its judged steps."""
-
-
-def pairs_of(looked: Sequence[Viewed]) -> list[tuple[int, int]]:
+def pairs_of(looked: Sequence[Looked]) -> list[tuple[int, int]]:
     """Return where source and destination of each copy stand, of which both are given."""
     sides: dict[str, dict[Role, int]] = {}
     for index, one in enumerate(looked):
@@ -44,7 +28,7 @@ def pairs_of(looked: Sequence[Viewed]) -> list[tuple[int, int]]:
     return [(s["source"], s["destination"]) for s in sides.values() if len(s) == 2]
 
 
-def introduce(source: Viewed, destination: Viewed) -> None:
+def introduce(source: Looked, destination: Looked) -> None:
     """Let the steps of a copy's two sides know of each other."""
     reading = {view.step.name: view for view in source.views}
     for view in destination.views:
@@ -76,7 +60,7 @@ def note_of(recording: Recording, *, is_alone: bool) -> str | None:
 
 
 def copy_findings(
-    source: tuple[Viewed, RecordingFindings], destination: tuple[Viewed, RecordingFindings]
+    source: tuple[Looked, RecordingFindings], destination: tuple[Looked, RecordingFindings]
 ) -> CopyFindings:
     """Return what both sides of a copy show together."""
     found = {view.step.name: view for view in source[0].views}

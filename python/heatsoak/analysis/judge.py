@@ -8,7 +8,6 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import WINDOW_S, step_consistency
 from heatsoak.analysis.copies import copy_findings, introduce, note_of, pairs_of, waited_all_along
 from heatsoak.analysis.cost import cost_of
-from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import (
     Episode,
     Findings,
@@ -16,12 +15,13 @@ from heatsoak.analysis.findings import (
     StepFindings,
     Verdict,
 )
+from heatsoak.analysis.looked import Looked, siblings_of
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.segments import Drop, joined
-from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.sensors import Onset, judge_sensors_together
+from heatsoak.analysis.view import StepView
 from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
@@ -49,7 +49,7 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     return Findings(recordings=found, copies=copies)
 
 
-def _introduce(pairs: list[tuple[int, int]], looked: list["Looked"]) -> None:
+def _introduce(pairs: list[tuple[int, int]], looked: list[Looked]) -> None:
     """Let both sides of each copy know of the other, and of what took from it."""
     for index, other in pairs:
         introduce(looked[index], looked[other])
@@ -66,38 +66,6 @@ def _introduce(pairs: list[tuple[int, int]], looked: list["Looked"]) -> None:
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
     """Return what one recording shows by itself."""
     return analyze([recording], window_s).recordings[0]
-
-
-class Looked:
-    """A recording, read and looked at; temperatures with a flaw give no evidence."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        distrusted = frozenset(
-            sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
-        )
-        self.views = list(judged_steps(recording, distrusted))
-
-    @property
-    def drive(self) -> object:
-        """What two recordings of one drive have in common."""
-        return drive_of(self.recording)
-
-
-def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
-    """Return the steps of the other recordings of the same drive."""
-    return [
-        view
-        for other in looked
-        if other is not one and other.drive == one.drive and not _copied(one, other)
-        for view in other.views
-    ]
-
-
-def _copied(one: Looked, other: Looked) -> bool:
-    """Whether one was copied to the other: two drives, even if they are of one model."""
-    parts = [each.recording.meta.part_of_copy for each in (one, other)]
-    return parts[0] is not None and parts[1] is not None and parts[0].id == parts[1].id
 
 
 def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:

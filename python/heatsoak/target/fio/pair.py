@@ -16,8 +16,8 @@ from heatsoak.target.pair import Told
 #: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
 #: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
 _LOOKS_US_PER_MIB, _LEAST_LOOKS_US = 100, 10
-#: Older ones keep jobs together by another rule, with other words for it.
-_OLDEST = (3, 31)
+#: Before 3.23 fio kept jobs together by another rule, and 3.23 counts only 2^32 I/Os.
+_OLDEST = (3, 24)
 
 
 class FioPair:
