@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,9 @@ from heatsoak.analysis.segments import Drop, Found, find
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
 from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
+
+if TYPE_CHECKING:
+    from heatsoak.analysis.waiting import Partner
 
 #: A direction that carries less of the throughput than this is not judged by itself.
 _LEAST_SHARE = 0.1
@@ -45,6 +49,7 @@ class StepView:
     Attributes:
         begin_s: when its load began, from the recording's begin.
         direction: ``read`` or ``write`` where only that part of its throughput is looked at.
+        partner: the other side of the copy that it is one side of, where that was recorded too.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class StepView:
         self.course = course
         self.begin_s = begin_s
         self.direction: str | None = None
+        self.partner: Partner | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
         self.throughput = throughput(samples, begin_s)

@@ -3,12 +3,14 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
+from heatsoak.protocol.copy_step import ROLES, Copy, Role
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.scaled import scaled
 from heatsoak.protocol.score import Score
+from heatsoak.protocol.sides import FILL, Turn, halves_of, of_side, turns
 from heatsoak.protocol.source import bundled, load
 from heatsoak.protocol.step import (
     LoadStep,
@@ -22,7 +24,10 @@ from heatsoak.protocol.step import (
 from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
+    "FILL",
+    "ROLES",
     "Conditions",
+    "Copy",
     "Heat",
     "Label",
     "LoadStep",
@@ -34,15 +39,20 @@ __all__ = [
     "Protocol",
     "Purge",
     "Replay",
+    "Role",
     "Rounds",
     "Score",
     "SingleStep",
     "Step",
+    "Turn",
     "Workload",
     "WorkloadStep",
     "apply_settings",
     "bundled",
+    "halves_of",
     "load",
+    "of_side",
     "read_labels",
     "scaled",
+    "turns",
 ]
