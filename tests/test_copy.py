@@ -282,6 +282,10 @@ SIM = "sim:samsung-950-pro-512"
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.buffer=4k"), "one I/O"),
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "bs=5000"), "4096"),
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.rate=5"), "no key 'rate'"),
+        (
+            ("run", "copy", "--on", SIM, "--to", SIM, "--set", "runtime=9"),
+            "a copy has no 'runtime'",
+        ),
         (("run", "copy", "--on", SIM, "--to", SIM, "--power-sensor", "x"), "a copy has two"),
         (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "is there already"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
