@@ -160,7 +160,10 @@ def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
     written = moved(pl.concat(frames["destination"]), "write")
     for side in (read, written):
         assert side["bytes"][-1] == pytest.approx(size, abs=1)
+    clocks = [pair.target(role).clock.now_s() for role in ROLES]
+    assert clocks[0] == pytest.approx(clocks[1], abs=1e-5)
     both = read.join(written, on="t_s", suffix="_written")
+    assert len(both) >= min(len(read), len(written)) - 1
     ahead = both["bytes"] - both["bytes_written"]
     assert (ahead >= -1).all()
     assert (ahead <= buffer_bytes + 1).all()

@@ -256,15 +256,22 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
         memory_export(tmp_path / "source", 2 * fast_mb_s) as source,
         memory_export(tmp_path / "destination", 2 * fast_mb_s) as destination,
     ):
-        uri, rate = source if slow == "source" else destination
+        rate = (source if slow == "source" else destination)[1]
         set_rate(rate, fast_mb_s)
-        cut = threading.Timer(6, set_rate, (rate, slow_mb_s))
-        cut.start()
-        try:
-            found = copied(tmp_path, source[0], destination[0])
-        finally:
-            cut.cancel()
-    assert uri in (source[0], destination[0])
+
+        def cut() -> None:
+            journal = tmp_path / "r" / slow / "samples.jsonl"
+            give_up = time.monotonic() + 60
+            while not (journal.exists() and '"step":"copy"' in journal.read_text()):
+                assert time.monotonic() < give_up
+                time.sleep(0.05)
+            time.sleep(3)
+            set_rate(rate, slow_mb_s)
+
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        found = copied(tmp_path, source[0], destination[0])
+        cutter.join()
     ((copy,),) = [one["steps"] for one in found["copies"]]
     assert copy["bottleneck"] == slow
     steps = dict(zip(ROLES, (one["steps"][0] for one in found["recordings"]), strict=True))
