@@ -66,7 +66,9 @@ def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path:
     if load(name).copies:
         to = tmp_path / "under test too"
         to.mkdir()
-        session = CopySession(parse_place(str(place)), parse_place(str(to)), lambda: small(name))
+        session = CopySession(
+            parse_place(str(to)), lambda: parse_place(str(place)), lambda: small(name)
+        )
     else:
         session = Session(parse_place(str(place)), lambda: small(name))
     recordings = session.record(tmp_path / "recording")

@@ -14,6 +14,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.protocol import ROLES, Copy, Role, load, of_side
 from heatsoak.recording import Recording, find_recordings
+from heatsoak.target import Outcome
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.target.simulated_pair import SimulatedPair
 from hypothesis import given, settings
@@ -153,14 +154,23 @@ def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
     )
     pair = SimulatedPair(*(SimulatedTarget(str(small_drive)) for _ in ROLES))
     frames: dict[Role, list[pl.DataFrame]] = {role: [] for role in ROLES}
+    took: dict[Role, dict[str, Any]] = {}
     for role, batch in pair.copy(step):
-        assert isinstance(batch, pl.DataFrame)
-        frames[role].append(batch)
+        if isinstance(batch, Outcome):
+            took[role] = batch.data["latency_bins"]
+        else:
+            assert isinstance(batch, pl.DataFrame)
+            frames[role].append(batch)
+    for role, direction in zip(ROLES, ("read", "write"), strict=True):
+        assert sum(took[role][direction]["ios"]) * bs == size
     read = moved(pl.concat(frames["source"]), "read")
     written = moved(pl.concat(frames["destination"]), "write")
     for side in (read, written):
         assert side["bytes"][-1] == pytest.approx(size, abs=1)
+    clocks = [pair.target(role).clock.now_s() for role in ROLES]
+    assert clocks[0] == pytest.approx(clocks[1], abs=1e-5)
     both = read.join(written, on="t_s", suffix="_written")
+    assert len(both) >= min(len(read), len(written)) - 1
     ahead = both["bytes"] - both["bytes_written"]
     assert (ahead >= -1).all()
     assert (ahead <= buffer_bytes + 1).all()
@@ -282,6 +292,10 @@ SIM = "sim:samsung-950-pro-512"
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.buffer=4k"), "one I/O"),
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "bs=5000"), "4096"),
         (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.rate=5"), "no key 'rate'"),
+        (
+            ("run", "copy", "--on", SIM, "--to", SIM, "--set", "runtime=9"),
+            "a copy has no 'runtime'",
+        ),
         (("run", "copy", "--on", SIM, "--to", SIM, "--power-sensor", "x"), "a copy has two"),
         (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "is there already"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),

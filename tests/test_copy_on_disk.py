@@ -160,9 +160,14 @@ def access_modes(pid: int, node: Path) -> set[int]:
 
 def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
     with loop_device(short / "image") as node:
-        for source in ("source dir", "nowhere.toml"):
-            words = ("run", "short.toml" if source == "source dir" else source, "-o", "r")
-            done = heatsoak_here(*words, "--on", "source dir", "--to", str(node), cwd=short)
+        for name, source in (
+            ("short.toml", "source dir"),
+            ("nowhere.toml", "source dir"),
+            ("short.toml", "nowhere"),
+            ("quick", "source dir"),
+        ):
+            words = ("run", name, "--on", source, "--to", str(node), "-o", "r")
+            done = heatsoak_here(*words, cwd=short)
             assert "--erase" in complaint(done, 4)
         assert not any((short / "image").read_bytes())
         assert not (short / "r").exists()
@@ -185,8 +190,11 @@ def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: 
         words = ("--to", str(node), "--erase", name, "-o", "r")
         done = heatsoak_here("run", "short.toml", "--on", "source dir", *words, cwd=short)
         assert "ext4" in complaint(done, 4)
+    with loop_device(short / "empty") as node:
+        words = ("--to", str(node), "--erase", f"{node}:{SIZE}", "-o", "r")
         done = heatsoak_here("run", "short.toml", "--on", str(node), *words, cwd=short)
         assert "is the source itself" in complaint(done, 4)
+    assert not any((short / "empty").read_bytes())
     assert (checksum(file), checksum(image)) == sums
     assert not (short / "r").exists()
 
@@ -248,15 +256,22 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
         memory_export(tmp_path / "source", 2 * fast_mb_s) as source,
         memory_export(tmp_path / "destination", 2 * fast_mb_s) as destination,
     ):
-        uri, rate = source if slow == "source" else destination
+        rate = (source if slow == "source" else destination)[1]
         set_rate(rate, fast_mb_s)
-        cut = threading.Timer(6, set_rate, (rate, slow_mb_s))
-        cut.start()
-        try:
-            found = copied(tmp_path, source[0], destination[0])
-        finally:
-            cut.cancel()
-    assert uri in (source[0], destination[0])
+
+        def cut() -> None:
+            journal = tmp_path / "r" / slow / "samples.jsonl"
+            give_up = time.monotonic() + 60
+            while not (journal.exists() and '"step":"copy"' in journal.read_text()):
+                assert time.monotonic() < give_up
+                time.sleep(0.05)
+            time.sleep(3)
+            set_rate(rate, slow_mb_s)
+
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        found = copied(tmp_path, source[0], destination[0])
+        cutter.join()
     ((copy,),) = [one["steps"] for one in found["copies"]]
     assert copy["bottleneck"] == slow
     steps = dict(zip(ROLES, (one["steps"][0] for one in found["recordings"]), strict=True))

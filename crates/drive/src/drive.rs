@@ -489,15 +489,20 @@ impl Drive {
             let row = self.row(&sums, elapsed_s, directions);
             samples.push(&row);
         }
+        self.sum_up();
+        if over && busy {
+            self.end()?;
+        }
+        Ok(busy && self.is_done())
+    }
+
+    /// Add what came back in a sample to what is known of the whole load, and begin again.
+    fn sum_up(&mut self) {
         for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
             histogram.add(&tally.latencies);
             self.sampled_ios += tally.latencies.count();
             tally.clear();
         }
-        if over && busy {
-            self.end()?;
-        }
-        Ok(busy && self.is_done())
     }
 
     /// Let steps pass; whether whatever ran came to its end before.

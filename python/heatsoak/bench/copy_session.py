@@ -1,6 +1,5 @@
 """One command's worth of copying: from where to where, and what it takes."""
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -31,18 +30,22 @@ class CopySession:
 
     def __init__(
         self,
-        source: Place,
         destination: Place,
+        find_source: Callable[[], Place],
         load_protocol: Callable[[], Protocol],
         *,
         erase_id: str | None = None,
         roots: Roots | None = None,
     ) -> None:
-        """Check that both places can be used as `load_protocol` wants; nothing is touched."""
+        """Check that both places can be used as the protocol wants; nothing is touched.
+
+        What cannot be found or read is complained of once the destination may be written.
+        """
         self.roots = roots or Roots()
         self.erase_id = erase_id
-        self._refuse_same(source, destination)
         destination.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
+        source = find_source()
+        _refuse_same(source, destination)
         self.protocol = protocol = load_protocol()
         if not protocol.copies:
             source.refuse_unsafe(writes=protocol.writes, erase_id=erase_id, roots=self.roots)
@@ -152,17 +155,6 @@ class CopySession:
         place = self.places[role]
         return {**conditions, "enclosure": place.enclosure} if place.enclosure else conditions
 
-    def _refuse_same(self, source: Place, destination: Place) -> None:
-        """A drive cannot be copied onto itself; two files on one disk can."""
-        is_same = source.kind == destination.kind == "nbd" and source.text == destination.text
-        if source.kind == destination.kind == "block":
-            is_same = os.stat(source.text).st_rdev == os.stat(destination.text).st_rdev  # noqa: PTH116
-        if is_same:
-            raise RefusedError(
-                f"{destination.text}: is the source itself, which a copy would overwrite: name "
-                "another drive with --to"
-            )
-
     def _shared_disk(self) -> str | None:
         """The disk that both places are on, where they are on one."""
         paths = [Path(place.text) for place in self.places.values()]
@@ -218,6 +210,18 @@ class CopySession:
         raise UsageError(
             f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "
             f"--set {name}.size={fits} would fit"
+        )
+
+
+def _refuse_same(source: Place, destination: Place) -> None:
+    """A drive cannot be copied onto itself; two files on one disk can."""
+    is_same = source.kind == destination.kind == "nbd" and source.text == destination.text
+    if source.kind == destination.kind == "block":
+        is_same = Path(source.text).stat().st_rdev == Path(destination.text).stat().st_rdev
+    if is_same:
+        raise RefusedError(
+            f"{destination.text}: is the source itself, which a copy would overwrite: name "
+            "another drive with --to"
         )
 
 

@@ -103,10 +103,12 @@ def _session(
     erase_id: str | None,
     power_sensor: str | None,
 ) -> Session | CopySession:
-    place = parse_place(on)
     if to is None:
+        place = parse_place(on)
         return Session(place, load_protocol, erase_id=erase_id, power_sensor=power_sensor)
-    session = CopySession(place, parse_place(to), load_protocol, erase_id=erase_id)
+    session = CopySession(
+        parse_place(to), lambda: parse_place(on), load_protocol, erase_id=erase_id
+    )
     if power_sensor is not None:
         raise UsageError("--power-sensor names the power of one drive, and a copy has two")
     return session

@@ -75,6 +75,10 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
     if key in _PROTOCOL_KEYS:
         return _rebuilt(protocol, {key: value})
     if key in _WORKLOAD_KEYS:
+        if protocol.copies and key not in _COPY_KEYS:
+            raise UsageError(
+                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(_COPY_KEYS)}"
+            )
         return _changed(
             protocol,
             lambda step: (

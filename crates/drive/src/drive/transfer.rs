@@ -244,5 +244,5 @@ fn push_row(drive: &mut Drive, began_s: f64, sums: &Sums, samples: &mut Samples)
         let row = drive.row(sums, elapsed_s, directions);
         samples.push(&row);
     }
-    drive.tallies.iter_mut().for_each(Tally::clear);
+    drive.sum_up();
 }
