@@ -1,6 +1,6 @@
 //! A copy from one drive to another, with a buffer of bounded size between them.
 
-use super::{Activity, Drive, DriveError, SAME_S, Sums, Tally, check_times};
+use super::{Activity, Drive, DriveError, SAME_S, Sums, check_times};
 use crate::host::Host;
 use crate::load::Load;
 use crate::samples::Samples;
