@@ -236,9 +236,9 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     words = ["run", "copy", "--on", "sim:pcie4-tlc-1tb", "--to", "sim:pcie4-tlc-1tb", "-o", "r"]
     command = [sys.executable, "-m", "heatsoak", *words]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        journal = tmp_path / "r" / "source" / "samples.jsonl"
+        journals = [tmp_path / "r" / role / "samples.jsonl" for role in ROLES]
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not journal.exists():
+        while time.monotonic() < deadline and not all(file.exists() for file in journals):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
