@@ -3,7 +3,7 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
-from heatsoak.protocol.copy_step import FILL, ROLES, Copy, Role
+from heatsoak.protocol.copy_step import ROLES, Copy, Role
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
@@ -24,7 +24,6 @@ from heatsoak.protocol.step import (
 from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
-    "FILL",
     "ROLES",
     "Conditions",
     "Copy",
