@@ -300,6 +300,7 @@ SIM = "sim:samsung-950-pro-512"
         (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "is there already"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
         (("run", "probe.toml", "--on", SIM, "--to", SIM), "under a condition"),
+        (("run", "fill.toml", "--on", SIM, "--to", SIM), "name it otherwise"),
         (("run", "typo.toml", "--on", SIM, "--to", SIM), "did you mean 'buffer'"),
     ],
 )
@@ -311,6 +312,7 @@ def test_what_cannot_be_copied_is_one_line(
     (tmp_path / "probe.toml").write_text(
         f'{begin}[[steps]]\nkind = "pause"\nonly_after = "copy"\nduration = 1\n'
     )
+    (tmp_path / "fill.toml").write_text(f'{begin}name = "fill-source"\n')
     (tmp_path / "typo.toml").write_text(f'{begin}bufer = "1m"\n')
     assert what in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
 

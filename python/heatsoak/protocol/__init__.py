@@ -10,7 +10,7 @@ from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.scaled import scaled
 from heatsoak.protocol.score import Score
-from heatsoak.protocol.sides import FILL, Turn, halves_of, of_side, turns
+from heatsoak.protocol.sides import Turn, halves_of, of_side, turns
 from heatsoak.protocol.source import bundled, load
 from heatsoak.protocol.step import (
     LoadStep,
@@ -24,7 +24,6 @@ from heatsoak.protocol.step import (
 from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
-    "FILL",
     "ROLES",
     "Conditions",
     "Copy",

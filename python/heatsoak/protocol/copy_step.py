@@ -11,6 +11,8 @@ from heatsoak.units import format_block, format_bytes, parse_size
 #: Which of a copy's two drives.
 Role = Literal["source", "destination"]
 ROLES: tuple[Role, Role] = ("source", "destination")
+#: The source's step that lays out what is then copied.
+FILL = "fill-source"
 
 
 def _amount(value: object) -> object:
@@ -41,6 +43,8 @@ class Copy(Conditional):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.name == FILL:
+            raise ValueError(f"'{FILL}' is the step that lays out the source: name it otherwise")
         if self.bs % 4096:
             raise ValueError(f"bs is {self.bs}: a multiple of 4096 is what direct I/O takes")
         if self.size_bytes < self.bs:

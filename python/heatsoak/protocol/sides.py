@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
-from heatsoak.protocol.copy_step import Copy, Role
+from heatsoak.protocol.copy_step import FILL, Copy, Role
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.step import Pause, Precondition, Purge, SingleStep, WorkloadStep
 from heatsoak.units import Size
-
-#: The step that lays out what is then copied.
-FILL = "fill-source"
 
 
 @dataclass(frozen=True)
