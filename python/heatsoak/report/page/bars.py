@@ -12,6 +12,7 @@ from heatsoak.analysis.comparison.scores import score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Label
 from heatsoak.report.page.contract import Bar, BarChart
 from heatsoak.report.page.lines import Chart
 from heatsoak.report.page.names import Names
@@ -116,11 +117,13 @@ def _chart(
             groups.setdefault(names.recordings[value.recording].color, []).append(value)
     if not groups:
         return None
-    cells = {0: {str(color): [one.measure for one in of] for color, of in groups.items()}}
-    spread = Spread(cells, "difference")
+    cells: dict[Label, list[Measure]] = {
+        color: [one.measure for one in of] for color, of in groups.items()
+    }
+    spread = Spread({0: cells}, "difference")
     bars = []
     for color, members in groups.items():
-        estimate = spread.estimate(str(color), [0])
+        estimate = spread.estimate(color, [0])
         low, high = spread.interval(estimate) or (None, None)
         watts = [one.power_w for one in members if one.power_w is not None]
         ratios = [one.mb_s_per_w for one in members if one.mb_s_per_w is not None]

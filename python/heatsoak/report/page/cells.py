@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _MOST_KEYS = 4
 #: The steps that the published table summarises, and the drive that it is of.
 _SUMMARISED = ("sequential-read", "sequential-write")
 _PUBLISHED_DRIVE = "950 PRO"
-_ONSET, _DEPTH = "onset_s", "depth_pct"
+_ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,8 @@ def _keys(names: Names) -> list[str]:
         protocol = named.recording.meta.protocol
         if isinstance(protocol, Protocol) and protocol.matrix is not None:
             axes.update(dict.fromkeys(protocol.matrix.axes))
-    return [key for key in [*axes, *names.keys] if key in names.keys and key in axes] + [
-        key for key in names.keys if key not in axes
-    ]
+    ordered = [key for key in axes if key in names.keys]
+    return ordered + [key for key in names.keys if key not in axes]
 
 
 def _order(names: Names, key: str) -> list[str]:
@@ -95,31 +95,22 @@ def _text(named: Named, key: str) -> str:
 
 
 def _metrics(workloads: Sequence[Workload]) -> Iterator[MatrixMetric]:
-    yield MatrixMetric(id=_ONSET, label="Throttles after", unit="s", worse="low")
+    yield MatrixMetric(id=_ONSET, label="Falls after", unit="s", worse="low")
     yield MatrixMetric(id=_DEPTH, label="Falls by", unit="%", worse="high")
     for chart in workloads:
-        of = {"workload": chart.id}
-        yield MatrixMetric(
-            id=f"{chart.id}.{_ONSET}",
-            label=f"{chart.title}: falls after",
-            unit="s",
-            worse="low",
-            **of,
-        )
-        yield MatrixMetric(
-            id=f"{chart.id}.{_DEPTH}",
-            label=f"{chart.title}: falls by",
-            unit="%",
-            worse="high",
-            **of,
-        )
+        kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
+            (_ONSET, "falls after", "s", "low"),
+            (_DEPTH, "falls by", "%", "high"),
+        ]
         if any(line.level_mb_s is not None for line in chart.lines):
+            kinds.append((_MEAN, "mean", "MB/s", "low"))
+        for kind, what, unit, worse in kinds:
             yield MatrixMetric(
-                id=f"{chart.id}.mean_mb_s",
-                label=f"{chart.title}: mean",
-                unit="MB/s",
-                worse="low",
-                **of,
+                id=f"{chart.id}.{kind}",
+                label=f"{chart.title}: {what}",
+                unit=unit,
+                worse=worse,
+                workload=chart.id,
             )
 
 
@@ -132,7 +123,7 @@ def _values(
         per_member = []
         for member in members:
             if metric.workload is None:
-                per_member.append(_summarised(member.findings.steps))
+                per_member.append(summarised(member.findings.steps))
             else:
                 lines = [ln for ln in by_id[metric.workload].lines if ln.recording == member.number]
                 per_member.append([member.findings.steps[line.step] for line in lines])
@@ -142,7 +133,8 @@ def _values(
     return found
 
 
-def _summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+    """Return the steps that a table of places speaks of: where they were run, those published."""
     chosen = [step for step in steps if step.step in _SUMMARISED]
     return chosen or list(steps)
 
@@ -156,9 +148,10 @@ def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Fig
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
     if not values:
-        return Figure(value=None, text="steady" if kind != "mean_mb_s" else "not measured")
+        return Figure(value=None, text="steady" if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
-    text = f"{words.number(mean)} {metric.unit}"
+    told = words.number(mean) if kind == _MEAN else words.about(mean)
+    text = f"{told} {metric.unit}"
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"
     return Figure(value=mean, text=text)

@@ -143,6 +143,6 @@ def _once(protocol: Protocol) -> Iterator[WorkloadStep]:
     """The judged workloads, those of rounds once."""
     for step in protocol.steps:
         for one in step.steps if step.kind == "rounds" else [step]:
-            if isinstance(one, WorkloadStep) and not isinstance(one, Precondition):
-                if not one.beside:
-                    yield one
+            if isinstance(one, Precondition) or not isinstance(one, WorkloadStep) or one.beside:
+                continue
+            yield one

@@ -45,7 +45,7 @@ def pack(course: Course, every: int, packer: Packer) -> Track:
         t=packer.times(course.t_s[kept]),
         v=packer.values(course.values[kept]),
         samples=len(course.values),
-        gap_s=course.gap_s * (every if is_thinned else 1),
+        gap_s=round(course.gap_s * (every if is_thinned else 1), 3),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from heatsoak.analysis import Episode, RecordingFindings, StepFindings
 from heatsoak.report.page import words
+from heatsoak.report.page.cells import summarised
 from heatsoak.report.page.contract import Headline, Workload
 from heatsoak.report.page.names import Named, Names
 
@@ -29,15 +30,17 @@ def headline(
     steps = [step for recording in findings for step in recording.steps]
     judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
+    told = summarised([fall.step for fall in falls])
+    main = [fall for fall in falls if fall.step in told]
     more = [
         *_by_workload(workloads, falls),
         *_cut(names),
         *_without_temperatures(findings, falls),
     ]
     return Headline(
-        text=_text(names, findings, judged, falls),
+        text=_text(names, findings, judged, main),
         tone=_tone(judged, falls),
-        more=more[:_MOST_SENTENCES],
+        more=more,
         counts=dict(Counter(step.verdict for step in steps)),
     )
 
@@ -150,18 +153,12 @@ def _not_judged(findings: Sequence[RecordingFindings]) -> str:
 def _by_workload(workloads: Sequence[Workload], falls: Sequence[_Fall]) -> list[str]:
     if len(workloads) < 2 or not falls:
         return []
-    texts = [f"{workload.title}: {_lower(workload.summary)}" for workload in workloads]
-    if len(texts) <= _MOST_SENTENCES - 1:
-        return texts
+    if len(workloads) <= _MOST_SENTENCES:
+        return [f"{workload.title}: {_lower(workload.summary)}" for workload in workloads]
     steady = sum(workload.summary.startswith("Steady") for workload in workloads)
-    deepest = sorted(falls, key=lambda fall: -fall.episode.depth_pct)
-    least = deepest[-1]
-    said = [
-        f"{words.counted(len(workloads), 'workload')} were run: {steady} steady in every run"
-        if steady
-        else f"All {len(workloads)} workloads fall somewhere."
-    ]
-    return [*said, f"The mildest fall: {least.named.label}, {_one(least)}."]
+    mildest = min(falls, key=lambda fall: fall.episode.depth_pct)
+    said = f"{steady} of {len(workloads)} workloads are steady in every run."
+    return [said, f"The mildest fall: {mildest.named.label}, {_one(mildest)}."]
 
 
 def _cut(names: Names) -> list[str]:
@@ -191,4 +188,4 @@ def _lower(text: str) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{words.number(value)} s" if value >= 1 else "less than 1 s"
+    return f"{words.about(value)} s" if value >= 1 else "less than 1 s"

@@ -31,6 +31,11 @@ class Drawn:
     latency: list[LatencyHistogram]
 
     @property
+    def series(self) -> list[Course]:
+        """All its series."""
+        return [*self.courses, *([self.seconds] if self.seconds else [])]
+
+    @property
     def level_mb_s(self) -> float | None:
         """The level before the first episode, or the mean where there is none."""
         if self.findings.episodes:

@@ -19,6 +19,7 @@ from heatsoak.report.page.headline import headline
 from heatsoak.report.page.lines import Chart, charts
 from heatsoak.report.page.names import Names, names_of
 from heatsoak.report.page.packing import Packer
+from heatsoak.report.page.tracks import Course
 
 #: Bytes of base64 that series may take.
 DATA_BUDGET = 1_100_000
@@ -72,28 +73,19 @@ def make_page(
 
 def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[Workload], str]:
     """The charts with their series packed, and the packed series."""
-    series = [
-        course
-        for chart in drawn
-        for one in chart.drawn
-        for course in [*one.courses, *([one.seconds] if one.seconds else [])]
-    ]
-    every = fit(series, budget)
+    every = fit([course for chart in drawn for one in chart.drawn for course in one.series], budget)
     packer = Packer()
-    workloads = [
-        chart.workload(
-            [
-                one.line(
-                    [pack(course, every[course.importance], packer) for course in one.courses],
-                    None
-                    if one.seconds is None
-                    else pack(one.seconds, every[one.seconds.importance], packer),
-                )
-                for one in chart.drawn
-            ]
-        )
-        for chart in drawn
-    ]
+
+    def packed(course: Course) -> Track:
+        return pack(course, every[course.importance], packer)
+
+    workloads = []
+    for chart in drawn:
+        lines = []
+        for one in chart.drawn:
+            tracks = [packed(course) for course in one.courses]
+            lines.append(one.line(tracks, packed(one.seconds) if one.seconds else None))
+        workloads.append(chart.workload(lines))
     return workloads, packer.data()
 
 

@@ -47,7 +47,7 @@ class Course:
 
 
 def courses(view: StepView) -> list[Course]:
-    """Return what a step has of throughput, temperatures, power, latency and load, in that order."""
+    """Return a step's throughput, temperatures, power, latencies and load, in that order."""
     found = [
         *_rates(view),
         *_temperatures(view),

@@ -25,6 +25,11 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
+def about(value: float) -> str:
+    """Return a whole number, of less than one two digits: onsets and depths are no more exact."""
+    return f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:.2g}"
+
+
 def label_of(conditions: Mapping[str, Label], keys: Sequence[str]) -> str:
     """Return conditions for a legend: ``top, 2 cards, loaded``."""
     return ", ".join(short(key, conditions[key]) for key in keys if key in conditions)
@@ -82,7 +87,7 @@ def title_of(step: str) -> str:
 
 def span(values: Sequence[float], unit: str) -> str:
     """Return least and greatest: ``8 to 71 s``, or ``8 s`` where they read alike."""
-    low, high = number(min(values)), number(max(values))
+    low, high = about(min(values)), about(max(values))
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
