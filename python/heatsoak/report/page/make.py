@@ -1,0 +1,110 @@
+"""Recordings and findings in, everything on the page out."""
+
+import time
+from collections.abc import Sequence
+
+import heatsoak
+from heatsoak.analysis import Findings
+from heatsoak.protocol import Protocol
+from heatsoak.recording import Recording
+from heatsoak.report.page import words
+from heatsoak.report.page.bars import bar_charts
+from heatsoak.report.page.cells import matrix
+from heatsoak.report.page.compared import comparisons
+from heatsoak.report.page.contract import Page, Track, Workload
+from heatsoak.report.page.curves import curve_charts
+from heatsoak.report.page.facts import page_recording
+from heatsoak.report.page.fitting import fit, pack
+from heatsoak.report.page.headline import headline
+from heatsoak.report.page.lines import Chart, charts
+from heatsoak.report.page.names import Names, names_of
+from heatsoak.report.page.packing import Packer
+from heatsoak.report.page.tracks import Course
+
+#: Bytes of base64 that series may take.
+DATA_BUDGET = 1_100_000
+
+
+def make_page(
+    recordings: Sequence[Recording],
+    findings: Findings,
+    *,
+    by: str | None = None,
+    baseline: str | None = None,
+    anyway: bool = False,
+    title: str | None = None,
+    data_budget: int = DATA_BUDGET,
+) -> Page:
+    """Return the page of `recordings`, whose `findings` are in the same order.
+
+    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
+    `data_budget` is how many bytes of base64 the series may take. Raises UsageError for a
+    comparison that cannot be made.
+    """
+    names = names_of(recordings)
+    found = findings.recordings
+    drawn = charts(names, found)
+    workloads, data = _packed(drawn, data_budget)
+    compared, notes = comparisons(names, by, baseline, anyway=anyway)
+    thinned = any(_is_thinned(workload) for workload in workloads)
+    if thinned:
+        notes.append(
+            "Where a chart has fewer points than were recorded, the least and the greatest of each "
+            "stretch are kept: no dip and no peak is lost."
+        )
+    return Page(
+        title=title or _title(names),
+        made_by=f"heatsoak {heatsoak.__version__}",
+        made_unix_s=time.time(),
+        headline=headline(names, found, workloads),
+        recordings=[
+            page_recording(named, judged)
+            for named, judged in zip(names.recordings, found, strict=True)
+        ],
+        workloads=workloads,
+        matrix=matrix(names, found, workloads),
+        bars=bar_charts(names, found, drawn),
+        curves=curve_charts(names, found),
+        comparisons=compared,
+        notes=notes,
+        data=data,
+    )
+
+
+def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[Workload], str]:
+    """The charts with their series packed, and the packed series."""
+    every = fit([course for chart in drawn for one in chart.drawn for course in one.series], budget)
+    packer = Packer()
+
+    def packed(course: Course) -> Track:
+        return pack(course, every[course.importance], packer)
+
+    workloads = []
+    for chart in drawn:
+        lines = []
+        for one in chart.drawn:
+            tracks = [packed(course) for course in one.courses]
+            lines.append(one.line(tracks, packed(one.seconds) if one.seconds else None))
+        workloads.append(chart.workload(lines))
+    return workloads, packer.data()
+
+
+def _is_thinned(workload: Workload) -> bool:
+    def fewer(track: Track) -> bool:
+        return track.t.count < track.samples
+
+    return any(fewer(track) for line in workload.lines for track in line.tracks)
+
+
+def _title(names: Names) -> str:
+    metas = [named.recording.meta for named in names.recordings]
+    drives = list(dict.fromkeys(words.drive_name(meta.drive) for meta in metas))
+    protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
+    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
+    what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
+    return f"{drive}: {what}"
+
+
+def _protocol(protocol: object) -> str:
+    title = getattr(protocol, "title", "") or str(getattr(protocol, "name", ""))
+    return title if isinstance(protocol, Protocol) else f"log of {title}"
