@@ -433,7 +433,7 @@ export interface Line {
  * One quantity over time.
  *
  * Attributes:
- *     name: the column of the recording, or ``bw_mb_s`` and ``iops`` for reads and writes together.
+ *     name: the column of the recording; ``bw_mb_s`` and ``iops`` are reads and writes together.
  *     label: for a legend: ``reads``, ``composite``.
  *     t: seconds from the step's begin, rising.
  *     v: values in `unit`; there are none where nothing was measured.

@@ -52,6 +52,7 @@ function label(u: uPlot, look: Look, episode: Episode, box: { x: number; width: 
     ctx.fillRect(box.x + 2 * k, u.bbox.top + 3 * k, width, 19 * k);
     ctx.globalAlpha = 1;
     ctx.fillStyle = causeLook(episode.cause)[look.shade];
+    ctx.textAlign = "left";
     ctx.textBaseline = "middle";
     ctx.fillText(text, box.x + 7 * k, u.bbox.top + 13 * k);
   }
@@ -80,6 +81,7 @@ export function drawOnsets(u: uPlot, look: Look, lines: Lines, traces: readonly 
       ctx.arc(u.valToPos(onset_s, "x", true), y, 4 * k, 0, 2 * Math.PI);
       ctx.fillStyle = colors(look.shade).paper;
       ctx.fill();
+      ctx.setLineDash([]);
       ctx.lineWidth = 1.6 * k;
       ctx.strokeStyle = lineColor(trace.style, look.shade);
       ctx.stroke();

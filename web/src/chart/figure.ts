@@ -30,7 +30,7 @@ export interface FigureSpec {
 
 /** From here on, names stand beside the charts instead of above. */
 const WIDE = 720;
-const GUTTER = { wide: 190, narrow: 46 };
+const GUTTER = { wide: 208, narrow: 46 };
 let count = 0;
 
 const HELP =
@@ -53,7 +53,7 @@ export class Figure {
     this.panels = spec.panels.map(
       (panel, i) => new Panel(panel, view, this.hooks(i), spec.panels.length > 1 ? group : ""),
     );
-    this.legend = lanes(lines, spec.hasEpisodes ? view : null, spec.open);
+    this.legend = lanes(lines, spec.hasEpisodes ? view : null, this.isDots, spec.open);
     const reset = button("Show all", () => view.reset(), { title: "Show everything again (0)" });
     const help = h("p", { class: "unseen", id: `${group}-help` }, HELP);
     this.element = h(
@@ -102,11 +102,17 @@ export class Figure {
     });
   }
 
+  /** Whether its lines are clouds of dots. */
+  get isDots(): boolean {
+    return this.spec.panels[0]?.traces[0]?.kind === "dots";
+  }
+
   draw(shade: Shade, width: number | null, k: number): void {
     const own = width ?? this.plots.clientWidth;
     if (own === 0) return;
     this.gutter = own >= WIDE || width !== null ? GUTTER.wide : GUTTER.narrow;
     if (width !== null) this.gutter = 150;
+    this.element.classList.toggle("many", this.spec.lines.all.length > 6);
     this.element.classList.toggle("narrow", this.gutter === GUTTER.narrow);
     this.element.style.setProperty("--gutter", `${this.gutter}px`);
     for (const panel of this.panels) {
@@ -129,7 +135,7 @@ export class Figure {
   private lay(): void {
     const shown = this.panels.filter((panel) => panel.spec.isShown);
     const parts = shown.map((panel) => {
-      const { title, unit, choice, key } = panel.spec;
+      const { title, unit, choice, key, xTitle } = panel.spec;
       const heading = h(
         "div",
         { class: "panel-title" },
@@ -146,6 +152,7 @@ export class Figure {
         { class: "panel", style: `--height: ${panel.spec.height}px` },
         heading,
         panel.element,
+        xTitle ? h("div", { class: "x-title" }, xTitle) : null,
       );
     });
     parts.splice(1, 0, this.legend.element as HTMLDivElement);

@@ -20,11 +20,12 @@ export function episodeText(label: string, episode: Episode): string {
 export function lanes(
   lines: Lines,
   view: View | null,
+  isDots: boolean,
   open: (line: number, episode: number) => void,
 ): { element: HTMLElement; update: () => void } {
   const placing: (() => void)[] = [];
   const rows = lines.all.map((info, line) => {
-    const name = button([swatch(info.style), h("span", {}, cut(info.label, 300))], () =>
+    const name = button([swatch(info.style, isDots), h("span", {}, cut(info.label, 300))], () =>
       lines.toggle(line),
     );
     name.className = "lane-name";

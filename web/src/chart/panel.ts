@@ -16,6 +16,9 @@ export interface Look {
   k: number;
 }
 
+/** Room right of the axes, for the half of a mark. */
+export const RIGHT = 22;
+
 export interface PanelSpec {
   title: string;
   /** As it is shown: `°C`. */
@@ -76,10 +79,11 @@ export class Panel {
     const { spec, view } = this;
     const { k } = look;
     const shades = colors(look.shade);
+    const isCrowded = spec.traces.length > 4;
     const options: uPlot.Options = {
       width: Math.round(look.width * k),
       height: Math.round(spec.height * k),
-      padding: [8 * k, 14 * k, 0, 0],
+      padding: [8 * k, RIGHT * k, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, range: () => [view.min, view.max] },
@@ -97,7 +101,7 @@ export class Panel {
           return {
             show: this.hooks.shown(trace.line),
             stroke: color,
-            fill: trace.kind === "steps" ? `${color}26` : color,
+            fill: trace.kind === "steps" ? (isCrowded ? "" : `${color}26`) : color,
             width,
             dash: lineDash(trace.style, k),
             points: { show: false },
@@ -116,7 +120,12 @@ export class Panel {
         y: false,
         drag: { x: true, y: false, setScale: false, dist: 4 },
         points: { show: false },
-        bind: { dblclick: () => () => (view.reset(), null) },
+        bind: {
+          dblclick: () => () => {
+            view.reset();
+            return null;
+          },
+        },
         ...(this.group ? { sync: { key: this.group, scales: ["x", null] as [string, null] } } : {}),
       },
     };

@@ -3,11 +3,12 @@
 import uPlot from "uplot";
 import { causeLook, fillBand } from "../style/causes";
 import { type LineStyle, lineColor, lineDash } from "../style/lines";
+import { addMark } from "../style/marks";
 import { colors, shade } from "../style/theme";
 import { bandText } from "./bands";
 import { Sheet } from "./canvas";
 import type { Figure } from "./figure";
-import type { Panel } from "./panel";
+import { type Panel, RIGHT } from "./panel";
 
 const WIDTH = 1200;
 const K = 2;
@@ -49,7 +50,7 @@ export async function picture(figure: Figure, origin: string): Promise<HTMLCanva
     });
     sheet.y += spec.height + (spec.xTitle ? 4 : 0);
     if (spec.xTitle) {
-      const right = WIDTH - sheet.margin - 14;
+      const right = WIDTH - sheet.margin - RIGHT;
       sheet.y += 14;
       sheet.text(spec.xTitle, right, sheet.y, shades.soft, { align: "right" });
       sheet.y += 8;
@@ -67,9 +68,22 @@ export async function picture(figure: Figure, origin: string): Promise<HTMLCanva
   return canvas;
 }
 
-function swatch(sheet: Sheet, style: LineStyle | undefined, x: number, y: number): void {
+function swatch(
+  sheet: Sheet,
+  style: LineStyle | undefined,
+  x: number,
+  y: number,
+  isDots = false,
+): void {
   if (!style) return;
   sheet.act((ctx) => {
+    if (isDots) {
+      const path = new Path2D();
+      addMark(path, style, x + 18, y, 4);
+      ctx.fillStyle = lineColor(style, shade());
+      ctx.fill(path);
+      return;
+    }
     ctx.strokeStyle = lineColor(style, shade());
     ctx.setLineDash(lineDash(style));
     ctx.lineWidth = 2.5;
@@ -91,7 +105,7 @@ function legend(sheet: Sheet, figure: Figure): void {
       x = sheet.margin;
       sheet.y += LANE;
     }
-    swatch(sheet, lines.all[line]?.style, x, sheet.y - 4);
+    swatch(sheet, lines.all[line]?.style, x, sheet.y - 4, figure.isDots);
     sheet.text(label, x + 32, sheet.y, colors(shade()).ink, { most: 500 });
     x += width;
   }
@@ -100,7 +114,7 @@ function legend(sheet: Sheet, figure: Figure): void {
 function episodes(sheet: Sheet, figure: Figure): void {
   const { lines, view } = figure.spec;
   const left = sheet.margin + GUTTER;
-  const width = WIDTH - sheet.margin - 14 - left;
+  const width = WIDTH - sheet.margin - RIGHT - left;
   const shades = colors(shade());
   sheet.y += 6;
   for (const line of lines.visible) {

@@ -3,6 +3,7 @@
 import uPlot from "uplot";
 import type { Series } from "../data/series";
 import type { LineStyle } from "../style/lines";
+import { addMark } from "../style/marks";
 
 export interface Trace {
   series: Series;
@@ -17,8 +18,8 @@ export interface Trace {
 /** Pixels of the canvas of a place in a panel's units. */
 function placed(u: uPlot) {
   const { left, top, width, height } = u.bbox;
-  const x = u.scales["x"] as uPlot.Scale;
-  const y = u.scales["y"] as uPlot.Scale;
+  const x = u.scales.x as uPlot.Scale;
+  const y = u.scales.y as uPlot.Scale;
   const [x0, y0] = [x.min ?? 0, y.min ?? 0];
   const [kx, ky] = [width / ((x.max ?? 1) - x0 || 1), height / ((y.max ?? 1) - y0 || 1)];
   return {
@@ -38,11 +39,9 @@ export function path(u: uPlot, trace: Trace, k: number): uPlot.Series.Paths {
   const from = Math.max(0, series.from(at.x0) - 1);
   const to = Math.min(series.length, series.from(at.x1) + 2);
   if (kind === "dots" || kind === "points") {
-    const radius = (kind === "points" ? 3.4 : 1.3) * k * uPlot.pxRatio;
+    const radius = (kind === "points" ? 3.6 : 1.5) * k * uPlot.pxRatio;
     for (const i of series.pick(from, to, 40_000)) {
-      const [x, y] = [at.x(series.t(i)), at.y(series.v(i))];
-      found.moveTo(x + radius, y);
-      found.arc(x, y, radius, 0, 2 * Math.PI);
+      addMark(found, trace.style, at.x(series.t(i)), at.y(series.v(i)), radius);
     }
     if (kind === "dots") return { fill: found };
     const line = new Path2D();

@@ -9,7 +9,10 @@ export function unitSign(unit: string): string {
 
 const grouped = [0, 1, 2, 3].map(
   (digits) =>
-    new Intl.NumberFormat("en-US", { minimumFractionDigits: 0, maximumFractionDigits: digits }),
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
 );
 
 /** A number with as many digits as one reads: three or so, whole from 100 on. */
@@ -17,7 +20,7 @@ export function number(value: number): string {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return "–";
   if (size !== 0 && size < 0.001) return value.toExponential(1).replace("-", "−");
-  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
   return (grouped[digits] as Intl.NumberFormat).format(value).replace("-", "−");
 }
 

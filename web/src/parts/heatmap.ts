@@ -31,13 +31,7 @@ export function matrix(
       { class: count > 1 ? "pair" : "" },
       maps.map((map) => stage(map)),
     ),
-    given.held || given.source
-      ? h(
-          "p",
-          { class: "held" },
-          [given.held, given.source && `Published: ${given.source}`].filter(Boolean).join(" "),
-        )
-      : null,
+    given.held || given.source ? h("p", { class: "held" }, remarks(given)) : null,
   );
 }
 
@@ -230,10 +224,23 @@ class HeatMap implements Drawn {
       sheet.y += 56;
     }
     sheet.y += 24;
-    if (given.held) sheet.paragraph(given.held, shades.soft, 13);
+    sheet.paragraph(remarks(given), shades.soft, 13);
     sheet.paragraph(this.app.origin, shades.soft, 11);
     return sheet.finish();
   }
+}
+
+/** How many published figures hold, what the small figures are, and where they are from. */
+function remarks({ held, source, cells }: Matrix): string {
+  const all = cells.flatMap(({ values }) => Object.values(values));
+  const isPublished = all.some((figure) => figure.published || figure.published_text);
+  return [
+    isPublished ? "In small type what was published, ✓ where it holds." : "",
+    held ?? "",
+    source ? `Published: ${source}.` : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** What was published for a figure, and whether it holds. */
@@ -243,7 +250,7 @@ function publishedText(figure: Figure, unit: string): string {
   const range = least === most ? value(least, unit) : `${least}–${value(most, unit)}`;
   const text = published_text ?? (published ? range : "");
   if (!text) return "";
-  return `published ${text}${holds === true ? " ✓" : holds === false ? " ✗" : ""}`;
+  return `${text}${holds === true ? " ✓" : holds === false ? " ✗" : ""}`;
 }
 
 function product(lists: string[][]): string[][] {

@@ -27,7 +27,7 @@ function overview(all: readonly PageRecording[]): HTMLElement {
     return [
       recording.label,
       ...keys.map((key) => plain(conditions[key])),
-      plain(drive["model"]),
+      plain(drive.model),
       moment(recording.started_unix_s),
       duration(recording.duration_s),
       [recording.status, recording.reason].filter(Boolean).join(": "),

@@ -18,7 +18,7 @@ const LOOKS: Record<string, Look> = palette.causes;
 
 /** The look of a cause; of one that the page does not know, that of an unknown one. */
 export function causeLook(cause: string): Look {
-  return LOOKS[cause] ?? (LOOKS["unknown"] as Look);
+  return LOOKS[cause] ?? (LOOKS.unknown as Look);
 }
 
 /** A verdict in words. */
@@ -56,9 +56,9 @@ export function fillBand(
   ctx.rect(x, y, width, height);
   ctx.clip();
   ctx.fillStyle = color;
-  ctx.globalAlpha = 0.13 * strength;
+  ctx.globalAlpha = 0.12 * strength;
   ctx.fillRect(x, y, width, height);
-  ctx.globalAlpha = 0.3 * strength;
+  ctx.globalAlpha = 0.2 * strength;
   ctx.strokeStyle = color;
   ctx.lineWidth = k;
   ctx.beginPath();

@@ -3,6 +3,7 @@
 import palette from "../../../python/heatsoak/report/page/palette.json";
 import type { Page } from "../contract";
 import { svg } from "../dom";
+import { markCorners } from "./marks";
 import { colors, type Shade } from "./theme";
 
 /** Which colour of the palette, and which pattern. */
@@ -61,20 +62,32 @@ export function lineDash(style: LineStyle, k = 1): number[] {
   return (palette.dashes[style.dash % palette.dashes.length] ?? []).map((length) => length * k);
 }
 
-/** A piece of the line, for a legend. Its colour comes from the style sheet. */
-export function swatch(style: LineStyle): SVGSVGElement {
+/** A piece of the line, or its mark where it is drawn in dots; coloured by the style sheet. */
+export function swatch(style: LineStyle, isDots = false): SVGSVGElement {
+  const color = `var(--line-${style.color % colors("light").lines.length})`;
   return svg(
     "svg",
-    { width: 28, height: 10, viewBox: "0 0 28 10", "aria-hidden": "true", class: "swatch" },
-    svg("line", {
-      x1: 1,
-      x2: 27,
-      y1: 5,
-      y2: 5,
-      "stroke-width": 2.5,
-      "stroke-dasharray": lineDash(style).join(" ") || null,
-      style: `stroke: var(--line-${style.color})`,
-    }),
+    {
+      width: isDots ? 12 : 28,
+      height: 10,
+      viewBox: isDots ? "8 0 12 10" : "0 0 28 10",
+      "aria-hidden": "true",
+      class: "swatch",
+    },
+    isDots
+      ? svg("polygon", {
+          points: markCorners(style, 14, 5, 3.3).join(" "),
+          style: `fill: ${color}`,
+        })
+      : svg("line", {
+          x1: 1,
+          x2: 27,
+          y1: 5,
+          y2: 5,
+          "stroke-width": 2.5,
+          "stroke-dasharray": lineDash(style).join(" ") || null,
+          style: `stroke: ${color}`,
+        }),
   );
 }
 

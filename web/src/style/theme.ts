@@ -37,7 +37,7 @@ export function onShade(listener: () => void): void {
 
 /** Puts the shade on the page, for its style sheet. */
 export function apply(of: Shade = shade()): void {
-  document.documentElement.dataset["shade"] = of;
+  document.documentElement.dataset.shade = of;
 }
 
 function changed(): void {
