@@ -89,7 +89,7 @@ class Recording:
         return frame.select(present).with_columns(missing).select(*wanted)
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
-        """Whether the samples lie in the order of time; Parquet never changes, and is asked once."""
+        """Whether the samples lie in the order of time; Parquet never changes: asked once."""
         path = self.path / PARQUET
         if path not in self._sorted:
             is_sorted = bool(frame.select(pl.col("t_s").is_sorted()).collect().item())
