@@ -197,3 +197,21 @@ def test_logs_of_one_load_each_share_a_chart_whatever_their_files_are_called() -
 def test_a_title_that_is_asked_for_is_the_pages() -> None:
     assert page_of([run({}, steady(2000))], title="Mine").title == "Mine"
     assert page_of([run({}, steady(2000))]).title == "a drive: x"
+
+
+def test_a_simulated_place_that_goes_along_with_a_condition_is_not_told_twice() -> None:
+    bare = run({"heatsink": "none", "enclosure": "open-bench"}, steady(2000), seed=1)
+    cooled = run({"heatsink": "px1", "enclosure": "wings-px1"}, steady(2000), seed=2)
+    page = page_of([bare, cooled])
+    assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink px1"]
+    assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
+    assert page.matrix is not None
+    assert (page.matrix.row_key, page.matrix.column_keys) == ("heatsink", [])
+
+
+def test_points_of_a_curve_are_not_shown_again_as_bars() -> None:
+    steps = [{**READ, "name": f"qd{depth}", "iodepth": depth} for depth in (1, 2, 4)]
+    rates = {f"qd{depth}": steady(100 * depth) for depth in (1, 2, 4)}
+    page = page_of([run({}, rates, steps=steps)])
+    assert page.bars == []
+    assert [workload.title for workload in page.workloads] == ["QD1", "QD2", "QD4"]

@@ -117,7 +117,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)
         held = " The host holds it back." if bound else ""
-        return f"Steady{f' in all {judged} runs' if judged > 1 else ''}.{held}{left}"
+        return f"Steady{' in every run' if judged > 1 else ''}.{held}{left}"
     depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
     onsets = [step.episodes[0].onset_s for step in fallen]
     causes = list(dict.fromkeys(step.verdict for step in fallen))

@@ -10,6 +10,8 @@ from heatsoak.report.page import words
 #: Labels that number repetitions of the same.
 _REPETITIONS = ("run", "repeat", "repetition")
 DRIVE = "drive"
+#: The simulated place, which stands for conditions.
+ENCLOSURE = "enclosure"
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,16 @@ def _drives(recordings: Sequence[Recording]) -> list[str]:
 
 
 def _differing(conditions: Sequence[dict[str, Label]]) -> list[str]:
-    keys = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
-    return [key for key in keys if len({str(each.get(key)) for each in conditions}) > 1]
+    found = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
+    keys = [key for key in found if len({str(each.get(key)) for each in conditions}) > 1]
+    # a simulated place stands for conditions: where those tell all apart, it adds nothing
+    others = [key for key in keys if key != ENCLOSURE]
+    return others if _apart(conditions, others) == _apart(conditions, keys) else keys
+
+
+def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
+    """How many sets of conditions these keys tell apart."""
+    return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
 
 
 def _without_keys(recording: Recording) -> str:

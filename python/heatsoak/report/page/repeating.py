@@ -8,6 +8,7 @@ import tomlkit
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Observation, Protocol, apply_settings, bundled, load, scaled
 from heatsoak.recording import RecordingMeta
+from heatsoak.report.page.names import ENCLOSURE
 
 #: What the command calls a protocol that does not come with heatsoak.
 _FILE = "protocol.toml"
@@ -30,10 +31,13 @@ def command(meta: RecordingMeta) -> str | None:
     if isinstance(protocol, Observation) or not isinstance(place, str):
         return None
     name = protocol.name if _is_bundled(protocol, meta) else _FILE
-    words = ["heatsoak", "run", name, "--on", _place(place, protocol)]
+    place = _place(place, protocol)
+    words = ["heatsoak", "run", name, "--on", place]
     if name != _FILE and protocol.scale != 1:
         words += ["--scale", f"{protocol.scale:g}"]
     for key, value in meta.conditions.items():
+        if key == ENCLOSURE and place.endswith(f"@{value}"):
+            continue
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     if meta.drive.get("kind") == "block" and protocol.writes:
         words += ["--erase", str(meta.drive.get("serial") or "ID")]

@@ -1,5 +1,6 @@
 """Conditions, causes and numbers in the words of the page."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ CAUSES = {
     "sliding": "a slow slide without a known cause",
     "unknown": "an unknown cause",
 }
+_DEPTH = re.compile(r"\bqd(?=\d)")
 _NONE = ("none", "no", "off", "without")
 _PLACES = {"upright": "upright", "underside": "on the underside"}
 
@@ -39,7 +41,7 @@ def short(key: str, value: Label) -> str:
     """Return one condition for a legend."""
     if key == "gpus":
         return cards(value)
-    if key in ("slot", "gpu_load", "drive") and isinstance(value, str):
+    if key in ("slot", "gpu_load", "drive", "enclosure") and isinstance(value, str):
         return value
     if isinstance(value, bool) or str(value).casefold() in _NONE:
         is_on = value is True
@@ -81,7 +83,7 @@ def plain(name: str) -> str:
 
 def title_of(step: str) -> str:
     """Return a step's name as a title: ``Sequential write``."""
-    text = plain(step)
+    text = _DEPTH.sub(lambda found: found.group().upper(), plain(step))
     return text[:1].upper() + text[1:]
 
 
