@@ -31,7 +31,7 @@ export function sorted(evidence: readonly string[]): Sorted[] {
 export function episodeFacts(episode: Episode): [string, string][] {
   const facts: [string, string][] = [
     ["Falls after", duration(episode.onset_s)],
-    [episode.recovered ? "Recovers after" : "Lasts to the end, at", duration(episode.end_s)],
+    [episode.recovered ? "Recovers after" : "Lasts until", duration(episode.end_s)],
     ["Falls by", value(episode.depth_pct, "%")],
     ["Throughput", change(episode.before_mb_s, episode.during_mb_s, "MB/s")],
     ["IOPS", change(episode.before_iops, episode.during_iops, "IOPS")],
