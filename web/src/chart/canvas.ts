@@ -35,12 +35,7 @@ export class Sheet {
     x: number,
     y: number,
     color: string,
-    {
-      size = 13,
-      weight = 400,
-      most = Number.POSITIVE_INFINITY,
-      align = "left" as CanvasTextAlign,
-    } = {},
+    { size = 13, weight = 400, most = Number.POSITIVE_INFINITY, align = "left" } = {},
   ): void {
     const shown = this.fit(text, most, size, weight);
     this.act((ctx) => {

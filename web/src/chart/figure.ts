@@ -180,7 +180,7 @@ export class Figure {
     return this.panels
       .filter((panel) => !panel.spec.isShown)
       .map(({ spec }) => {
-        const made = button(`${spec.title}`, () => {
+        const made = button(spec.title, () => {
           spec.isShown = !spec.isShown;
           made.setAttribute("aria-pressed", String(spec.isShown));
           this.redraw();

@@ -42,7 +42,8 @@ function overview(all: readonly PageRecording[]): HTMLElement {
 }
 
 function plain(found: unknown): string {
-  return found === undefined || found === null ? "–" : String(found);
+  if (typeof found === "string") return found;
+  return found === undefined || found === null ? "–" : JSON.stringify(found);
 }
 
 function one(all: readonly PageRecording[], recording: PageRecording, i: number): HTMLElement {
@@ -134,6 +135,15 @@ function starts({ findings }: PageRecording): HTMLElement {
   );
 }
 
+/** Copies where the browser lets a page do that; a file's page mostly may not. */
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // The text can be selected.
+  }
+}
+
 function code(title: string, texts: readonly string[]): HTMLElement {
   return h(
     "div",
@@ -144,7 +154,7 @@ function code(title: string, texts: readonly string[]): HTMLElement {
         "div",
         { class: "code" },
         h("pre", { tabindex: 0 }, text),
-        button("Copy", () => void navigator.clipboard?.writeText(text).catch(() => undefined), {
+        button("Copy", () => void copy(text), {
           "aria-label": "Copy this text",
         }),
       ),
