@@ -23,7 +23,10 @@ function packed(values: number[], perUnit: number, width: number): [Uint8Array, 
 for (const width of [1, 2, 3, 4, 5, 6]) {
   test(`values come out of ${width} bytes as they went in`, () => {
     const most = 256 ** width / 8;
-    const values = Array.from({ length: 500 }, (_, i) => Math.trunc(Math.sin(i * i) * most) / 10);
+    const values = Array.from(
+      { length: 500 },
+      (_, i) => (Math.trunc(Math.sin(i * i) * most) || 0) / 10,
+    );
     const [bytes, how] = packed(values, 10, width);
     assert.deepEqual([...column(bytes, how)], values);
   });
