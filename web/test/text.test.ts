@@ -6,6 +6,7 @@ import {
   cut,
   duration,
   fileName,
+  marks,
   number,
   signed,
   TIME_STEPS,
@@ -129,4 +130,10 @@ test("letters on the heat map can be read on every colour", () => {
     const [a, b] = [light(back), light(ink)].sort((x, y) => y - x) as [number, number];
     assert.ok((a + 0.05) / (b + 0.05) >= 4.5, back);
   }
+});
+
+test("marks of an axis have the same number of digits", () => {
+  assert.deepEqual(marks([0, 2.5, 5]), ["0.0", "2.5", "5.0"]);
+  assert.deepEqual(marks([0, 500, 1000]), ["0", "500", "1,000"]);
+  assert.deepEqual(marks([0.00001]), ["1.0e−5"]);
 });
