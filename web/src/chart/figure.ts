@@ -30,7 +30,7 @@ export interface FigureSpec {
 
 /** From here on, names stand beside the charts instead of above. */
 const WIDE = 720;
-const GUTTER = { wide: 208, narrow: 46, printed: 184 };
+const GUTTER = { wide: 208, narrow: 54, printed: 184 };
 let count = 0;
 
 const HELP =
