@@ -6,7 +6,7 @@ import type { LineStyle } from "../style/lines";
 import { addMark } from "../style/marks";
 
 export interface Trace {
-  series: Series;
+  readonly series: Series;
   style: LineStyle;
   /** `steps` reach back from each sample to the one before. */
   kind: "line" | "dots" | "steps" | "points";

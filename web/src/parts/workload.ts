@@ -63,8 +63,10 @@ export function workload(app: App, given: Workload): HTMLElement {
 }
 
 function end(app: App, line: Line): number {
+  const known = stepOf(app, line)?.duration_s;
+  if (known) return known;
   const last = line.tracks.map((track) => app.series(track).last).filter(Number.isFinite);
-  return Math.max(stepOf(app, line)?.duration_s ?? 0, ...last);
+  return Math.max(0, ...last);
 }
 
 function timeFigure(app: App, given: Workload, lines: Lines, view: View): Figure {
@@ -121,7 +123,10 @@ function panel(
     line: number,
     style = app.style(given.lines[line]?.recording ?? 0),
   ): Trace => ({
-    series: app.series(track),
+    // Unpacked when it is drawn: most of a long page is not, at first.
+    get series() {
+      return app.series(track);
+    },
     style,
     kind: "line",
     line,
@@ -139,7 +144,7 @@ function panel(
   };
   if (given.lines.length === 1 && names.length <= 8) {
     const base = app.style(given.lines[0]?.recording ?? 0);
-    const style = (i: number) => ({ color: base.color + i, dash: i });
+    const style = (i: number) => ({ color: base.color + i, dash: 0 });
     spec.traces = tracks.map(({ track, line }, i) => trace(track, line, style(i)));
     if (names.length > 1) spec.key = names.map((label, i) => ({ label, style: style(i) }));
     return spec;
