@@ -215,3 +215,19 @@ def test_points_of_a_curve_are_not_shown_again_as_bars() -> None:
     page = page_of([run({}, rates, steps=steps)])
     assert page.bars == []
     assert [workload.title for workload in page.workloads] == ["QD1", "QD2", "QD4"]
+
+
+def test_logs_of_a_drive_without_a_name_are_titled_by_their_files() -> None:
+    logs = [
+        run(
+            {},
+            {"load": steady(1000)},
+            seed=n,
+            name=f"{n}.log",
+            imported=True,
+            drive={"model": None},
+        )
+        for n in range(6)
+    ]
+    assert page_of(logs[:2]).title == "Fio log: 0.log and 1.log"
+    assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"

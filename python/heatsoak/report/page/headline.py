@@ -87,7 +87,7 @@ def _text(
         return f"{verb}: {_one(worst)}; {_causes(falls)}."
     hit = len({id(fall.named) for fall in thermal or falls})
     places = _places(names, len(findings))
-    where = words.phrase(worst.named.conditions, names.keys) or worst.named.label
+    where = words.phrase(worst.named.conditions, names.keys) or f"in '{worst.named.label}'"
     drop = f"by {worst.episode.depth_pct:.0f} % after {_seconds(worst.episode.onset_s)}"
     return (
         f"{verb} in {hit} of {places}: most {where}, {drop} "

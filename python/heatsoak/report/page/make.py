@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 import heatsoak
 from heatsoak.analysis import Findings
-from heatsoak.protocol import Protocol
+from heatsoak.protocol import Observation, Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
@@ -114,13 +114,23 @@ def _is_thinned(workload: Workload) -> bool:
 
 def _title(names: Names) -> str:
     metas = [named.recording.meta for named in names.recordings]
-    drives = list(dict.fromkeys(words.drive_name(meta.drive) for meta in metas))
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
-    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
     what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
+    if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
+        return f"{words.title_of(what)}: {words.listed(_files(names))}"
+    drives = list(dict.fromkeys(words.drive_name(meta.drive) for meta in metas))
+    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
     return f"{drive}: {what}"
 
 
-def _protocol(protocol: object) -> str:
-    title = getattr(protocol, "title", "") or str(getattr(protocol, "name", ""))
-    return title if isinstance(protocol, Protocol) else f"log of {title}"
+def _protocol(protocol: Protocol | Observation) -> str:
+    if isinstance(protocol, Protocol):
+        return protocol.title or protocol.name
+    return protocol.name if protocol.name.endswith("log") else f"{protocol.name} log"
+
+
+def _files(names: Names) -> list[str]:
+    """The names of logs, of many only the first."""
+    files = list(dict.fromkeys(named.recording.path.name for named in names.recordings))
+    more = [f"{len(files) - 3} more"] if len(files) > 4 else []
+    return [*files[:3], *more] if more else files
