@@ -233,13 +233,16 @@ export class Panel {
   private listen(u: uPlot): void {
     gestures(u.over, this.view);
     let downAt = -1;
+    let waiting = 0;
     u.over.addEventListener("pointerdown", (event) => {
       downAt = event.clientX;
     });
     u.over.addEventListener("click", (event) => {
       if (Math.abs(event.clientX - downAt) > 4) return;
-      const left = event.clientX - u.over.getBoundingClientRect().left;
-      this.hooks.clicked?.(u.posToVal(left, "x"));
+      const x = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x");
+      clearTimeout(waiting);
+      // A second click makes it a double one, which shows everything.
+      if (event.detail === 1) waiting = window.setTimeout(() => this.hooks.clicked?.(x), 260);
     });
   }
 }
