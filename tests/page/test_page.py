@@ -5,7 +5,7 @@ import pytest
 from compared import READ, falling, run, steady
 from heatsoak.errors import UsageError
 from heatsoak.recording import Event, HeldRecording
-from paged import page_of, series
+from paged import HOSTILE, page_of, series
 
 
 def place(
@@ -231,3 +231,26 @@ def test_logs_of_a_drive_without_a_name_are_titled_by_their_files() -> None:
     ]
     assert page_of(logs[:2]).title == "Fio log: 0.log and 1.log"
     assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"
+
+
+def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> None:
+    runs = [
+        run({"label": text}, falling(60, 0.5), seed=n, drive={"model": text})
+        for n, text in enumerate(HOSTILE)
+    ]
+    page = page_of(runs)
+    assert len({recording.color for recording in page.recordings}) == len(HOSTILE)
+    told = [page.title, page.headline.text, *page.headline.more]
+    told += [recording.label for recording in page.recordings]
+    for text in told:
+        assert len(text) < 500
+        assert not [c for c in text if not c.isprintable() and c not in "\u2068\u2069"]
+        # what turns the direction is closed again
+        assert text.count("\u2068") == text.count("\u2069")
+
+
+def test_labels_that_are_cut_alike_are_still_of_different_conditions() -> None:
+    runs = [run({"note": "x" * 100 + str(n)}, steady(2000), seed=n) for n in range(2)]
+    page = page_of(runs)
+    assert [recording.color for recording in page.recordings] == [0, 1]
+    assert page.recordings[0].label.endswith("…")

@@ -131,6 +131,6 @@ def _protocol(protocol: Protocol | Observation) -> str:
 
 def _files(names: Names) -> list[str]:
     """The names of logs, of many only the first."""
-    files = list(dict.fromkeys(named.recording.path.name for named in names.recordings))
+    files = list(dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings))
     more = [f"{len(files) - 3} more"] if len(files) > 4 else []
     return [*files[:3], *more] if more else files
