@@ -66,9 +66,8 @@ async function start(main: HTMLElement): Promise<void> {
   try {
     page = embedded();
     await show(main, page);
-  } catch (error) {
+  } catch {
     main.replaceChildren(h("p", { class: "damage", role: "alert" }, UNREADABLE));
-    console.warn(error);
     return;
   }
   markDrawn();

@@ -1,7 +1,7 @@
 // The legend: a row for each line, with its episodes on the chart's own time axis.
 
 import type { Episode } from "../contract";
-import { cut, duration, value } from "../data/format";
+import { cut, duration } from "../data/format";
 import { button, h } from "../dom";
 import { causeLabel, causeLook } from "../style/causes";
 import { swatch } from "../style/lines";
@@ -11,7 +11,7 @@ import type { View } from "./view";
 /** An episode in a sentence, for a button's name. */
 export function episodeText(label: string, episode: Episode): string {
   return (
-    `${cut(label, 120)}: ${causeLabel(episode.cause)}, down by ${value(episode.depth_pct, "%")} ` +
+    `${causeLook(episode.cause).letter} ${bandWords(episode)}: ${cut(label, 120)}, ` +
     `from ${duration(episode.onset_s)} to ${duration(episode.end_s)}; show the evidence`
   );
 }
@@ -33,7 +33,7 @@ export function lanes(
     name.addEventListener("dblclick", () => lines.solo(line));
     const only = button("only", () => lines.solo(line), {
       class: "lane-only",
-      "aria-label": `Show ${cut(info.label, 120)} alone, or all`,
+      "aria-label": `only ${cut(info.label, 120)}, or all lines again`,
     });
     const track = view ? h("div", { class: "lane-track" }) : null;
     if (track && view) {

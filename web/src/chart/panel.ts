@@ -78,6 +78,8 @@ export class Panel {
     this.destroy();
     const { spec, view } = this;
     const { k } = look;
+    // Damage is to be told here, not in uPlot's own time.
+    this.yRange();
     const shades = colors(look.shade);
     const isCrowded = spec.traces.length > 4;
     const options: uPlot.Options = {
@@ -194,9 +196,8 @@ export class Panel {
 
   private yRange(): [number, number] {
     let extent: [number, number] | null = null;
-    for (const trace of this.spec.traces) {
-      if (!this.hooks.shown(trace.line)) continue;
-      const { series } = trace;
+    for (const { series, line } of this.spec.traces) {
+      if (series.length === 0 || !this.hooks.shown(line)) continue;
       const own = series.extent(series.from(this.view.least), series.from(this.view.most) + 1);
       if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
     }

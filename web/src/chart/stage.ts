@@ -1,5 +1,7 @@
 // All charts of the page: each is drawn when it comes into sight, all are before printing.
 
+import { DataError } from "../data/unpack";
+import { h } from "../dom";
 import { type Shade, shade } from "../style/theme";
 
 /** Something that draws itself as wide as it is told. */
@@ -40,8 +42,14 @@ const resized = new ResizeObserver((entries) => {
 });
 
 function draw(chart: Drawn): void {
-  if (isPrinting) chart.draw("light", PRINT.width, PRINT.k);
-  else chart.draw(shade(), null, 1);
+  try {
+    if (isPrinting) chart.draw("light", PRINT.width, PRINT.k);
+    else chart.draw(shade(), null, 1);
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    chart.element.replaceChildren(h("p", { class: "damage", role: "alert" }, error.message));
+    unstage(chart.element);
+  }
 }
 
 /** Takes a chart on. */

@@ -6,7 +6,7 @@ import type { Lines } from "../chart/lines";
 import { picture } from "../chart/picture";
 import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { Line, Workload } from "../contract";
+import type { Workload } from "../contract";
 import { csv } from "../data/csv";
 import { clock, cut, number } from "../data/format";
 import { fold, h } from "../dom";
@@ -64,7 +64,6 @@ function chart(
 ): Figure {
   const title = `${cut(given.title, 200)}: ${name}`;
   const view = app.view(`${given.id}-seconds-${least > 0 ? "end" : "all"}`, least, most);
-  const within = (line: Line) => (line.seconds ? app.series(line.seconds) : null);
   return new Figure({
     title,
     detail: given.detail,
@@ -74,13 +73,21 @@ function chart(
         title: least > 0 ? "At the end" : "Each second",
         unit: "IOPS",
         height: 280,
-        traces: given.lines.flatMap((line, i) => {
-          const series = within(line);
-          const style = app.style(line.recording);
-          return series
-            ? [{ series, style, kind: "dots" as const, line: i, label: line.label }]
-            : [];
-        }),
+        traces: given.lines.flatMap(({ seconds, label, recording }, i) =>
+          seconds
+            ? [
+                {
+                  get series() {
+                    return app.series(seconds);
+                  },
+                  style: app.style(recording),
+                  kind: "dots" as const,
+                  line: i,
+                  label,
+                },
+              ]
+            : [],
+        ),
         x: "time",
         xTitle: "time since the step began",
         isFromZero: true,
@@ -96,20 +103,16 @@ function chart(
       saveButtons(
         title,
         () => picture(figure, app.origin),
-        () => rows(given, within, least),
+        () => rows(app, given, least),
       ),
   });
 }
 
-function rows(
-  given: Workload,
-  within: (line: Line) => ReturnType<App["series"]> | null,
-  least: number,
-): string[] {
+function rows(app: App, given: Workload, least: number): string[] {
   function* each(): Iterable<[string, number, number]> {
     for (const line of given.lines) {
-      const series = within(line);
-      if (!series) continue;
+      if (!line.seconds) continue;
+      const series = app.series(line.seconds);
       for (let i = series.from(least); i < series.length; i++) {
         yield [line.label, series.t(i), series.v(i)];
       }
