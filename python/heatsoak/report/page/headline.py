@@ -96,12 +96,10 @@ def _text(
 
 
 def _one(worst: _Fall) -> str:
-    episode = worst.episode
-    text = (
-        f"{words.plain(worst.step.step)} falls by {episode.depth_pct:.0f} % "
-        f"after {_seconds(episode.onset_s)}"
-    )
-    return f"{text}{_levels(episode)}"
+    episode, name = worst.episode, words.plain(worst.step.step)
+    falls = "fall" if name.endswith("s") else "falls"
+    after = f"by {episode.depth_pct:.0f} % after {_seconds(episode.onset_s)}"
+    return f"{name} {falls} {after}{_levels(episode)}"
 
 
 def _levels(episode: Episode) -> str:
