@@ -73,6 +73,13 @@ class Opened:
         self.tab.wait_for_timeout(150)
         return found
 
+    def unfold(self) -> None:
+        """Open everything that is folded."""
+        self.tab.evaluate(
+            """for (const details of document.querySelectorAll("details"))
+                details.dispatchEvent(new Event("unfold"))"""
+        )
+
     def canvases(self, within: str) -> int:
         return int(self.tab.locator(f"{within} canvas").count())
 

@@ -1,4 +1,4 @@
-"""A page that is served while a recording goes on: new samples come, and the reader's zoom stays."""
+"""A page that is served while a recording goes on: samples come, and the reader's zoom stays."""
 
 import json
 from collections.abc import Iterator

@@ -62,9 +62,7 @@ def test_a_phone_needs_no_scrolling_to_the_side(
 ) -> None:
     for page in (matrix_page, varied_page):
         opened = open_page(page, viewport={"width": 400, "height": 800}, is_mobile=True)
-        opened.tab.evaluate(
-            "document.querySelectorAll('details').forEach(d => d.dispatchEvent(new Event('unfold')))"
-        )
+        opened.unfold()
         opened.tab.wait_for_timeout(100)
         for section in opened.tab.locator("main > section").all():
             section.evaluate("e => e.scrollIntoView({behavior: 'instant'})")
