@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak.errors import ToolError
-from heatsoak.fio import Differencer, Status, percentiles
+from heatsoak.fio import Differencer, Status, coarse_bins, percentiles
 from heatsoak.target.fio.stream import Splitter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -232,3 +232,22 @@ def test_a_stream_that_is_none_is_one_clear_error(stream: bytes, complaint: str)
     with pytest.raises(ToolError, match=complaint):  # noqa: PT012 -- either may raise it
         list(splitter.feed(stream))
         splitter.finish()
+
+
+@given(
+    st.dictionaries(st.integers(0, 10**11).map(str), st.integers(1, 10**9), max_size=60),
+)
+def test_coarse_bins_hold_each_latency_where_it_lies(bins: dict[str, int]) -> None:
+    upper_us, ios = coarse_bins(bins)
+    assert sum(ios) == sum(bins.values())
+    for low_us, high_us, count in zip(upper_us, upper_us[1:], ios[1:], strict=False):
+        inside = [c for ns, c in bins.items() if low_us <= max(int(ns), 1) / 1000 < high_us]
+        assert count == sum(inside)
+        assert high_us / low_us < 1.13
+    assert ios[:1] in ([], [0])
+    assert ios[-1:] != [0]
+
+
+def test_bins_that_are_no_counts_are_our_error() -> None:
+    with pytest.raises(ToolError, match="no counts"):
+        coarse_bins({"100": "many"})  # type: ignore[dict-item]

@@ -69,7 +69,7 @@ def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     for batch in target.run(write(runtime=5)):
         if isinstance(batch, Note):
             total = batch.data.get("write_bytes", total)
-        elif batch.height:
+        elif isinstance(batch, pl.DataFrame) and batch.height:
             frames.append(batch)
             if len(frames) == 9:
                 rate.write_text("80M")
@@ -145,8 +145,8 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Serve)
     target = NbdTarget(uri)
     target.open(writes=False)
     batches = list(target.run(write(rw="randread", io_size="4m")))
-    assert isinstance(batches[-1], Note)
-    assert batches[-1].data["read_bytes"] == 4 * MIB
+    told = [batch.data.get("read_bytes") for batch in batches if isinstance(batch, Note)]
+    assert told[-1] == 4 * MIB
 
 
 @needs_nbdkit

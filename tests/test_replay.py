@@ -226,6 +226,10 @@ def test_the_recording_tells_what_the_load_cost(tmp_path: Path) -> None:
     (recording,) = find_recordings(tmp_path / "r")
     (end,) = (event for event in recording.events if event.kind == "step-end")
     assert 0 < end.data["load_cpu_s"] < 10
+    [summed] = (e for e in recording.events if "write_ios" in e.data)
+    (direction,) = end.data["latency_bins"].items()
+    assert direction[0] == "write"
+    assert sum(direction[1]["ios"]) == summed.data["write_ios"]
 
 
 def test_a_fitted_trace_counts_what_it_gave() -> None:

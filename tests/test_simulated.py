@@ -11,7 +11,7 @@ from heatsoak.catalog.specs import Band
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import dtype_of
-from heatsoak.target import Batch, Target
+from heatsoak.target import Batch, Outcome, Target
 from heatsoak.target.simulated import SimulatedTarget, make_core, workloads_json
 
 DRIVE = "samsung-950-pro-512"
@@ -47,6 +47,20 @@ def target() -> SimulatedTarget:
 @pytest.fixture
 def small(small_drive: Path) -> SimulatedTarget:
     return SimulatedTarget(str(small_drive))
+
+
+def test_a_load_ends_with_how_long_each_of_its_i_os_took(target: SimulatedTarget) -> None:
+    batches = list(target.run(step(rw="randrw", rwmixread=70, bs="4k", iodepth=4, runtime="2s")))
+    samples = collect(iter(batches))
+    [outcome] = [batch for batch in batches if isinstance(batch, Outcome)]
+    for direction in ("read", "write"):
+        bins = outcome.data["latency_bins"][direction]
+        done = samples[f"{direction}_iops"] * samples["interval_s"]
+        assert sum(bins["ios"]) == pytest.approx(done.sum())
+        within = np.cumsum(bins["ios"]) / sum(bins["ios"])
+        median_us = np.interp(0.5, within, bins["upper_us"])
+        assert median_us == pytest.approx(samples[f"{direction}_lat_p50_us"].median(), rel=0.15)
+    assert not [batch for batch in target.idle(1) if isinstance(batch, Outcome)]
 
 
 def test_it_is_a_target_whose_columns_a_recording_can_hold(target: SimulatedTarget) -> None:

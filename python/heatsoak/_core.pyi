@@ -63,14 +63,24 @@ class Drive:
         """Forget all data; done once the time that the drive needs for it has passed."""
     def hold(self, share: float | None) -> None:
         """Permit this share of everything, 0 to 1, whatever the temperature; None undoes it."""
-    def advance(self, duration_s: float, sample_s: float) -> dict[str, NDArray[np.float64]]:
+    def advance(
+        self, duration_s: float, sample_s: float, most_ios: int | None = None
+    ) -> dict[str, NDArray[np.float64]]:
         """Let time pass, at most to the workloads' end; one value per `sample_s` and column.
+
+        With `most_ios`, only to the end of the sample in which so many I/Os have come back.
 
         Values that were not measured in an interval are NaN: rates of a direction that no
         workload uses, latencies without I/O, and temperatures but once a second. The last
         interval is as long as it takes for the last I/O to come back. `read_over_10ms` and the
         like count I/Os that came back in the interval and took longer; `busy_pct` is the share of
         it with at least one I/O in flight, exactly.
+        """
+    def latency_bins(self) -> dict[str, tuple[list[float], list[int]]]:
+        """Return how long the I/Os of the last load took, by ``read`` and ``write``.
+
+        Upper ends of bins in us, rising, and I/Os in each; a bin begins where the one before ends.
+        Empty for a direction that had none.
         """
     def totals(self) -> str:
         """Return everything that was done since the drive was made: operations by kind, as JSON."""

@@ -7,7 +7,7 @@ use crate::ftl::{Cache, Ftl, FtlConfig};
 use crate::governor::{Governor, Permit};
 use crate::heat::{Heat, HeatError, Work};
 use crate::host::{Host, Tally};
-use crate::latency::Latencies;
+use crate::latency::{Histogram, Latencies};
 use crate::load::{Load, Quiet, run};
 use crate::power::PowerStates;
 use crate::replay::{Replay, ReplayOptions, Source};
@@ -115,6 +115,10 @@ pub struct Drive {
     /// A share that is permitted whatever the temperature, for measuring what it gives.
     held: Option<f64>,
     tallies: [Tally; 2],
+    /// How long the I/Os of the loads took so far.
+    histograms: [Histogram; 2],
+    /// I/Os that came back since it was last told to advance.
+    sampled_ios: u64,
     quiet: Quiet,
     /// Whether it rests between two I/Os of a trace.
     resting: bool,
@@ -215,6 +219,8 @@ impl Drive {
             },
             held: None,
             tallies: Default::default(),
+            histograms: Default::default(),
+            sampled_ios: 0,
             quiet: Quiet::default(),
             resting: false,
             directions: (true, true),
@@ -245,6 +251,8 @@ impl Drive {
             power: self.power.clone(),
             names: self.names.clone(),
             tallies: self.tallies.clone(),
+            histograms: self.histograms.clone(),
+            sampled_ios: self.sampled_ios,
             quiet: self.quiet.clone(),
             ..*self
         })
@@ -290,6 +298,12 @@ impl Drive {
     /// Everything that was done since the drive was made.
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// How long the reads and the writes of the last loads took: upper ends in seconds and counts.
+    pub fn latency_bins(&self) -> [Vec<(f64, u64)>; 2] {
+        let [written, read] = &self.histograms;
+        [read.bins(), written.bins()]
     }
 
     /// Start workloads beside each other; whatever ran before is dropped.
@@ -347,6 +361,7 @@ impl Drive {
         self.onset_s = None;
         self.onset_sensor_c = f64::NAN;
         self.served_bytes = 0;
+        self.histograms = Default::default();
         self.wake();
         self.activity = Activity::Running(loads);
         Ok(())
@@ -398,6 +413,17 @@ impl Drive {
     /// The last row is shorter where the end falls within it, and a little longer where the last
     /// I/Os come back just after it. Without a workload all of the time passes.
     pub fn advance(&mut self, duration_s: f64, sample_s: f64) -> Result<Samples, DriveError> {
+        self.advance_some(duration_s, sample_s, u64::MAX)
+    }
+
+    /// The same, but only to the end of the sample in which `most_ios` I/Os have come back: a trace
+    /// can hold hours of rest, and a million I/Os in the second after them.
+    pub fn advance_some(
+        &mut self,
+        duration_s: f64,
+        sample_s: f64,
+        most_ios: u64,
+    ) -> Result<Samples, DriveError> {
         for (key, value, least) in [
             ("duration_s", duration_s, 0.0),
             ("sample_s", sample_s, SHORTEST_SAMPLE_S),
@@ -414,6 +440,7 @@ impl Drive {
         let mut samples = Samples::new(&self.names);
         let began_s = self.t_s;
         self.grid.align(began_s, sample_s);
+        self.sampled_ios = 0;
         let whole = (duration_s / sample_s + SAME_S).floor();
         let rest_s = duration_s - whole * sample_s;
         for _ in 0..whole as u64 {
@@ -421,6 +448,9 @@ impl Drive {
                 return Ok(samples);
             }
             self.grid.count += 1.0;
+            if self.sampled_ios >= most_ios {
+                return Ok(samples);
+            }
         }
         if rest_s > SAME_S {
             self.sample(rest_s, began_s + duration_s, &mut samples)?;
@@ -451,7 +481,11 @@ impl Drive {
             let row = self.row(&sums, elapsed_s, directions);
             samples.push(&row);
         }
-        self.tallies.iter_mut().for_each(Tally::clear);
+        for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
+            histogram.add(&tally.latencies);
+            self.sampled_ios += tally.latencies.count();
+            tally.clear();
+        }
         if over && busy {
             self.end()?;
         }

@@ -138,6 +138,44 @@ impl Latencies {
     }
 }
 
+/// Buckets of [`Latencies`] in one of [`Histogram`], as a power of two: one is 9 % wide at least.
+const COARSE: u32 = 2;
+const BINS: usize = BUCKETS >> COARSE;
+
+/// Counts of times over a whole step.
+#[derive(Debug, Clone)]
+pub struct Histogram([u64; BINS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram([0; BINS])
+    }
+}
+
+impl Histogram {
+    /// Add what was counted.
+    pub fn add(&mut self, seen: &Latencies) {
+        if seen.count > 0 {
+            for index in seen.low..=seen.high {
+                self.0[index >> COARSE] += u64::from(seen.buckets[index]);
+            }
+        }
+    }
+
+    /// Upper ends in seconds and counts, from the last empty bin before the first to the last that
+    /// is not; nothing where there are no times.
+    pub fn bins(&self) -> Vec<(f64, u64)> {
+        let filled = |&count: &u64| count > 0;
+        let Some(first) = self.0.iter().position(filled) else {
+            return Vec::new();
+        };
+        let last = self.0.iter().rposition(filled).unwrap_or(first);
+        (first.saturating_sub(1)..=last)
+            .map(|bin| (edge_s((bin + 1) << COARSE), self.0[bin]))
+            .collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +200,29 @@ mod tests {
             prop_assert_eq!((seen.over_10ms(), seen.over_100ms()), (over(0.01), over(0.1)));
             let sum: f64 = times.iter().sum();
             prop_assert!((seen.mean_s() * times.len() as f64 - sum).abs() < 1e-9 * sum);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_histogram_counts_each_time_where_it_lies(
+            times in prop::collection::vec(prop::collection::vec(1e-6..10.0f64, 0..40), 0..5),
+        ) {
+            let mut histogram = Histogram::default();
+            for part in &times {
+                let mut seen = Latencies::default();
+                part.iter().for_each(|time| seen.add(*time));
+                histogram.add(&seen);
+            }
+            let times = times.concat();
+            let bins = histogram.bins();
+            prop_assert_eq!(bins.iter().map(|bin| bin.1).sum::<u64>(), times.len() as u64);
+            for pair in bins.windows(2) {
+                let (low, high) = (pair[0].0, pair[1].0);
+                let inside = times.iter().filter(|time| (low..high).contains(*time)).count();
+                prop_assert_eq!(pair[1].1, inside as u64);
+                prop_assert!(high / low < 1.13);
+            }
         }
     }
 

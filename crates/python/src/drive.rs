@@ -128,21 +128,33 @@ impl Drive {
         self.drive.hold(share).map_err(refused)
     }
 
+    #[pyo3(signature = (duration_s, sample_s, most_ios = None))]
     fn advance<'py>(
         &mut self,
         py: Python<'py>,
         duration_s: f64,
         sample_s: f64,
+        most_ios: Option<u64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let drive = &mut self.drive;
         let samples = py
-            .detach(|| drive.advance(duration_s, sample_s))
+            .detach(|| drive.advance_some(duration_s, sample_s, most_ios.unwrap_or(u64::MAX)))
             .map_err(refused)?;
         let columns = PyDict::new(py);
         for (name, series) in samples.names.iter().zip(samples.columns) {
             columns.set_item(name, series.into_pyarray(py))?;
         }
         Ok(columns)
+    }
+
+    fn latency_bins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        for (direction, bins) in ["read", "write"].into_iter().zip(self.drive.latency_bins()) {
+            let (upper_s, ios): (Vec<f64>, Vec<u64>) = bins.into_iter().unzip();
+            let upper_us: Vec<f64> = upper_s.into_iter().map(|upper_s| upper_s * 1e6).collect();
+            found.set_item(direction, (upper_us, ios))?;
+        }
+        Ok(found)
     }
 
     fn totals(&self) -> PyResult<String> {

@@ -31,7 +31,7 @@ from heatsoak.protocol import (
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import Poller, Sensor
-from heatsoak.target import Batch, Note, Target
+from heatsoak.target import Batch, Note, Outcome, Target
 
 #: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
 IDLE_POLL_INTERVAL_S = 10.0
@@ -80,8 +80,8 @@ class _Conductor:
         self.step_name: str | None = None
         self.latest = Latest()
         self.rounds: RoundsWatch | None = None
-        #: Processor time that the step's load has taken so far, as its generator tells.
-        self.load_cpu_s: float | None = None
+        #: What the step's load has come to, as its generator tells.
+        self.outcome: dict[str, Any] = {}
         self.limits_c = _critical_limits(sensors)
         self.prober = Prober(
             protocol.steps,
@@ -167,7 +167,7 @@ class _Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         self.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
-        self.load_cpu_s = None
+        self.outcome = {}
         self._begin(index, step, decision, number)
         self.prober.begin(step)
         was_done, text = True, ""
@@ -183,9 +183,8 @@ class _Conductor:
             "duration_s": end_s - begin_s,
             # what measuring costs: our own, not that of the tool that loads
             "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
+            **self.outcome,
         }
-        if self.load_cpu_s is not None:
-            data["load_cpu_s"] = self.load_cpu_s
         self._event("step-end", step.name, text, data if was_done else {**data, "was_done": False})
         self.prober.end(step, was_done=was_done)
         self.step_name = None
@@ -246,8 +245,9 @@ class _Conductor:
             for batch in batches:
                 if isinstance(batch, Note):
                     has_warned |= batch.level == "warning"
-                    self.load_cpu_s = batch.data.get("load_cpu_s", self.load_cpu_s)
                     self._note(batch.level, batch.text, batch.data)
+                elif isinstance(batch, Outcome):
+                    self.outcome = batch.data
                 elif not batch.is_empty():
                     self._record(batch)
                 self._check_limits()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import polars as pl
+import polars.selectors as cs
 
 
 class Latest:
@@ -18,12 +19,12 @@ class Latest:
 
     def update_from(self, samples: pl.DataFrame) -> None:
         """Take over each column's last value that is not null."""
-        row = {}
-        for name in samples.columns:
-            column = samples[name].drop_nulls()
-            if len(column) and column.dtype.is_numeric():
-                row[name] = float(column[-1])
-        self.update(row)
+        if samples.is_empty():
+            return
+        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
+        self.update(
+            {name: value for name, value in last.row(0, named=True).items() if value is not None}
+        )
 
     def value(self, column: str) -> float | None:
         """Return the newest value of `column`, if there ever was one."""

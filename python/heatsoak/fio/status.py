@@ -253,3 +253,29 @@ def percentiles(
         else:
             found.append(None)
     return found
+
+
+#: Bins of an octave that :func:`coarse_bins` makes: one is 9 % wide at least.
+_IN_OCTAVE = 8
+
+
+def coarse_bins(bins: dict[str, int]) -> tuple[list[float], list[int]]:
+    """Return upper ends in us and counts of fio's histogram, in eight bins an octave.
+
+    From the last empty bin before the first to the last that is not; nothing where there are none.
+    Raises ToolError where the histogram makes no sense.
+    """
+    counts: dict[int, int] = {}
+    for latency_ns, count in _between({}, bins):
+        mantissa, exponent = math.frexp(max(latency_ns, 1) / 1000)
+        at = exponent * _IN_OCTAVE + int((2 * mantissa - 1) * _IN_OCTAVE)
+        counts[at] = counts.get(at, 0) + count
+    if not counts:
+        return [], []
+    numbers = range(min(counts) - 1, max(counts) + 1)
+    return [_upper_us(at) for at in numbers], [counts.get(at, 0) for at in numbers]
+
+
+def _upper_us(at: int) -> float:
+    exponent, part = divmod(at + 1, _IN_OCTAVE)
+    return math.ldexp(0.5 * (1 + part / _IN_OCTAVE), exponent)

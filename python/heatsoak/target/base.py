@@ -1,12 +1,16 @@
 """What a protocol runs on: the one interface of simulated drives, files, devices and exports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import polars as pl
 
 from heatsoak.protocol import LoadStep
+
+#: Upper ends of latency bins in us, rising, and the I/Os in each; a bin begins where the one before
+#: ends, the first at 0.
+Bins = tuple[Sequence[float], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,31 @@ class Note:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-#: A stretch of samples (columns of :mod:`heatsoak.recording.columns`, without `step`), or a note.
-Batch = pl.DataFrame | Note
+@dataclass(frozen=True)
+class Outcome:
+    """What a load came to, for the event of its step's end.
+
+    Attributes:
+        data: `load_cpu_s`, processor time that the load generator took, in s, and `latency_bins`
+            (see :func:`latency_bins`), as far as either is known.
+    """
+
+    data: dict[str, Any]
+
+
+def latency_bins(by_direction: Mapping[str, Bins]) -> dict[str, Any]:
+    """Return how long I/Os took as `Outcome.data` has it; empty where there were none."""
+    bins = {
+        direction: {"upper_us": [float(f"{upper:.5g}") for upper in uppers], "ios": list(ios)}
+        for direction, (uppers, ios) in by_direction.items()
+        if sum(ios)
+    }
+    return {"latency_bins": bins} if bins else {}
+
+
+#: A stretch of samples (columns of :mod:`heatsoak.recording.columns`, without `step`), a note, or
+#: what a load came to.
+Batch = pl.DataFrame | Note | Outcome
 
 
 class Clock(Protocol):

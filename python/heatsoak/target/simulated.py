@@ -12,7 +12,7 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, Replay, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, latency_bins
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
@@ -20,8 +20,10 @@ SAMPLE_S = 0.1
 #: Simulated time in one frame under load, and in a pause, which a temperature may end sooner.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0
-#: Likewise in a replay, whose bursts can be a million I/Os a second.
-REPLAY_CHUNK_S = 1.0
+#: Likewise in a replay, which can rest for hours and then ask for a million I/Os in a second: it
+#: also ends with so many I/Os, a fraction of a second's work.
+REPLAY_CHUNK_S = 60.0
+REPLAY_CHUNK_IOS = 100_000
 
 
 class SimulatedClock:
@@ -104,7 +106,7 @@ class SimulatedTarget:
             self._core.begin(workloads_json(step, self._core.user_bytes))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
-        return self._until_done()
+        return self._load()
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""
@@ -125,19 +127,26 @@ class SimulatedTarget:
         """Return what no real drive tells: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
+    def _load(self) -> Iterator[Batch]:
+        yield from self._until_done()
+        yield Outcome(latency_bins(self._core.latency_bins()))
+
     def _replay(self, step: Replay) -> Iterator[Batch]:
         trace = open_trace(step, self._core.user_bytes)
         try:
             self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
-            yield from self._until_done(REPLAY_CHUNK_S)
+            yield from self._until_done(REPLAY_CHUNK_S, REPLAY_CHUNK_IOS)
         except ValueError as error:
             raise trace_error(step, error) from error
         yield from notes_of(step, trace)
+        yield Outcome(latency_bins(self._core.latency_bins()))
 
-    def _until_done(self, chunk_s: float = RUN_CHUNK_S) -> Iterator[Batch]:
+    def _until_done(
+        self, chunk_s: float = RUN_CHUNK_S, chunk_ios: int | None = None
+    ) -> Iterator[Batch]:
         try:
             while not self._core.done:
-                yield self._advance(chunk_s)
+                yield self._advance(chunk_s, chunk_ios)
             if self._core.stopped:
                 raise ShutDownError(
                     f"{self.identity.path}: shut itself down at "
@@ -147,8 +156,8 @@ class SimulatedTarget:
         finally:
             self._core.end()
 
-    def _advance(self, duration_s: float) -> pl.DataFrame:
-        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S)).fill_nan(None)
+    def _advance(self, duration_s: float, most_ios: int | None = None) -> pl.DataFrame:
+        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S, most_ios)).fill_nan(None)
         return samples.cast({"power_state": dtype_of("power_state")})
 
 

@@ -14,11 +14,11 @@ from typing import IO, Any
 import polars as pl
 
 from heatsoak.errors import ToolError
-from heatsoak.fio import OVER_NS, Differencer, Status
+from heatsoak.fio import OVER_NS, Differencer, Status, coarse_bins
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import Batch, Clock, Note
+from heatsoak.target.base import Batch, Clock, Note, Outcome, latency_bins
 from heatsoak.target.fio.command import Place, job_name, region_of
 from heatsoak.target.fio.process import FioProcess, free_path
 from heatsoak.target.fio.stream import Splitter
@@ -218,7 +218,7 @@ class Watch:
             return Note("warning", f"fio's last document cannot be kept: {error}")
         return path
 
-    def _sum_up(self, kept: Path | Note | None) -> Iterator[Note]:
+    def _sum_up(self, kept: Path | Note | None) -> Iterator[Batch]:
         if isinstance(kept, Note):
             yield kept
         status = self.status
@@ -237,10 +237,12 @@ class Watch:
                 "runtime_s": status.runtime_ms / 1000,
                 "usr_cpu_pct": status.usr_cpu_pct,
                 "sys_cpu_pct": status.sys_cpu_pct,
-                **({} if self._polls else {"load_cpu_s": round(status.cpu_s, 3)}),
                 "raw": str(kept) if isinstance(kept, Path) else None,
             },
         )
+        cpu = {} if self._polls else {"load_cpu_s": round(status.cpu_s, 3)}
+        bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
+        yield Outcome({**cpu, **latency_bins(bins)})
 
 
 class _End:
