@@ -20,6 +20,7 @@ from heatsoak.cli import (
     protocols,
     reproduce,
     run,
+    serve,
     trace,
 )
 from heatsoak.errors import HeatsoakError
@@ -43,6 +44,7 @@ for module in (
     calibrate,
     corpus,
     trace,
+    serve,
 ):
     module.add_to(app)
 
