@@ -62,6 +62,7 @@ class StepView:
         self.direction: str | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
+        self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, begin_s)
 
     @property
@@ -120,12 +121,21 @@ class StepView:
         return self._tracks[column]
 
     def _read(self, column: str) -> Track:
-        if column not in self._samples.columns:
-            return Track(np.empty(0), np.empty(0))
-        rows = self._samples.select("t_s", pl.col(column).cast(pl.Float64)).filter(
-            pl.col(column).is_finite()
-        )
-        return Track(rows["t_s"].to_numpy() - self.begin_s, rows[column].to_numpy())
+        values = self.column(column)
+        known = np.isfinite(values)
+        return Track(self.column("t_s")[known] - self.begin_s, values[known])
+
+    def column(self, name: str) -> Array:
+        """Return a column of the samples, row by row; what was not measured is NaN."""
+        if name not in self._columns:
+            count = len(self._samples)
+            if name in self._samples.columns and self._samples[name].null_count() < count:
+                values = self._samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            else:
+                # takes no memory, however many rows there are
+                values = np.broadcast_to(np.nan, count)
+            self._columns[name] = values
+        return self._columns[name]
 
     def columns(self, prefix: str) -> list[str]:
         """Return the columns of a family that have readings in this step."""

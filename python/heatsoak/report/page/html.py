@@ -1,4 +1,4 @@
-"""The page as one file: data, styles and program inside, and nothing that it would have to fetch."""
+"""The page as one file: data, styles and program inside, and nothing to be fetched."""
 
 import base64
 import hashlib
@@ -17,6 +17,12 @@ _MISSING = (
     "this heatsoak was built without the page's program: install Node 20 or newer with npm "
     "(apt-get install nodejs npm), then run 'make build', or 'npm ci && npm run build' in web/; "
     "until then, -o FILE.svg, .png and .csv work"
+)
+#: Stands there until the program takes its place.
+_FALLBACK = (
+    "This page draws its charts with JavaScript, in a browser of 2023 or later (Firefox 113, "
+    "Chrome 97, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
+    "open the file in another one."
 )
 # in JSON these may stand as escapes, and nothing else in it could end a script or begin a comment
 _IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
@@ -37,6 +43,7 @@ class Bundle:
             style = (_BUNDLE / "page.css").read_text("utf-8")
         except OSError as error:
             raise ToolError(_MISSING) from error
+        script, style = (text.replace("\r\n", "\n") for text in (script, style))
         # the same to JavaScript and CSS, and no end or comment to HTML
         script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
         style = re.sub(r"<(?=/style)", r"\\3c ", style, flags=re.IGNORECASE)
@@ -65,11 +72,11 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 <style>{bundle.style}</style>
 </head>
 <body>
-<noscript>
+<main id="heatsoak">
 <h1>{title}</h1>
 <p>{escape(page.headline.text)}</p>
-<p>The charts of this page need JavaScript, which is switched off here.</p>
-</noscript>
+<p>{_FALLBACK}</p>
+</main>
 <script type="application/json" id="heatsoak-page">{data}</script>
 <script>{bundle.script}</script>
 </body>
@@ -79,6 +86,7 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 
 def _policy(bundle: Bundle, *, is_served: bool) -> str:
     """What the page may load: itself, and pictures that it made."""
+    origin = "'self'" if is_served else "'none'"
     digest = base64.b64encode(hashlib.sha256(bundle.script.encode()).digest()).decode()
     return "; ".join(
         (
@@ -86,7 +94,7 @@ def _policy(bundle: Bundle, *, is_served: bool) -> str:
             f"script-src 'sha256-{digest}'",
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
-            f"connect-src {"'self'" if is_served else "'none'"}",
+            f"connect-src {origin}",
             "base-uri 'none'",
             "form-action 'none'",
         )
