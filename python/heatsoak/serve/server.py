@@ -28,7 +28,7 @@ def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
     listening = _listen(port)
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         server_header=False,
         limit_concurrency=_most_connections(),
