@@ -8,6 +8,7 @@ import importing
 import judging
 import matrix
 import measuring
+import page
 import segmentation
 import segments
 import steadiness
@@ -24,6 +25,7 @@ def main() -> None:
         comparison,
         importing,
         matrix,
+        page,
         measuring,
     )
     for bench in benches:

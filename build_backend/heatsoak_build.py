@@ -32,7 +32,8 @@ def build_wheel(
 ) -> str:
     """Build a wheel in `wheel_directory`, and return its name."""
     make_bundle()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    return name
 
 
 def build_editable(
@@ -40,10 +41,12 @@ def build_editable(
 ) -> str:
     """Build a wheel that refers to this tree, and return its name."""
     make_bundle()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    return name
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Build a source archive with the bundle in it, and return its name."""
     make_bundle()
-    return maturin.build_sdist(sdist_directory, config_settings)
+    name: str = maturin.build_sdist(sdist_directory, config_settings)
+    return name

@@ -81,7 +81,9 @@ def _is_installed() -> bool:
 
 def _without(why: str) -> bool:
     has_older = all(path.is_file() for path in BUNDLE)
-    then = "keeps its older program" if has_older else "is left out: 'heatsoak report' makes no .html"
+    then = (
+        "keeps its older program" if has_older else "is left out: 'heatsoak report' makes no .html"
+    )
     print(f"heatsoak: warning: {why}; the page {then}", file=sys.stderr)
     return has_older
 

@@ -62,11 +62,8 @@ def kind_of(path: Path) -> str:
     """Return which kind of report a file's name asks for; raises UsageError for an unknown one."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
-        known = ", ".join(
-            f"{path.stem or 'report'}{suffix}" for suffix in _KINDS if suffix != ".htm"
-        )
-        ending = f"no report ends in '{path.suffix}'" if path.suffix else "the name has no suffix"
-        raise UsageError(f"{path}: {ending}: name one of {known}")
+        ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
+        raise UsageError(f"{path}: {ending}: end it in .html, .png, .svg, .csv or .xml")
     return kind
 
 

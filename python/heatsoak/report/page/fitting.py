@@ -1,5 +1,6 @@
 """Fits a page's series into the space there is: as many points as that allows."""
 
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -11,25 +12,29 @@ from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, Course
 
 #: Of each two points that are kept one is the least and one the greatest of a stretch.
 _KEPT = 2
-_COARSER = 1.5
+_COARSER = 1.1
 _COARSEST = 1 << 24
 
 
 def fit(courses: Sequence[Course], budget_bytes: int) -> dict[int, int]:
     """Return how many neighbours share a stretch, by importance, so that all stays in the budget.
 
-    `budget_bytes` is of base64. What is of least importance is thinned first, and as far as
-    it takes before the next is.
+    `budget_bytes` is of base64. What is of least importance is thinned first, down to a hundredth
+    of the budget, before the next is.
     """
+    budget = budget_bytes * 3 / 4
     every = {AUXILIARY: 1, SENSOR: 1, RATE: 1}
     sizes = {level: _size(courses, level, 1) for level in every}
     for level in every:
-        # what is of more importance is kept whole for now
-        while 4 / 3 * sum(sizes.values()) > budget_bytes and every[level] < _COARSEST:
-            if sizes[level] < budget_bytes / 100 and level != RATE:
-                break
-            every[level] = _next(every[level])
-            sizes[level] = _size(courses, level, every[level])
+        left = budget - sum(size for other, size in sizes.items() if other != level)
+        room = max(left, budget / 100)
+        if sizes[level] <= room:
+            continue
+        # a kept point takes about as much as any, and irregular times some more
+        every[level] = max(_KEPT + 1, int(_KEPT * sizes[level] / room))
+        while (size := _size(courses, level, every[level])) > room and every[level] < _COARSEST:
+            every[level] = math.ceil(every[level] * max(_COARSER, size / room))
+        sizes[level] = size
     return every
 
 
@@ -47,10 +52,6 @@ def pack(course: Course, every: int, packer: Packer) -> Track:
         samples=len(course.values),
         gap_s=round(course.gap_s * (every if is_thinned else 1), 3),
     )
-
-
-def _next(every: int) -> int:
-    return _KEPT + 1 if every <= _KEPT else round(every * _COARSER)
 
 
 def _size(courses: Iterable[Course], importance: int, every: int) -> int:

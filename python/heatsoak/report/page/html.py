@@ -43,8 +43,12 @@ class Bundle:
             style = (_BUNDLE / "page.css").read_text("utf-8")
         except OSError as error:
             raise ToolError(_MISSING) from error
+        return cls.of(script, style)
+
+    @classmethod
+    def of(cls, script: str, style: str) -> "Bundle":
+        """Return them so that they mean the same to JavaScript and CSS, and no end to HTML."""
         script, style = (text.replace("\r\n", "\n") for text in (script, style))
-        # the same to JavaScript and CSS, and no end or comment to HTML
         script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
         style = re.sub(r"<(?=/style)", r"\\3c ", style, flags=re.IGNORECASE)
         return cls(script, style)

@@ -14,7 +14,7 @@ from heatsoak.report.page.contract import Packed
 TIME_PER_UNIT = 1000
 #: A value is off by at most half of the greatest magnitude over this.
 _LEAST_STEPS = 10_000
-_MOST_PER_UNIT = 10**15
+_MOST_DIGITS = 15
 #: The greatest whole number, so that differences fit into six bytes with their sign.
 _GREATEST = 2.0**45
 
@@ -55,10 +55,9 @@ def per_unit_of(values: Array) -> int:
     greatest = float(np.max(np.abs(values), initial=0.0))
     if greatest == 0:
         return 1
-    digits = max(0, math.ceil(math.log10(_LEAST_STEPS / greatest) - 1e-12))
-    most = min(10**digits, _MOST_PER_UNIT)
-    per_unit = 1
-    while per_unit < most and not np.array_equal(np.rint(values * per_unit) / per_unit, values):
+    digits = math.ceil(math.log10(_LEAST_STEPS) - math.log10(greatest) - 1e-12)
+    per_unit, finest = 1, 10 ** min(max(0, digits), _MOST_DIGITS)
+    while per_unit < finest and not np.array_equal(np.rint(values * per_unit) / per_unit, values):
         per_unit *= 10
     return per_unit
 

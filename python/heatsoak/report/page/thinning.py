@@ -18,8 +18,11 @@ def thinned(values: Array, every: int) -> NDArray[np.intp]:
     whole = count - count % every
     stretches = values[:whole].reshape(-1, every)
     begins = np.arange(0, whole, every)
-    kept = [begins + stretches.argmin(axis=1), begins + stretches.argmax(axis=1), [0, count - 1]]
+    keep = np.zeros(count, dtype=bool)
+    keep[[0, -1]] = True
+    keep[begins + stretches.argmin(axis=1)] = True
+    keep[begins + stretches.argmax(axis=1)] = True
     if whole < count:
         rest = values[whole:]
-        kept.append([whole + int(rest.argmin()), whole + int(rest.argmax())])
-    return np.unique(np.concatenate(kept))
+        keep[[whole + rest.argmin(), whole + rest.argmax()]] = True
+    return np.flatnonzero(keep)
