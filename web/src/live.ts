@@ -16,7 +16,7 @@ export function follow(app: () => App, renew: () => Promise<void>): () => void {
       renewing = false;
     }
   };
-  source.addEventListener("append", (event) => {
+  source.addEventListener("append", (event: MessageEvent<string>) => {
     const given = JSON.parse(event.data) as Appended[];
     if (!given.every((one) => append(app(), one))) void again();
     app().refresh();

@@ -21,9 +21,9 @@ export function sections(app: App, damage: string | null): Node[] {
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
+    curves(app, page.curves),
     ...charts,
     bars(app, page.bars),
-    curves(app, page.curves),
     comparisons(page.comparisons),
     notes(page),
     recordings(app),
@@ -44,9 +44,9 @@ function section(app: App, given: App["page"]["workloads"][number]): HTMLElement
 function navigation(app: App, hasCharts: boolean): HTMLElement {
   const { page } = app;
   const links: [string, string][] = [
+    ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
     ...(hasCharts ? page.workloads.map(({ id, title }): [string, string] => [id, title]) : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
-    ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
     ["recordings", "How it was measured"],
   ];

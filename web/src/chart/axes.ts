@@ -1,7 +1,7 @@
 // Axes: what is marked on them, and how the marks read.
 
 import type uPlot from "uplot";
-import { number, TIME_STEPS, timeMarks } from "../data/format";
+import { marks, number, TIME_STEPS, timeMarks } from "../data/format";
 import type { Colors } from "../style/theme";
 
 export type Horizontal = "time" | "number" | "log";
@@ -17,7 +17,7 @@ export function horizontal(
   colors: Colors,
   k: number,
   isLabelled: boolean,
-  marks?: readonly number[],
+  fixed?: readonly number[],
 ): uPlot.Axis {
   const axis: uPlot.Axis = {
     scale: "x",
@@ -30,16 +30,16 @@ export function horizontal(
     ticks: { stroke: colors.axis, width: k, size: isLabelled ? 5 * k : 0 },
     border: { show: true, stroke: colors.axis, width: k },
   };
-  const text = (marks: number[], step: number) =>
-    kind === "time" ? timeMarks(marks, step) : marks.map((mark) => number(mark));
+  const text = (places: number[], step: number) =>
+    kind === "time" ? timeMarks(places, step) : marks(places);
   if (kind === "time") axis.incrs = TIME_STEPS;
   if (kind === "log") {
     axis.splits = (_u, _axis, min, max) =>
-      marks ? marks.filter((mark) => mark >= min && mark <= max) : logMarks(min, max);
+      fixed ? fixed.filter((mark) => mark >= min && mark <= max) : logMarks(min, max);
     axis.values = (_u, marks) =>
       isLabelled ? marks.map((mark) => number(Number((10 ** mark).toPrecision(3)))) : [];
   } else {
-    if (marks) axis.splits = (_u, _axis, min, max) => marks.filter((m) => m >= min && m <= max);
+    if (fixed) axis.splits = (_u, _axis, min, max) => fixed.filter((m) => m >= min && m <= max);
     axis.values = (_u, marks, _axis, _space, step) => (isLabelled ? text(marks, step) : []);
   }
   return axis;
@@ -69,7 +69,7 @@ export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
     space: 34 * k,
     grid: { stroke: colors.grid, width: k },
     ticks: { show: false, size: 0 },
-    values: (_u, marks) => marks.map((mark) => number(mark)),
+    values: (_u, places) => marks(places),
   };
 }
 

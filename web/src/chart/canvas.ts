@@ -2,6 +2,14 @@
 
 import { font } from "./axes";
 
+/** How a line is written; `most` is how wide it may be. */
+export interface TextStyle {
+  size?: number;
+  weight?: number;
+  most?: number;
+  align?: CanvasTextAlign;
+}
+
 /** A sheet that grows downwards while it is written; all lengths are before enlargement by `k`. */
 export class Sheet {
   readonly canvas = document.createElement("canvas");
@@ -30,18 +38,8 @@ export class Sheet {
   }
 
   /** Writes a line at a place; cut where it is wider than it may be. */
-  text(
-    text: string,
-    x: number,
-    y: number,
-    color: string,
-    {
-      size = 13,
-      weight = 400,
-      most = Number.POSITIVE_INFINITY,
-      align = "left" as CanvasTextAlign,
-    } = {},
-  ): void {
+  text(text: string, x: number, y: number, color: string, style: TextStyle = {}): void {
+    const { size = 13, weight = 400, most = Number.POSITIVE_INFINITY, align = "left" } = style;
     const shown = this.fit(text, most, size, weight);
     this.act((ctx) => {
       ctx.font = font(1, size, weight);

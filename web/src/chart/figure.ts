@@ -30,7 +30,7 @@ export interface FigureSpec {
 
 /** From here on, names stand beside the charts instead of above. */
 const WIDE = 720;
-const GUTTER = { wide: 208, narrow: 46 };
+const GUTTER = { wide: 208, narrow: 54, printed: 184 };
 let count = 0;
 
 const HELP =
@@ -111,7 +111,7 @@ export class Figure {
     const own = width ?? this.plots.clientWidth;
     if (own === 0) return;
     this.gutter = own >= WIDE || width !== null ? GUTTER.wide : GUTTER.narrow;
-    if (width !== null) this.gutter = 150;
+    if (width !== null) this.gutter = GUTTER.printed;
     this.element.classList.toggle("many", this.spec.lines.all.length > 6);
     this.element.classList.toggle("narrow", this.gutter === GUTTER.narrow);
     this.element.style.setProperty("--gutter", `${this.gutter}px`);
@@ -180,7 +180,7 @@ export class Figure {
     return this.panels
       .filter((panel) => !panel.spec.isShown)
       .map(({ spec }) => {
-        const made = button(`${spec.title}`, () => {
+        const made = button(spec.title, () => {
           spec.isShown = !spec.isShown;
           made.setAttribute("aria-pressed", String(spec.isShown));
           this.redraw();

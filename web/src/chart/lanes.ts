@@ -46,7 +46,12 @@ export function lanes(
         track.append(band);
       });
     }
-    const row = h("div", { class: "lane" }, h("div", { class: "lane-head" }, name, only), track);
+    const row = h(
+      "div",
+      { class: "lane" },
+      h("div", { class: "lane-head" }, name, lines.all.length > 1 && only),
+      track,
+    );
     row.addEventListener("pointerenter", () => lines.look(line));
     row.addEventListener("pointerleave", () => lines.look(null));
     row.addEventListener("focusin", () => lines.look(line));

@@ -196,7 +196,8 @@ export class Panel {
     let extent: [number, number] | null = null;
     for (const trace of this.spec.traces) {
       if (!this.hooks.shown(trace.line)) continue;
-      const own = trace.series.extent();
+      const { series } = trace;
+      const own = series.extent(series.from(this.view.least), series.from(this.view.most) + 1);
       if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
     }
     return roomy(extent, this.spec.isFromZero);

@@ -12,7 +12,7 @@ import { type Panel, RIGHT } from "./panel";
 
 const WIDTH = 1200;
 const K = 2;
-const GUTTER = 200;
+const GUTTER = 216;
 const LANE = 20;
 
 /** Draws what the figure shows now, larger and by itself. */
@@ -51,7 +51,7 @@ export async function picture(figure: Figure, origin: string): Promise<HTMLCanva
     sheet.y += spec.height + (spec.xTitle ? 4 : 0);
     if (spec.xTitle) {
       const right = WIDTH - sheet.margin - RIGHT;
-      sheet.y += 14;
+      sheet.y += 8;
       sheet.text(spec.xTitle, right, sheet.y, shades.soft, { align: "right" });
       sheet.y += 8;
     }
@@ -59,7 +59,7 @@ export async function picture(figure: Figure, origin: string): Promise<HTMLCanva
     isFirst = false;
   }
   if (!figure.spec.hasEpisodes) legend(sheet, figure);
-  sheet.y += 18;
+  sheet.y += 28;
   sheet.text(origin, sheet.margin, sheet.y, shades.soft, { size: 11, most: WIDTH - 48 });
   // uPlot draws in a microtask of its own.
   await new Promise((done) => setTimeout(done, 0));
@@ -79,7 +79,7 @@ function swatch(
   sheet.act((ctx) => {
     if (isDots) {
       const path = new Path2D();
-      addMark(path, style, x + 18, y, 4);
+      addMark(path, style, x + 6, y, 4);
       ctx.fillStyle = lineColor(style, shade());
       ctx.fill(path);
       return;
@@ -106,7 +106,7 @@ function legend(sheet: Sheet, figure: Figure): void {
       sheet.y += LANE;
     }
     swatch(sheet, lines.all[line]?.style, x, sheet.y - 4, figure.isDots);
-    sheet.text(label, x + 32, sheet.y, colors(shade()).ink, { most: 500 });
+    sheet.text(label, x + (figure.isDots ? 16 : 32), sheet.y, colors(shade()).ink, { most: 500 });
     x += width;
   }
 }

@@ -18,20 +18,23 @@ export function download(name: string, content: Blob): void {
 /** Buttons that save a picture and its numbers. */
 export function saveButtons(
   title: string,
-  picture: () => Promise<HTMLCanvasElement>,
+  picture: () => HTMLCanvasElement | Promise<HTMLCanvasElement>,
   table: () => string[],
 ): HTMLElement[] {
+  const save = async () => {
+    const canvas = await picture();
+    const blob = await new Promise<Blob | null>((done) => {
+      canvas.toBlob(done, "image/png");
+    });
+    if (blob) download(fileName(title, "png"), blob);
+  };
   const png = button(
     "PNG",
-    async () => {
+    () => {
       png.disabled = true;
-      try {
-        const canvas = await picture();
-        const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
-        if (blob) download(fileName(title, "png"), blob);
-      } finally {
+      void save().finally(() => {
         png.disabled = false;
-      }
+      });
     },
     { "aria-label": `Save the picture of ${title} as PNG`, title: "Save as PNG" },
   );

@@ -9,7 +9,7 @@ export interface Drawn {
 }
 
 /** Width of a printed page's charts, and how much finer than the screen they are drawn. */
-const PRINT = { width: 700, k: 2 };
+const PRINT = { width: 680, k: 2 };
 
 const charts = new Map<Element, Drawn>();
 const drawn = new Set<Drawn>();

@@ -24,6 +24,15 @@ export function number(value: number): string {
   return (grouped[digits] as Intl.NumberFormat).format(value).replace("-", "−");
 }
 
+/** Marks of an axis, all with as many digits as the finest needs. */
+export function marks(values: readonly number[]): string[] {
+  const digits = [0, 1, 2, 3].find((n) =>
+    values.every((v) => Math.abs(v * 10 ** n - Math.round(v * 10 ** n)) < 1e-6),
+  );
+  if (digits === undefined) return values.map(number);
+  return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v).replace("-", "−"));
+}
+
 /** A number and its unit: `1,431 MB/s`, `75 °C`, `43 %`. */
 export function value(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined) return "–";

@@ -76,7 +76,7 @@ class Bars implements Drawn {
   ) {
     const save = saveButtons(
       given.title,
-      async () => this.picture(),
+      () => this.picture(),
       () => this.table(),
     );
     this.element = h(

@@ -7,7 +7,6 @@ import { capital, signed, value, words } from "../data/format";
 import { fold, h, table } from "../dom";
 
 const HEADER = [
-  "Step",
   "Metric",
   "",
   "Baseline",
@@ -15,7 +14,7 @@ const HEADER = [
   "Difference",
   "95 % interval",
   "Runs",
-  "",
+  "Verdict",
 ];
 
 /** A section for each comparison. */
@@ -33,24 +32,20 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
         {},
         h("h3", {}, `${capital(words(one.by))}: ${one.groups.map(String).join(", ")}`),
         h(
-          "p",
-          { class: "detail" },
-          `Against ${words(one.by)} ${String(one.baseline)}. ${[...one.notes, ...one.caveats].join(" ")}`,
-        ),
-        h(
           "div",
           { class: "tools" },
-          h("span", { class: "grow" }),
+          h("p", { class: "detail grow" }, `Against ${words(one.by)} ${String(one.baseline)}.`),
           csvButton(`comparison by ${one.by}`, () => rows(one)),
         ),
-        deltas(one, isMixed ? pooled : one.rows),
+        remarks(one),
+        steps(one, isMixed ? pooled : one.rows),
         isMixed
-          ? fold("Each set of conditions by itself", () => [
-              deltas(
+          ? fold("Each set of conditions by itself", () =>
+              steps(
                 one,
                 one.rows.filter((row) => !row.pooled),
               ),
-            ])
+            )
           : null,
         ranking(one),
       );
@@ -58,14 +53,53 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
   );
 }
 
-function deltas(one: Comparison, rows: readonly Row[]): HTMLElement {
+function remarks({ notes, caveats }: Comparison): HTMLElement | null {
+  const all = [...notes, ...caveats];
+  if (all.length === 0) return null;
+  return h(
+    "ul",
+    { class: "detail" },
+    all.map((sentence) => h("li", {}, capital(sentence))),
+  );
+}
+
+/** A table for each step. */
+function steps(one: Comparison, given: readonly Row[]): HTMLElement[] {
+  const groups = new Map<string, Row[]>();
+  for (const row of given) {
+    const key = JSON.stringify([row.protocol, row.step]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  const told = differing(one.rows);
+  return [...groups.values()].map((group) => {
+    const [first] = group;
+    const title = capital(words(first?.step ?? ""));
+    const detail = [first?.workload, one.protocols.length > 1 ? first?.protocol : ""];
+    return h(
+      "div",
+      { class: "step" },
+      h("h4", {}, title, " ", h("span", {}, detail.filter(Boolean).join(", "))),
+      deltas(`${title}: differences by ${words(one.by)}`, group, told),
+    );
+  });
+}
+
+/** The conditions that are not the same in all rows. */
+function differing(all: readonly Row[]): string[] {
+  const keys = [...new Set(all.flatMap((row) => Object.keys(row.other_conditions)))];
+  return keys.filter(
+    (key) =>
+      new Set(all.map(({ other_conditions }) => JSON.stringify(other_conditions[key]))).size > 1,
+  );
+}
+
+function deltas(caption: string, given: readonly Row[], told: readonly string[]): HTMLElement {
   return table(
-    `Differences by ${words(one.by)}`,
+    caption,
     HEADER,
-    rows.map((row) => [
-      row.title,
-      words(row.metric),
-      [String(row.group), others(row)].filter(Boolean).join(", "),
+    given.map((row) => [
+      capital(row.title),
+      [String(row.group), others(row, told)].filter(Boolean).join(", "),
       atLeast(row.baseline, row.baseline_at_least, row.unit),
       atLeast(row.value, row.value_at_least, row.unit),
       row.delta_pct === null ? signed(row.delta, row.delta_unit) : signed(row.delta_pct, "%"),
@@ -73,13 +107,14 @@ function deltas(one: Comparison, rows: readonly Row[]): HTMLElement {
       `${row.runs} / ${row.baseline_runs}`,
       h("span", { class: `delta ${row.verdict.replaceAll(" ", "-")}` }, row.verdict),
     ]),
-    HEADER.map((_, i) => i >= 3 && i <= 7),
+    HEADER.map((_, i) => i >= 2 && i <= 6),
   );
 }
 
-function others(row: Row): string {
-  return Object.entries(row.other_conditions)
-    .map(([key, text]) => `${words(key)} ${String(text)}`)
+function others(row: Row, told: readonly string[]): string {
+  return told
+    .filter((key) => row.other_conditions[key] !== undefined && row.other_conditions[key] !== null)
+    .map((key) => `${words(key)} ${String(row.other_conditions[key])}`)
     .join(", ");
 }
 
@@ -148,7 +183,7 @@ function rows(one: Comparison): string[] {
       row.step,
       row.metric,
       String(row.group),
-      others(row),
+      others(row, Object.keys(row.other_conditions)),
       row.unit,
       row.baseline,
       row.value,

@@ -12,6 +12,8 @@ import { Series } from "../data/series";
 import { fold, h, table } from "../dom";
 import { columnName } from "./track_csv";
 
+const TITLES: Record<string, string> = { "MB/s": "Throughput", IOPS: "Operations" };
+
 /** A section with all curves. */
 export function curves(app: App, given: readonly CurveChart[]): HTMLElement | null {
   const shown = given.filter((one) => one.curves.some((curve) => curve.points.length > 0));
@@ -79,12 +81,7 @@ function chart(app: App, given: CurveChart): Figure {
     detail: `${given.x_label}, ${unitSign(given.unit)}`,
     summary: "",
     panels: [
-      panel(
-        unitSign(given.unit) === "MB/s" ? "Throughput" : "Value",
-        unitSign(given.unit),
-        "y",
-        280,
-      ),
+      panel(TITLES[given.unit] ?? "Value", unitSign(given.unit), "y", 280),
       ...(hasPower ? [{ ...panel("Power", "W", "power_w", 132) }] : []),
     ],
     lines,

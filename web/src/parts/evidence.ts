@@ -4,34 +4,13 @@ import type { Episode } from "../contract";
 import { capital, duration, number, value, words } from "../data/format";
 import { button, h } from "../dom";
 import { causeLabel, causeLook } from "../style/causes";
-
-interface Sorted {
-  heading: string;
-  sentences: string[];
-}
-
-/** Sentences of evidence by what they speak for: `for heat`, `against write cache`, `open`. */
-export function sorted(evidence: readonly string[]): Sorted[] {
-  const groups = new Map<string, string[]>();
-  for (const sentence of evidence) {
-    const [, side = "", cause = "", rest = ""] =
-      /^(for|against) ([a-z-]+): ([\s\S]+)$/.exec(sentence) ?? [];
-    const open = /^open: ([\s\S]+)$/.exec(sentence)?.[1];
-    const heading = side ? `${capital(side)}: ${causeLabel(cause)}` : open ? "Open" : "Also";
-    groups.set(heading, [...(groups.get(heading) ?? []), rest || open || sentence]);
-  }
-  const order = ["For", "Against", "Open", "Also"];
-  const place = (heading: string) => order.findIndex((word) => heading.startsWith(word));
-  return [...groups]
-    .map(([heading, sentences]) => ({ heading, sentences }))
-    .sort((a, b) => place(a.heading) - place(b.heading));
-}
+import { sorted } from "./evidence_sorted";
 
 /** What is known of an episode, as names and values. */
 export function episodeFacts(episode: Episode): [string, string][] {
   const facts: [string, string][] = [
     ["Falls after", duration(episode.onset_s)],
-    [episode.recovered ? "Recovers after" : "Lasts to the end, at", duration(episode.end_s)],
+    [episode.recovered ? "Recovers after" : "Lasts until", duration(episode.end_s)],
     ["Falls by", value(episode.depth_pct, "%")],
     ["Throughput", change(episode.before_mb_s, episode.during_mb_s, "MB/s")],
     ["IOPS", change(episode.before_iops, episode.during_iops, "IOPS")],

@@ -65,7 +65,7 @@ class HeatMap implements Drawn {
     });
     const save = saveButtons(
       `matrix ${this.shown.label}`,
-      async () => this.picture(),
+      () => this.picture(),
       () => this.table(),
     );
     this.element = h(

@@ -13,7 +13,7 @@ export function recordings(app: App): HTMLElement {
     { id: "recordings", "aria-labelledby": "recordings-title" },
     h("h2", { id: "recordings-title" }, "How it was measured"),
     overview(all),
-    all.map((recording, i) => one(recording, i, all.length === 1)),
+    all.map((recording, i) => one(all, recording, i)),
   );
 }
 
@@ -42,10 +42,11 @@ function overview(all: readonly PageRecording[]): HTMLElement {
 }
 
 function plain(found: unknown): string {
-  return found === undefined || found === null ? "–" : String(found);
+  if (typeof found === "string") return found;
+  return found === undefined || found === null ? "–" : JSON.stringify(found);
 }
 
-function one(recording: PageRecording, i: number, open: boolean): HTMLElement {
+function one(all: readonly PageRecording[], recording: PageRecording, i: number): HTMLElement {
   const { findings } = recording;
   const made = fold(
     h("span", {}, cut(recording.label, 200)),
@@ -64,10 +65,10 @@ function one(recording: PageRecording, i: number, open: boolean): HTMLElement {
       starts(recording),
       code("The command", recording.command ? [recording.command] : []),
       code("What the load generator was told", recording.commands),
-      recording.protocol ? fold("The protocol", () => [code("", [recording.protocol])]) : h("span"),
+      protocol(all, recording, i),
       events(recording),
     ],
-    open,
+    all.length === 1,
   );
   made.id = `recording-${i}`;
   return made;
@@ -134,6 +135,15 @@ function starts({ findings }: PageRecording): HTMLElement {
   );
 }
 
+/** Copies where the browser lets a page do that; a file's page mostly may not. */
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // The text can be selected.
+  }
+}
+
 function code(title: string, texts: readonly string[]): HTMLElement {
   return h(
     "div",
@@ -144,12 +154,32 @@ function code(title: string, texts: readonly string[]): HTMLElement {
         "div",
         { class: "code" },
         h("pre", { tabindex: 0 }, text),
-        button("Copy", () => void navigator.clipboard?.writeText(text).catch(() => undefined), {
+        button("Copy", () => void copy(text), {
           "aria-label": "Copy this text",
         }),
       ),
     ),
   );
+}
+
+function protocol(
+  all: readonly PageRecording[],
+  { protocol }: PageRecording,
+  i: number,
+): HTMLElement {
+  if (!protocol) return h("span");
+  const first = all.findIndex((other) => other.protocol === protocol);
+  if (first < i) {
+    const label = cut(all[first]?.label ?? "", 200);
+    return h(
+      "p",
+      {},
+      "The protocol is that of ",
+      h("a", { href: `#recording-${first}` }, label),
+      ".",
+    );
+  }
+  return fold("The protocol", () => [code("", [protocol])]);
 }
 
 function events({ events: given }: PageRecording): HTMLElement {

@@ -71,7 +71,7 @@ function chart(
     summary: "Each dot is the IOPS of one second.",
     panels: [
       {
-        title: name,
+        title: least > 0 ? "At the end" : "Each second",
         unit: "IOPS",
         height: 280,
         traces: given.lines.flatMap((line, i) => {
