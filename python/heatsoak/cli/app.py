@@ -21,6 +21,7 @@ from heatsoak.cli import (
     report,
     reproduce,
     run,
+    serve,
     trace,
 )
 from heatsoak.errors import HeatsoakError
@@ -45,6 +46,7 @@ for module in (
     calibrate,
     corpus,
     trace,
+    serve,
 ):
     module.add_to(app)
 
