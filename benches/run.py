@@ -11,6 +11,7 @@ import measuring
 import segmentation
 import segments
 import steadiness
+import watching
 
 
 def main() -> None:
@@ -25,6 +26,7 @@ def main() -> None:
         importing,
         matrix,
         measuring,
+        watching,
     )
     for bench in benches:
         print(f"## {bench.__name__}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import psutil
 
 import heatsoak
@@ -24,6 +25,7 @@ from heatsoak.recording import (
     SensorMeta,
     schema_of,
 )
+from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.device import DeviceInfo
@@ -103,7 +105,8 @@ class Watch:
             def note(level: str, text: str) -> None:
                 writer.event(Event(t_s=clock.now_s(), kind=level, text=text))
 
-            status, reason = "finished", None
+            status: Status = "finished"
+            reason: str | None = None
             poller = Poller(sensors, clock, take, on_note=note).start()
             try:
                 self._wait(clock, meta, rows, duration_s, on_beat)
@@ -143,30 +146,27 @@ class Watch:
     def _is_gone(self) -> bool:
         return sysfs.directory_of_name(self.device.name, self.roots) is None
 
-    def _judge(
-        self, meta: RecordingMeta, rows: list[dict[str, float]]
-    ) -> RecordingFindings | None:
+    def _judge(self, meta: RecordingMeta, rows: list[dict[str, float]]) -> RecordingFindings | None:
         if not rows:
             return None
-        import polars as pl  # noqa: PLC0415
-
         samples = pl.DataFrame(rows, schema=schema_of(meta.columns), strict=False).sort("t_s")
         held = HeldRecording(self.directory, meta, samples, [])
         return analyze([divided(held)]).recordings[0]
 
     def _finish(
-        self, writer: RecordingWriter, duration_s: float, status: str, reason: str | None
+        self, writer: RecordingWriter, duration_s: float, status: Status, reason: str | None
     ) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""
-        worked = divided(Recording.open(self.directory))
+        plain = Recording.open(self.directory)
+        worked = divided(plain)
         if not isinstance(worked, HeldRecording):
-            writer.finish(status, duration_s, reason)  # type: ignore[arg-type]
+            writer.finish(status, duration_s, reason)
             return Recording.open(self.directory)
         for event in worked.events:
-            if event.kind.startswith("step-") or event not in Recording.open(self.directory).events:
+            if event not in plain.events:
                 writer.event(event)
         writer.finish(
-            status,  # type: ignore[arg-type]
+            status,
             duration_s,
             reason,
             samples=worked.samples(),

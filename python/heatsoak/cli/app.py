@@ -21,6 +21,7 @@ from heatsoak.cli import (
     reproduce,
     run,
     trace,
+    watch,
 )
 from heatsoak.errors import HeatsoakError
 
@@ -35,6 +36,7 @@ for module in (
     drives,
     protocols,
     run,
+    watch,
     analyze,
     compare,
     import_logs,
