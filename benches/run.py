@@ -12,6 +12,7 @@ import page
 import segmentation
 import segments
 import steadiness
+import watching
 
 
 def main() -> None:
@@ -27,6 +28,7 @@ def main() -> None:
         matrix,
         page,
         measuring,
+        watching,
     )
     for bench in benches:
         print(f"## {bench.__name__}")

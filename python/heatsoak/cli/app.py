@@ -23,6 +23,7 @@ from heatsoak.cli import (
     run,
     serve,
     trace,
+    watch,
 )
 from heatsoak.errors import HeatsoakError
 
@@ -37,6 +38,7 @@ for module in (
     drives,
     protocols,
     run,
+    watch,
     analyze,
     compare,
     report,
