@@ -66,10 +66,10 @@ class Recorder:
                 protocol=protocol,
                 conditions=conditions,
                 drive=asdict(target.identity),
-                host=_host(),
+                host=host_facts(),
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
-                sensors=[_sensor_meta(sensor) for sensor in sensors],
+                sensors=[sensor_meta(sensor) for sensor in sensors],
                 columns={name: str(dtype()) for name, dtype in schema.items()},
                 started_unix_s=time.time() - target.clock.now_s(),
                 part_of_copy=part_of_copy,
@@ -156,7 +156,8 @@ def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:
     return limits
 
 
-def _sensor_meta(sensor: Sensor) -> SensorMeta:
+def sensor_meta(sensor: Sensor) -> SensorMeta:
+    """Return what a recording says of a sensor."""
     info = sensor.info
     return SensorMeta(
         name=info.name,
@@ -169,7 +170,8 @@ def _sensor_meta(sensor: Sensor) -> SensorMeta:
     )
 
 
-def _host() -> dict[str, Any]:
+def host_facts() -> dict[str, Any]:
+    """Return what a recording says of the machine."""
     return {
         "system": platform.system(),
         "release": platform.release(),

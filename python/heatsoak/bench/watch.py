@@ -1,18 +1,17 @@
 """Watches a drive that somebody else loads: counters and sensors, a verdict meanwhile, no load."""
 
-import platform
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import polars as pl
-import psutil
 
 import heatsoak
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.bench.latest import Latest
+from heatsoak.bench.recorder import host_facts, sensor_meta
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
@@ -22,7 +21,6 @@ from heatsoak.recording import (
     Recording,
     RecordingMeta,
     RecordingWriter,
-    SensorMeta,
     schema_of,
 )
 from heatsoak.recording.meta import Status
@@ -183,36 +181,11 @@ class Watch:
                 name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
             ),
             conditions=self.conditions,
-            drive={
-                "kind": "block",
-                "path": str(self.device.path),
-                "model": self.device.model,
-                "serial": self.device.serial,
-                "size_bytes": self.device.size_bytes,
-                "simulated": False,
-                "details": self.device.details(),
-            },
-            host={
-                "system": platform.system(),
-                "release": platform.release(),
-                "machine": platform.machine(),
-                "cpus": psutil.cpu_count(),
-                "memory_bytes": psutil.virtual_memory().total,
-                "python": platform.python_version(),
-            },
+            drive=asdict(self.device.identity(str(self.device.path))),
+            host=host_facts(),
             tools={"heatsoak": heatsoak.__version__},
             load={"tool": "none of ours: the drive was watched"},
-            sensors=[
-                SensorMeta(
-                    name=one.info.name,
-                    source=one.info.source,
-                    columns=list(one.info.columns),
-                    interval_s=one.info.interval_s,
-                    thresholds=one.info.thresholds,
-                    details=one.info.details,
-                )
-                for one in sensors
-            ],
+            sensors=[sensor_meta(sensor) for sensor in sensors],
             columns={name: str(dtype()) for name, dtype in schema_of(columns).items()},
             started_unix_s=time.time() - clock.now_s(),
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.importer import WATCH
 from heatsoak.recording import META, Recording, schema_of
 from heatsoak.recording.layout import EVENTS, JOURNAL
 from heatsoak.report.page.contract import Appended, Page
@@ -42,6 +43,8 @@ class Follower:
         self._recording = recording
         self._schema = schema_of(recording.meta.columns)
         self._views = {view.step.name: view for view in judged_steps(recording)}
+        #: Rows of a watch have no step yet: they go on with the last load that was seen.
+        self._without_step = recording.meta.protocol.name == WATCH and list(self._views)[-1:]
         self._tracks = {
             (workload.step, track.name): workload.id
             for workload in page.workloads
@@ -88,6 +91,8 @@ class Follower:
 
     def _appended(self, frame: pl.DataFrame) -> Iterator[Appended]:
         for (name,), rows in frame.group_by("step", maintain_order=True):
+            if name is None and self._without_step:
+                name = self._without_step[0]
             known = self._views.get(str(name))
             if known is None:
                 continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.errors import UsageError
+from heatsoak.importer import divided
 from heatsoak.recording import META, Recording
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
 
@@ -76,7 +77,7 @@ class Library:
         if not all(self._is_inside(file) for file in files):
             return None
         try:
-            recording = Recording.open(directory)
+            recording = divided(Recording.open(directory))
         except UsageError:
             return None  # half written, or gone meanwhile
         return Entry(self._name(directory), recording, is_running(recording))

@@ -47,6 +47,7 @@ def listing(entries: Sequence[Entry], where: str) -> str:
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="15">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>heatsoak: recordings</title>
 <style>{_STYLE}</style>
 </head>

@@ -65,6 +65,7 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="{escape(page.made_by)}">
 <meta name="description" content="{escape(page.headline.text)}">
+<link rel="icon" href="data:,">
 <title>{title}</title>
 <style>{bundle.style}</style>
 </head>
