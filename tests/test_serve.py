@@ -96,6 +96,7 @@ def served(directory: Path) -> Iterator[Served]:
             line = process.stdout.readline()
             found = re.search(r"http://\S+", line)
             assert found, line
+            assert process.stdout.readline() == "Ctrl-C ends it\n"
             yield Served(process, found.group())
         finally:
             process.send_signal(signal.SIGINT)

@@ -22,7 +22,9 @@ def serve_command(
     from heatsoak.serve import serve
 
     def ready(address: str) -> None:
-        console().print(f"Recordings of {directory} are shown at {address} (Ctrl-C ends it)")
+        # an address that a line's end divides cannot be clicked
+        console().print(f"{address} shows the recordings below {directory}", soft_wrap=True)
+        console().print("Ctrl-C ends it", soft_wrap=True)
 
     serve(directory, port, ready)
 

@@ -22,6 +22,8 @@ _FALLBACK = (
     "Chrome 97, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
     "open the file in another one."
 )
+#: A browser asks a server for an icon, and complains where there is none.
+_NO_ICON = '<link rel="icon" href="data:,">\n'
 # in JSON these may stand as escapes, and nothing else in it could end a script or begin a comment
 _IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
@@ -65,8 +67,7 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="{escape(page.made_by)}">
 <meta name="description" content="{escape(page.headline.text)}">
-<link rel="icon" href="data:,">
-<title>{title}</title>
+{_NO_ICON if is_served else ""}<title>{title}</title>
 <style>{bundle.style}</style>
 </head>
 <body>
