@@ -9,7 +9,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Carg
 
 # The page's program, made of web/ by npm where Node is.
 BUNDLE := python/heatsoak/report/page/bundle/page.js
-WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null) python/heatsoak/report/page/palette.json
+WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -prune -o -type f -print 2>/dev/null) python/heatsoak/report/page/palette.json
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo reproduce test test-fast fuzz lint format bench calibrate weights validation clean

@@ -18,7 +18,6 @@ BUNDLE = (PAGE / "bundle" / "page.js", PAGE / "bundle" / "page.css")
 SHARED = (PAGE / "palette.json",)
 #: What npm writes once it has put everything in its place.
 _INSTALLED = WEB / "node_modules" / ".package-lock.json"
-_MADE = {"node_modules", "test-results"}
 
 
 def make_bundle() -> bool:
@@ -49,7 +48,7 @@ def sources() -> Iterator[Path]:
     for path in WEB.glob("*"):
         if path.is_file():
             yield path
-        elif path.name not in _MADE:
+        elif path.name != "node_modules" and not path.name.startswith("."):
             yield from (below for below in path.rglob("*") if below.is_file())
     yield from (path for path in SHARED if path.exists())
 

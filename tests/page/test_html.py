@@ -5,11 +5,13 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
-from compared import falling, run
+from compared import falling, run, steady
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
-from paged import HOSTILE, page_of
+from heatsoak.report.page.make import PAGE_BYTES
+from paged import HOSTILE, page_of, series
 
 SCRIPT = 'const end = "</script>", note = "<!--";\r\ndocument.title += "";'
 BUNDLE = Bundle.of(SCRIPT, "body { margin: 0 }")
@@ -101,3 +103,18 @@ def test_without_scripts_the_page_still_says_its_verdict(hostile: tuple[Page, st
     page, text = hostile
     assert "draws its charts with JavaScript" in text
     assert page.headline.text.split(":")[0] in text
+
+
+@pytest.mark.slow
+def test_a_day_and_a_shelf_of_recordings_still_make_a_file_that_can_be_mailed() -> None:
+    day = np.full(864_000, 2000.0)
+    day[500_000] = 1.0
+    recordings = [run({"n": 0}, day, sigma=0.1)]
+    recordings += [run({"n": number}, steady(2000), seed=number) for number in range(1, 25)]
+    page = page_of(recordings)
+    # with room for the program
+    assert len(render(page, BUNDLE).encode()) < PAGE_BYTES - 150_000
+    track = page.workloads[0].lines[0].tracks[0]
+    assert track.samples == 864_000
+    assert min(series(page, track)[1]) < 2
+    assert any("fewer points than were recorded" in note for note in page.notes)

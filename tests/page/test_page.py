@@ -5,7 +5,7 @@ import pytest
 from compared import READ, falling, run, steady
 from heatsoak.errors import UsageError
 from heatsoak.recording import Event, HeldRecording
-from paged import page_of, series
+from paged import HOSTILE, page_of, series
 
 
 def place(
@@ -197,3 +197,60 @@ def test_logs_of_one_load_each_share_a_chart_whatever_their_files_are_called() -
 def test_a_title_that_is_asked_for_is_the_pages() -> None:
     assert page_of([run({}, steady(2000))], title="Mine").title == "Mine"
     assert page_of([run({}, steady(2000))]).title == "a drive: x"
+
+
+def test_a_simulated_place_that_goes_along_with_a_condition_is_not_told_twice() -> None:
+    bare = run({"heatsink": "none", "enclosure": "open-bench"}, steady(2000), seed=1)
+    cooled = run({"heatsink": "px1", "enclosure": "wings-px1"}, steady(2000), seed=2)
+    page = page_of([bare, cooled])
+    assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink px1"]
+    assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
+    assert page.matrix is not None
+    assert (page.matrix.row_key, page.matrix.column_keys) == ("heatsink", [])
+
+
+def test_points_of_a_curve_are_not_shown_again_as_bars() -> None:
+    steps = [{**READ, "name": f"qd{depth}", "iodepth": depth} for depth in (1, 2, 4)]
+    rates = {f"qd{depth}": steady(100 * depth) for depth in (1, 2, 4)}
+    page = page_of([run({}, rates, steps=steps)])
+    assert page.bars == []
+    assert [workload.title for workload in page.workloads] == ["QD1", "QD2", "QD4"]
+
+
+def test_logs_of_a_drive_without_a_name_are_titled_by_their_files() -> None:
+    logs = [
+        run(
+            {},
+            {"load": steady(1000)},
+            seed=n,
+            name=f"{n}.log",
+            imported=True,
+            drive={"model": None},
+        )
+        for n in range(6)
+    ]
+    assert page_of(logs[:2]).title == "Fio log: 0.log and 1.log"
+    assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"
+
+
+def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> None:
+    runs = [
+        run({"label": text}, falling(60, 0.5), seed=n, drive={"model": text})
+        for n, text in enumerate(HOSTILE)
+    ]
+    page = page_of(runs)
+    assert len({recording.color for recording in page.recordings}) == len(HOSTILE)
+    told = [page.title, page.headline.text, *page.headline.more]
+    told += [recording.label for recording in page.recordings]
+    for text in told:
+        assert len(text) < 500
+        assert not [c for c in text if not c.isprintable() and c not in "\u2068\u2069"]
+        # what turns the direction is closed again
+        assert text.count("\u2068") == text.count("\u2069")
+
+
+def test_labels_that_are_cut_alike_are_still_of_different_conditions() -> None:
+    runs = [run({"note": "x" * 100 + str(n)}, steady(2000), seed=n) for n in range(2)]
+    page = page_of(runs)
+    assert [recording.color for recording in page.recordings] == [0, 1]
+    assert page.recordings[0].label.endswith("…")

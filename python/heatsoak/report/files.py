@@ -116,7 +116,7 @@ def write_report(
 
 def _page(recordings: Sequence[Recording], findings: Findings, wanted: Wanted, kind: str) -> "Page":
     # over half of this is loaded only for pages: statistics of intervals and of comparisons
-    from heatsoak.report.page.make import DATA_BUDGET, make_page
+    from heatsoak.report.page.make import make_page
 
     return make_page(
         recordings,
@@ -125,5 +125,5 @@ def _page(recordings: Sequence[Recording], findings: Findings, wanted: Wanted, k
         baseline=wanted.baseline,
         anyway=wanted.anyway,
         title=wanted.title,
-        data_budget=DATA_BUDGET if kind == "page" else _UNLIMITED,
+        data_budget=None if kind == "page" else _UNLIMITED,
     )

@@ -13,7 +13,7 @@ from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label
-from heatsoak.report.page.contract import Bar, BarChart
+from heatsoak.report.page.contract import Bar, BarChart, CurveChart
 from heatsoak.report.page.lines import Chart
 from heatsoak.report.page.names import Names
 
@@ -40,16 +40,23 @@ Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
 
 
 def bar_charts(
-    names: Names, findings: Sequence[RecordingFindings], charts: Sequence[Chart]
+    names: Names,
+    findings: Sequence[RecordingFindings],
+    charts: Sequence[Chart],
+    curves: Sequence[CurveChart],
 ) -> list[BarChart]:
-    """Return a chart of each score, then of each step's mean that no score is the same as."""
+    """Return a chart of each score, then of each step's mean that nothing else shows.
+
+    Means of steps are left out that are a point of `curves`, or the same as a score.
+    """
     measures = {
         (one.recording, one.findings.step): _measures(one.view, one.findings, number)
         for chart in charts
         for number, one in enumerate(chart.drawn)
     }
     found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
-    same = {
+    told = {point.step for chart in curves for curve in chart.curves for point in curve.points}
+    told |= {
         score.steps[0]
         for recording in findings
         for score in recording.scores
@@ -58,7 +65,7 @@ def bar_charts(
     found += [
         _of_step(names, chart, measures)
         for chart in charts
-        if chart.step not in same and any(one.findings.round is None for one in chart.drawn)
+        if chart.step not in told and any(one.findings.round is None for one in chart.drawn)
     ]
     return [
         chart.model_copy(update={"id": f"b{number}"})

@@ -27,16 +27,24 @@ def headline(
     names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[Workload]
 ) -> Headline:
     """Return what the recordings show as a whole."""
-    steps = [step for recording in findings for step in recording.steps]
+    # rounds are judged as a whole; of each one's steps there are hundreds
+    steps = [step for recording in findings for step in recording.steps if step.rounds is None]
     judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
     told = summarised([fall.step for fall in falls])
     main = [fall for fall in falls if fall.step in told]
+    rounds = [found for recording in findings for found in recording.rounds]
     more = [
         *_by_workload(workloads, falls),
         *_cut(names),
         *_without_temperatures(findings, falls),
     ]
+    if rounds and not steps and not falls:
+        steady = all(found.is_steady is not False for found in rounds)
+        texts = [f"{words.title_of(found.name)}: {found.text}." for found in rounds]
+        return Headline(
+            text=texts[0], tone="good" if steady else "unsure", more=[*texts[1:], *more], counts={}
+        )
     return Headline(
         text=_text(names, findings, judged, main),
         tone=_tone(judged, falls),
@@ -79,7 +87,7 @@ def _text(
         return f"{verb}: {_one(worst)}; {_causes(falls)}."
     hit = len({id(fall.named) for fall in thermal or falls})
     places = _places(names, len(findings))
-    where = words.phrase(worst.named.conditions, names.keys) or worst.named.label
+    where = words.phrase(worst.named.conditions, names.keys) or f"in '{worst.named.label}'"
     drop = f"by {worst.episode.depth_pct:.0f} % after {_seconds(worst.episode.onset_s)}"
     return (
         f"{verb} in {hit} of {places}: most {where}, {drop} "
@@ -88,12 +96,10 @@ def _text(
 
 
 def _one(worst: _Fall) -> str:
-    episode = worst.episode
-    text = (
-        f"{words.plain(worst.step.step)} falls by {episode.depth_pct:.0f} % "
-        f"after {_seconds(episode.onset_s)}"
-    )
-    return f"{text}{_levels(episode)}"
+    episode, name = worst.episode, words.plain(worst.step.step)
+    falls = "fall" if name.endswith("s") else "falls"
+    after = f"by {episode.depth_pct:.0f} % after {_seconds(episode.onset_s)}"
+    return f"{name} {falls} {after}{_levels(episode)}"
 
 
 def _levels(episode: Episode) -> str:
@@ -129,9 +135,13 @@ def _places(names: Names, count: int) -> str:
 
 
 def _steady(findings: Sequence[RecordingFindings], judged: Sequence[StepFindings]) -> str:
-    unknown = sum(len(recording.steps) for recording in findings) - len(judged)
+    unknown = sum(
+        step.why_unknown is not None and step.rounds is None
+        for recording in findings
+        for step in recording.steps
+    )
     runs = words.counted(len(judged), "workload")
-    left = f"; {words.counted(unknown, 'more')} could not be judged" if unknown else ""
+    left = f"; {unknown} more could not be judged" if unknown else ""
     if len(findings) > 1:
         runs = f"{runs} in {words.counted(len(findings), 'recording')}"
     bound = sum(step.verdict == "limited-by-host" for step in judged)

@@ -10,8 +10,6 @@ from importlib.resources import files
 from heatsoak.errors import ToolError
 from heatsoak.report.page.contract import Page
 
-#: What a whole file may come to.
-MOST_BYTES = 1_500_000
 _BUNDLE = files("heatsoak.report.page") / "bundle"
 _MISSING = (
     "this heatsoak was built without the page's program: install Node 20 or newer with npm "
@@ -52,11 +50,6 @@ class Bundle:
         script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
         style = re.sub(r"<(?=/style)", r"\\3c ", style, flags=re.IGNORECASE)
         return cls(script, style)
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes in a page."""
-        return len(self.script.encode()) + len(self.style.encode())
 
 
 def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:

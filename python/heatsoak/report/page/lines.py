@@ -117,15 +117,21 @@ def summary(steps: Sequence[StepFindings]) -> str:
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)
         held = " The host holds it back." if bound else ""
-        return f"Steady{f' in all {judged} runs' if judged > 1 else ''}.{held}{left}"
+        return f"Steady{' in every run' if judged > 1 else ''}.{held}{left}"
     depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
     onsets = [step.episodes[0].onset_s for step in fallen]
-    causes = list(dict.fromkeys(step.verdict for step in fallen))
-    named = words.listed([words.CAUSES[cause] for cause in causes])
     return (
         f"Falls{of}, by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
-        f"{'cause' if len(causes) == 1 else 'causes'}: {named}.{left}"
+        f"{_causes(fallen)}.{left}"
     )
+
+
+def _causes(fallen: Sequence[StepFindings]) -> str:
+    causes = list(dict.fromkeys(step.verdict for step in fallen))
+    if causes == ["unknown"]:
+        return "the cause is not known"
+    named = words.listed([words.CAUSES[cause] for cause in causes])
+    return f"{'cause' if len(causes) == 1 else 'causes'}: {named}"
 
 
 def _drawn(

@@ -10,6 +10,8 @@ from heatsoak.report.page import words
 #: Labels that number repetitions of the same.
 _REPETITIONS = ("run", "repeat", "repetition")
 DRIVE = "drive"
+#: The simulated place, which stands for conditions.
+ENCLOSURE = "enclosure"
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,12 @@ def names_of(recordings: Sequence[Recording]) -> Names:
         for recording, drive in zip(recordings, drives, strict=True)
     ]
     keys = _differing(conditions)
-    settings = [words.label_of(each, keys) for each in conditions]
+    labels = [words.label_of(each, keys) for each in conditions]
+    # labels may be cut; what they are of is not
+    settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:
-        settings = [_without_keys(recording) for recording in recordings]
+        labels = [_without_keys(recording) for recording in recordings]
+        settings = [(str(_file_of(recording)),) for recording in recordings]
     colors = {setting: number for number, setting in enumerate(dict.fromkeys(settings))}
     runs = [
         (setting, recording.meta.protocol.name)
@@ -66,10 +71,10 @@ def names_of(recordings: Sequence[Recording]) -> Names:
     ]
     named = []
     for number, (recording, known) in enumerate(zip(recordings, conditions, strict=True)):
-        run = runs[number]
+        setting, run = labels[number], runs[number]
         repeats = runs.count(run) > 1
-        label = f"{run[0]}, run {runs[: number + 1].count(run)}" if repeats else run[0]
-        named.append(Named(recording, label, run[0], colors[run[0]], known))
+        label = f"{setting}, run {runs[: number + 1].count(run)}" if repeats else setting
+        named.append(Named(recording, label, setting, colors[settings[number]], known))
     return Names(named, keys)
 
 
@@ -86,13 +91,28 @@ def _drives(recordings: Sequence[Recording]) -> list[str]:
 
 
 def _differing(conditions: Sequence[dict[str, Label]]) -> list[str]:
-    keys = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
-    return [key for key in keys if len({str(each.get(key)) for each in conditions}) > 1]
+    found = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
+    keys = [key for key in found if len({str(each.get(key)) for each in conditions}) > 1]
+    # a simulated place stands for conditions: where those tell all apart, it adds nothing
+    others = [key for key in keys if key != ENCLOSURE]
+    return others if _apart(conditions, others) == _apart(conditions, keys) else keys
+
+
+def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
+    """How many sets of conditions these keys tell apart."""
+    return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
 
 
 def _without_keys(recording: Recording) -> str:
     """A name where conditions tell nothing apart: logs are called like their files."""
     meta = recording.meta
-    if isinstance(meta.protocol, Observation):
-        return recording.path.stem or str(recording.path)
+    if (file := _file_of(recording)) is not None:
+        return words.said(file)
     return words.label_of(meta.conditions, list(meta.conditions)) or words.drive_name(meta.drive)
+
+
+def _file_of(recording: Recording) -> str | None:
+    """The name of the file that a log was in."""
+    if isinstance(recording.meta.protocol, Observation):
+        return recording.path.stem or str(recording.path)
+    return None

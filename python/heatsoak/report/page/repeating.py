@@ -1,13 +1,15 @@
 """What another person needs to make a recording again: its protocol, and the command."""
 
+import json
 import shlex
+from functools import lru_cache
 from typing import Any
 
 import tomlkit
 
-from heatsoak.errors import UsageError
-from heatsoak.protocol import Observation, Protocol, apply_settings, bundled, load, scaled
+from heatsoak.protocol import Observation, Protocol, bundled, load, scaled
 from heatsoak.recording import RecordingMeta
+from heatsoak.report.page.names import ENCLOSURE
 
 #: What the command calls a protocol that does not come with heatsoak.
 _FILE = "protocol.toml"
@@ -15,12 +17,17 @@ _FILE = "protocol.toml"
 
 def protocol_toml(protocol: Protocol | Observation) -> str:
     """Return a protocol as ``heatsoak run`` takes it, or what is known of an observed load."""
-    fields = protocol.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
-    if isinstance(protocol, Protocol):
-        fields["steps"] = [
-            {"kind": step.kind, **fields}
-            for step, fields in zip(protocol.steps, fields["steps"], strict=True)
-        ]
+    kinds = tuple(step.kind for step in protocol.steps) if isinstance(protocol, Protocol) else ()
+    return _toml(protocol.model_dump_json(exclude_defaults=True, exclude_none=True), kinds)
+
+
+@lru_cache(maxsize=64)
+def _toml(text: str, kinds: tuple[str, ...]) -> str:
+    """JSON as TOML; `kinds` are those of the steps, which a default leaves out."""
+    fields = json.loads(text)
+    if kinds:
+        steps = zip(kinds, fields["steps"], strict=True)
+        fields["steps"] = [{"kind": kind, **said} for kind, said in steps]
     return tomlkit.dumps(_tables_last(fields))
 
 
@@ -29,11 +36,14 @@ def command(meta: RecordingMeta) -> str | None:
     protocol, place = meta.protocol, meta.drive.get("path")
     if isinstance(protocol, Observation) or not isinstance(place, str):
         return None
-    name = protocol.name if _is_bundled(protocol, meta) else _FILE
-    words = ["heatsoak", "run", name, "--on", _place(place, protocol)]
+    name = protocol.name if _is_bundled(protocol) else _FILE
+    place = _place(place, protocol)
+    words = ["heatsoak", "run", name, "--on", place]
     if name != _FILE and protocol.scale != 1:
         words += ["--scale", f"{protocol.scale:g}"]
     for key, value in meta.conditions.items():
+        if key == ENCLOSURE and place.endswith(f"@{value}"):
+            continue
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     if meta.drive.get("kind") == "block" and protocol.writes:
         words += ["--erase", str(meta.drive.get("serial") or "ID")]
@@ -46,18 +56,18 @@ def commands(events: list[Any]) -> list[str]:
     return [line if isinstance(line, str) else shlex.join(map(str, line)) for line in lines]
 
 
-def _is_bundled(protocol: Protocol, meta: RecordingMeta) -> bool:
+def _is_bundled(protocol: Protocol) -> bool:
     """Whether the protocol that comes with heatsoak under this name has the same steps."""
-    if protocol.name not in bundled():
-        return False
-    try:
-        known = scaled(load(protocol.name), protocol.scale)
-        axes = {} if known.matrix is None else known.matrix.axes
-        cell = [f"{key}={value}" for key, value in meta.conditions.items() if key in axes]
-        known = apply_settings(known, cell)
-    except UsageError:
-        return False
-    return known.steps == protocol.steps and known.file_size == protocol.file_size
+    known = _bundled(protocol.name, protocol.scale)
+    return known is not None and (known.steps, known.file_size) == (
+        protocol.steps,
+        protocol.file_size,
+    )
+
+
+@lru_cache(maxsize=64)
+def _bundled(name: str, scale: float) -> Protocol | None:
+    return scaled(load(name), scale) if name in bundled() else None
 
 
 def _place(place: str, protocol: Protocol) -> str:
