@@ -138,6 +138,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     # The whole page is fetched anew: what the reader has chosen stays.
     tab.keyboard.press("+")
     zoomed = at_end(tab)
+    tab.locator("#w1 summary").first.click()
     step = served.page.recordings[0].findings.steps[0].model_copy(update={"duration_s": 90.0})
     findings = served.page.recordings[0].findings.model_copy(update={"steps": [step]})
     recording = served.page.recordings[0].model_copy(
@@ -150,6 +151,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     until(tab, lambda: tab.title() == "all is done")
     until(tab, lambda: tab.locator("#w1 canvas").count())
     assert tab.locator(".live").count() == 0
+    assert tab.locator("#w1 details[open]").count() == 1
     assert at_end(tab).split(" ")[0] == zoomed.split(" ")[0]
     assert faults == []
     tab.close()

@@ -1,5 +1,7 @@
 // Elements, made so that any text stays text.
 
+import { cut } from "./data/format";
+
 type Child = Node | string | number | null | undefined | false | Child[];
 type Attributes = Record<string, string | number | boolean | null | undefined | EventListener>;
 
@@ -47,6 +49,14 @@ export function button(label: Child, action: () => void, attributes: Attributes 
   return h("button", { type: "button", click: action, ...attributes }, label);
 }
 
+/** Longer text in a table is cut; all of it is in the tip. */
+const MOST_LETTERS = 300;
+
+function cellText(cell: Child): Child {
+  if (typeof cell !== "string" || cell.length <= MOST_LETTERS) return cell;
+  return h("span", { title: cut(cell, 20 * MOST_LETTERS) }, cut(cell, MOST_LETTERS));
+}
+
 /** A table that scrolls within itself; columns of numbers stand to the right. */
 export function table(
   caption: string,
@@ -80,8 +90,8 @@ export function table(
             {},
             row.map((cell, i) =>
               i === 0
-                ? h("th", { scope: "row", class: kind(i) }, cell)
-                : h("td", { class: kind(i) }, cell),
+                ? h("th", { scope: "row", class: kind(i) }, cellText(cell))
+                : h("td", { class: kind(i) }, cellText(cell)),
             ),
           ),
         ),

@@ -9,6 +9,7 @@ import { onPrint, redraw, unstage } from "./chart/stage";
 import type { Page } from "./contract";
 import { DataError, inflate } from "./data/unpack";
 import { h } from "./dom";
+import { openFolds, unfold } from "./folds";
 import { follow } from "./live";
 import { sections } from "./page";
 import { evidenceDialog } from "./parts/evidence";
@@ -43,10 +44,12 @@ async function show(main: HTMLElement, page: Page): Promise<void> {
     damage = error.message;
   }
   const top = scrollY;
+  const opened = openFolds(main);
   unstage(main);
   app = new App(page, bytes, dialog.open, app);
   document.title = page.title;
   main.replaceChildren(...sections(app, damage));
+  unfold(main, opened);
   scrollTo(0, top);
 }
 

@@ -2,7 +2,7 @@
 // its extremes is lost.
 
 const FIRST = 32;
-const STEP = 4;
+const STEP = 2;
 
 /** Indices of the least and the greatest sample of each whole block. */
 interface Level {

@@ -89,7 +89,11 @@ class HeatMap implements Drawn {
           level === 0 ? capital(words(given.row_key)) : "",
         ),
         spans(columns, level).map(({ text, span }) =>
-          h("th", { scope: "colgroup", colspan: span }, `${words(key)} ${text}`),
+          h(
+            "th",
+            { scope: "colgroup", colspan: span, title: cut(text, 300) },
+            cut(`${words(key)} ${text}`, 48),
+          ),
         ),
       ),
     );
@@ -97,7 +101,7 @@ class HeatMap implements Drawn {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, row),
+        h("th", { scope: "row", title: cut(row, 300) }, cut(row, 40)),
         columns.map((column) => this.cell(row, column, of)),
       ),
     );
