@@ -155,7 +155,7 @@ def test_it_lists_recordings_and_shows_one_or_all_below_a_directory(shown: Path)
         assert headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert "<script" not in contents
-        links = re.findall(r'href="([^"]+)"', contents)
+        links = re.findall(r'<a href="([^"]+)"', contents)
         assert {"/r/", "/r/a/", "/r/a/one/", "/r/a/two/"} < set(links)
         assert len(links) == 5
         for link in links:
