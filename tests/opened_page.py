@@ -1,4 +1,4 @@
-"""A browser that opens pages, and minds what they do."""
+"""A browser that opens pages, and minds what they do: fixtures of the tests in web/."""
 
 import shutil
 import time
