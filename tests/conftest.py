@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["opened_page"]
-
 # machines are shared and noisy: no test is about time
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -6,6 +6,8 @@ import pytest
 from heatsoak.report.page.contract import Page
 from paged import series
 
+pytest_plugins = ["browsed"]
+
 CHART = "#w1 .chart"
 
 

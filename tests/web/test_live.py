@@ -13,6 +13,8 @@ from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 
+pytest_plugins = ["browsed"]
+
 
 class Served:
     """A server of one page; `say` sends an event to whoever listens."""

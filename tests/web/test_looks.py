@@ -9,6 +9,8 @@ import pytest
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.palette import palette
 
+pytest_plugins = ["browsed"]
+
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 

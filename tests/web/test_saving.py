@@ -12,6 +12,8 @@ from heatsoak.report.page.palette import palette
 from paged import series
 from PIL import Image
 
+pytest_plugins = ["browsed"]
+
 
 def saved(opened: Any, within: str, what: str) -> Path:
     opened.show(within)

@@ -11,6 +11,8 @@ from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from paged import HOSTILE, page_of
 
+pytest_plugins = ["browsed"]
+
 
 @pytest.fixture(scope="module")
 def hostile_page() -> Page:

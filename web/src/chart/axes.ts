@@ -2,7 +2,7 @@
 
 import type uPlot from "uplot";
 import { marks, number, TIME_STEPS, timeMarks } from "../data/format";
-import type { Colors } from "../style/theme";
+import type { Colors } from "../style/colors";
 
 export type Horizontal = "time" | "number" | "log";
 

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import type { Episode } from "../contract";
 import { type Box, causeLook, fillBand } from "../style/causes";
 import { lineColor } from "../style/lines";
-import { colors } from "../style/theme";
+import { colors } from "../style/colors";
 import { font } from "./axes";
 import type { Lines } from "./lines";
 import type { Look } from "./panel";

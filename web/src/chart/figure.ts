@@ -2,7 +2,7 @@
 
 import { add, button, h } from "../dom";
 import { swatch } from "../style/lines";
-import type { Shade } from "../style/theme";
+import type { Shade } from "../style/colors";
 import { drawBands, drawOnsets } from "./bands";
 import { keys } from "./gestures";
 import { lanes } from "./lanes";

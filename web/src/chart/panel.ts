@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { h } from "../dom";
 import { type LineStyle, lineColor, lineDash } from "../style/lines";
-import { colors, type Shade } from "../style/theme";
+import { colors, type Shade } from "../style/colors";
 import { type Horizontal, horizontal, roomy, vertical } from "./axes";
 import { gestures } from "./gestures";
 import { path, type Trace } from "./trace";

@@ -2,7 +2,8 @@
 
 import { DataError } from "../data/unpack";
 import { h } from "../dom";
-import { type Shade, shade } from "../style/theme";
+import type { Shade } from "../style/colors";
+import { shade } from "../style/theme";
 
 /** Something that draws itself as wide as it is told. */
 export interface Drawn {

@@ -9,7 +9,8 @@ import { csv } from "../data/csv";
 import { cut, unitSign, value } from "../data/format";
 import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
-import { colors, type Shade, shade } from "../style/theme";
+import { colors, type Shade } from "../style/colors";
+import { shade } from "../style/theme";
 import { columnName } from "./track_csv";
 
 const ROW = 26;

@@ -9,7 +9,8 @@ import { csv } from "../data/csv";
 import { capital, cut, unitSign, value, words } from "../data/format";
 import { button, h } from "../dom";
 import { ramp } from "../style/ramp";
-import { colors, type Shade, shade } from "../style/theme";
+import { colors, type Shade } from "../style/colors";
+import { shade } from "../style/theme";
 
 interface Column {
   values: string[];

@@ -2,7 +2,7 @@
 
 import palette from "../../../python/heatsoak/report/page/palette.json";
 import type { Episode } from "../contract";
-import type { Shade } from "./theme";
+import type { Shade } from "./colors";
 
 export type Cause = Episode["cause"];
 

@@ -4,7 +4,7 @@ import palette from "../../../python/heatsoak/report/page/palette.json";
 import type { Page } from "../contract";
 import { svg } from "../dom";
 import { markCorners } from "./marks";
-import { colors, type Shade } from "./theme";
+import { colors, type Shade } from "./colors";
 
 /** Which colour of the palette, and which pattern. */
 export interface LineStyle {
@@ -14,7 +14,8 @@ export interface LineStyle {
 
 /**
  * One style for each recording. Up to eight sets of conditions differ by colour; beyond that, the
- * main condition gives the colour and the others together the pattern.
+ * main condition gives the colour, and the others together the pattern. Where no condition has few
+ * enough values for that, colours are taken again with the next pattern.
  */
 export function lineStyles(page: Page): LineStyle[] {
   const many = colors("light").lines.length;
@@ -23,13 +24,19 @@ export function lineStyles(page: Page): LineStyle[] {
     return page.recordings.map((recording) => ({ color: sets.indexOf(recording.color), dash: 0 }));
   }
   const main = mainCondition(page);
+  if (main === "") {
+    return page.recordings.map(({ color }) => {
+      const place = sets.indexOf(color);
+      return { color: place % many, dash: Math.floor(place / many) % palette.dashes.length };
+    });
+  }
   const mains: string[] = [];
   const others: string[] = [];
   return page.recordings.map((recording) => {
     const { [main]: value, ...rest } = recording.findings.conditions;
     return {
-      color: place(mains, main === "" ? String(recording.color) : String(value)) % many,
-      dash: place(others, main === "" ? "" : JSON.stringify(rest)) % palette.dashes.length,
+      color: place(mains, String(value)) % many,
+      dash: place(others, JSON.stringify(rest)) % palette.dashes.length,
     };
   });
 }

@@ -1,10 +1,7 @@
 // Light and dark: what the reader chose, else what the system says.
 
-import palette from "../../../python/heatsoak/report/page/palette.json";
 import { button } from "../dom";
-
-export type Shade = "light" | "dark";
-export type Colors = (typeof palette)["light"];
+import type { Shade } from "./colors";
 
 const KEY = "heatsoak-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -23,11 +20,6 @@ function stored(): Shade | null {
 /** The shade that is shown. */
 export function shade(): Shade {
   return chosen ?? (system.matches ? "dark" : "light");
-}
-
-/** The colours of a shade. */
-export function colors(of: Shade): Colors {
-  return palette[of];
 }
 
 /** Calls back when the shade changes. */

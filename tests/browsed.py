@@ -1,4 +1,4 @@
-"""A browser that opens pages, and minds what they do: fixtures of the tests in web/."""
+"""A browser that opens pages, and minds what they do."""
 
 import shutil
 import time

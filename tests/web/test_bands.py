@@ -6,6 +6,8 @@ import pytest
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.palette import palette
 
+pytest_plugins = ["browsed"]
+
 
 def sentences(page: Page) -> list[str]:
     """What speaks for and against the cause of the first line's episode, without whom for."""
