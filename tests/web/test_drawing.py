@@ -101,7 +101,7 @@ def test_wheel_keys_and_buttons_zoom_move_and_show_everything_again(
 ) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
-    everything = opened.tab.locator(f"{CHART} .tools button", has_text="Show all")
+    everything = opened.tab.locator(f"{CHART} .tools button", has_text="Reset zoom")
     assert everything.is_disabled()
     over = opened.tab.locator(f"{CHART} .u-over").first
     over.hover()
@@ -142,7 +142,7 @@ def test_two_fingers_zoom(open_page: Any, matrix_page: Page) -> None:
     for apart in (45, 60, 90):
         touch("touchMove", apart)
     touch("touchEnd", 0)
-    assert opened.tab.locator(f"{CHART} .tools button", has_text="Show all").is_enabled()
+    assert opened.tab.locator(f"{CHART} .tools button", has_text="Reset zoom").is_enabled()
 
 
 def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page: Page) -> None:
@@ -192,9 +192,15 @@ def test_a_cell_of_the_matrix_leads_to_its_line(open_page: Any, matrix_page: Pag
     opened = open_page(matrix_page)
     opened.tab.locator("#matrix td button").nth(5).click()
     names = opened.tab.locator(f"{CHART} .lane-name")
-    opened.until(
-        lambda: [one.get_attribute("aria-pressed") for one in names.all()].count("true") == 1
-    )
+
+    def shown() -> int:
+        return [one.get_attribute("aria-pressed") for one in names.all()].count("true")
+
+    opened.until(lambda: shown() == 1)
+    every = opened.tab.locator(f"{CHART} .tools button", has_text="All lines")
+    every.click()
+    assert shown() == 12
+    assert every.is_hidden()
 
 
 def test_curves_and_latencies_are_drawn(open_page: Any, varied_page: Page) -> None:

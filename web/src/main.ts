@@ -2,7 +2,10 @@
 
 import "uplot/dist/uPlot.min.css";
 import "./css/page.css";
+import "./css/content.css";
+import "./css/evidence.css";
 import "./css/chart.css";
+import "./css/lanes.css";
 import "./css/print.css";
 import { App } from "./app";
 import { onPrint, redraw, unstage } from "./chart/stage";

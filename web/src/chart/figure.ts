@@ -54,7 +54,8 @@ export class Figure {
       (panel, i) => new Panel(panel, view, this.hooks(i), spec.panels.length > 1 ? group : ""),
     );
     this.legend = lanes(lines, spec.hasEpisodes ? view : null, this.isDots, spec.open);
-    const reset = button("Show all", () => view.reset(), { title: "Show everything again (0)" });
+    const reset = button("Reset zoom", () => view.reset(), { title: "Show everything (0)" });
+    const everyLine = button("All lines", () => lines.showOnly(lines.all.map((_, i) => i)));
     const help = h("p", { class: "unseen", id: `${group}-help` }, HELP);
     this.element = h(
       "figure",
@@ -71,6 +72,7 @@ export class Figure {
         { class: "tools" },
         this.extras(),
         h("span", { class: "grow" }),
+        everyLine,
         button("−", () => view.zoom(1 / 1.5), { "aria-label": "Zoom out" }),
         button("+", () => view.zoom(1.5), { "aria-label": "Zoom in" }),
         reset,
@@ -83,6 +85,7 @@ export class Figure {
     this.lay();
     const update = () => {
       reset.disabled = view.isWhole;
+      everyLine.hidden = lines.hidden.size === 0;
       this.legend.update();
       this.readout.hide();
     };
@@ -90,6 +93,7 @@ export class Figure {
     view.onChange(update);
     lines.onChange((isFocusOnly) => {
       this.legend.update();
+      everyLine.hidden = lines.hidden.size === 0;
       for (const panel of this.panels) {
         if (isFocusOnly) panel.focusChanged();
         else panel.refresh();
@@ -108,6 +112,7 @@ export class Figure {
   }
 
   draw(shade: Shade, width: number | null, k: number): void {
+    const finer = CSS.supports("zoom", "1") ? k : 1;
     const own = width ?? this.plots.clientWidth;
     if (own === 0) return;
     this.gutter = own >= WIDE || width !== null ? GUTTER.wide : GUTTER.narrow;
@@ -117,8 +122,8 @@ export class Figure {
     this.element.style.setProperty("--gutter", `${this.gutter}px`);
     for (const panel of this.panels) {
       if (!panel.spec.isShown) continue;
-      panel.element.style.zoom = String(1 / k);
-      panel.render({ shade, width: own, k }, this.gutter);
+      panel.element.style.zoom = String(1 / finer);
+      panel.render({ shade, width: own, k: finer }, this.gutter);
     }
   }
 

@@ -233,13 +233,15 @@ export class Panel {
 
   private listen(u: uPlot): void {
     gestures(u.over, this.view);
-    let downAt = -1;
+    let [downAt, isMouse] = [-1, true];
     let waiting = 0;
     u.over.addEventListener("pointerdown", (event) => {
       downAt = event.clientX;
+      isMouse = event.pointerType === "mouse";
     });
     u.over.addEventListener("click", (event) => {
-      if (Math.abs(event.clientX - downAt) > 4) return;
+      // A finger reads values here; for evidence it has the bands of the legend.
+      if (!isMouse || Math.abs(event.clientX - downAt) > 4) return;
       const x = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x");
       clearTimeout(waiting);
       // A second click makes it a double one, which shows everything.

@@ -6,7 +6,7 @@ import { swatch } from "../style/lines";
 import type { Lines } from "./lines";
 import type { PanelSpec } from "./panel";
 
-const MOST_ROWS = 16;
+const MOST_ROWS = { wide: 16, narrow: 5 };
 
 export class Readout {
   readonly element = h("div", { class: "readout", hidden: true, "aria-hidden": "true" });
@@ -23,7 +23,10 @@ export class Readout {
       .map((line) => ({ line, cells: panels.map((panel) => cells(panel, line, x)) }))
       .filter(({ cells }) => cells.some((cell) => cell.text !== ""));
     rows.sort((a, b) => (b.cells[0]?.value ?? -1) - (a.cells[0]?.value ?? -1));
-    const shown = rows.slice(0, MOST_ROWS);
+    const most = width < 600 ? MOST_ROWS.narrow : MOST_ROWS.wide;
+    const looked = rows.findIndex(({ line }) => line === lines.focus);
+    const first = Math.max(0, Math.min(looked - Math.floor(most / 2), rows.length - most));
+    const shown = rows.slice(first, first + most);
     this.element.replaceChildren(
       h(
         "table",

@@ -15,9 +15,14 @@ export function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
+/** A title that may change with what is shown. */
+function now(title: string | (() => string)): string {
+  return typeof title === "string" ? title : title();
+}
+
 /** Buttons that save a picture and its numbers. */
 export function saveButtons(
-  title: string,
+  title: string | (() => string),
   picture: () => HTMLCanvasElement | Promise<HTMLCanvasElement>,
   table: () => string[],
 ): HTMLElement[] {
@@ -26,7 +31,7 @@ export function saveButtons(
     const blob = await new Promise<Blob | null>((done) => {
       canvas.toBlob(done, "image/png");
     });
-    if (blob) download(fileName(title, "png"), blob);
+    if (blob) download(fileName(now(title), "png"), blob);
   };
   const png = button(
     "PNG",
@@ -36,16 +41,17 @@ export function saveButtons(
         png.disabled = false;
       });
     },
-    { "aria-label": `Save the picture of ${title} as PNG`, title: "Save as PNG" },
+    { "aria-label": `Save the picture of ${now(title)} as PNG`, title: "Save as PNG" },
   );
   return [png, csvButton(title, table)];
 }
 
 /** A button that saves numbers. */
-export function csvButton(title: string, table: () => string[]): HTMLElement {
+export function csvButton(title: string | (() => string), table: () => string[]): HTMLElement {
   return button(
     "CSV",
-    () => download(fileName(title, "csv"), new Blob(table(), { type: "text/csv;charset=utf-8" })),
-    { "aria-label": `Save the data of ${title} as CSV`, title: "Save the data as CSV" },
+    () =>
+      download(fileName(now(title), "csv"), new Blob(table(), { type: "text/csv;charset=utf-8" })),
+    { "aria-label": `Save the data of ${now(title)} as CSV`, title: "Save the data as CSV" },
   );
 }

@@ -15,7 +15,7 @@ export async function inflate(base64: string): Promise<Uint8Array> {
   if (typeof DecompressionStream === "undefined") {
     throw new DataError(
       "This browser cannot unpack the measurements in this file, so no chart can be drawn. " +
-        "Open it in Firefox 113, Chrome 97 or Safari 16.4, or a later one.",
+        "Open it in Firefox 113, Chrome 111 or Safari 16.4, or a later one.",
     );
   }
   try {

@@ -1,0 +1,112 @@
+// The matrix as rows and columns, whatever it is drawn on.
+
+import type { Figure, Matrix, MatrixCell, MatrixMetric } from "../contract";
+import { csv } from "../data/csv";
+import { unitSign, value } from "../data/format";
+
+export class Grid {
+  readonly rows: string[];
+  /** The values of the column keys, one by one. */
+  readonly columns: string[][];
+
+  constructor(
+    readonly given: Matrix,
+    public chosen: number,
+  ) {
+    this.rows = given.order[given.row_key] ?? [];
+    this.columns = product(given.column_keys.map((key) => given.order[key] ?? []));
+  }
+
+  get metric(): MatrixMetric {
+    return this.given.metrics[this.chosen] as MatrixMetric;
+  }
+
+  get title(): string {
+    return `${this.metric.label}, ${unitSign(this.metric.unit)}`;
+  }
+
+  find(row: string, column: readonly string[]): MatrixCell | undefined {
+    const { row_key, column_keys, cells } = this.given;
+    return cells.find(
+      ({ conditions }) =>
+        conditions[row_key] === row && column_keys.every((key, i) => conditions[key] === column[i]),
+    );
+  }
+
+  /** How bad a figure is among all: from 0, which is no worry, to 1. */
+  share(figure: Figure): number | null {
+    if (figure.value === null) return null;
+    const all = this.given.cells
+      .map(({ values }) => values[this.metric.id]?.value)
+      .filter((v) => v !== null && v !== undefined);
+    const [low, high] = [Math.min(...all), Math.max(...all)];
+    const share = high > low ? (figure.value - low) / (high - low) : 0.5;
+    return this.metric.worse === "high" ? share : 1 - share;
+  }
+
+  csv(): string[] {
+    const { given, metric } = this;
+    const keys = [given.row_key, ...given.column_keys];
+    const rows = given.cells.map(({ conditions, verdict, values }) => {
+      const figure = values[metric.id];
+      const holds = figure?.holds;
+      return [
+        ...keys.map((key) => conditions[key] ?? ""),
+        verdict,
+        figure?.value,
+        figure?.text ?? "",
+        figure?.published?.[0],
+        figure?.published?.[1],
+        typeof holds === "boolean" ? (holds ? "yes" : "no") : "",
+      ];
+    });
+    const name = `${metric.label} (${unitSign(metric.unit)})`;
+    const names = [name, "text", "published_least", "published_most", "holds"];
+    return csv([...keys, "verdict", ...names], rows);
+  }
+}
+
+/** How many published figures hold, what the small figures are, and where they are from. */
+export function remarks({ held, source, cells }: Matrix): string {
+  const all = cells.flatMap(({ values }) => Object.values(values));
+  const isPublished = all.some((figure) => figure.published || figure.published_text);
+  return [
+    isPublished ? "In small type what was published, ✓ where it holds." : "",
+    held ?? "",
+    source ? `Published: ${source}.` : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** What was published for a figure, and whether it holds. */
+export function publishedText(figure: Figure, unit: string): string {
+  const { published, published_text, holds } = figure;
+  const [least, most] = published ?? [null, null];
+  const range = least === most ? value(least, unit) : `${least}–${value(most, unit)}`;
+  const text = published_text ?? (published ? range : "");
+  if (!text) return "";
+  return `${text}${holds === true ? " ✓" : holds === false ? " ✗" : ""}`;
+}
+
+function product(lists: string[][]): string[][] {
+  return lists.reduce<string[][]>(
+    (made, list) => made.flatMap((one) => list.map((text) => [...one, text])),
+    [[]],
+  );
+}
+
+/** Neighbouring columns that share their values down to a level. */
+export function spans(
+  columns: readonly string[][],
+  level: number,
+): { text: string; span: number }[] {
+  const found: { text: string; span: number; id: string }[] = [];
+  for (const values of columns) {
+    const id = JSON.stringify(values.slice(0, level + 1));
+    const last = found.at(-1);
+    if (last?.id === id) last.span++;
+    else found.push({ text: values[level] ?? "", span: 1, id });
+  }
+  return found;
+}
