@@ -19,7 +19,7 @@ _MISSING = (
 #: Stands there until the program takes its place.
 _FALLBACK = (
     "This page draws its charts with JavaScript, in a browser of 2023 or later (Firefox 113, "
-    "Chrome 97, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
+    "Chrome 111, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
     "open the file in another one."
 )
 #: A browser asks a server for an icon, and complains where there is none.

@@ -39,6 +39,13 @@ def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
         places = _places([str(recording.color) for recording in page.recordings])
         return [LineStyle(colors[place], ()) for place in places]
     main = _main_condition(page)
+    if not main:
+        # the colours once more, each time with another pattern
+        rounds = [
+            divmod(place, len(colors))
+            for place in _places([str(recording.color) for recording in page.recordings])
+        ]
+        return [LineStyle(colors[at], tuple(dashes[turn % len(dashes)])) for turn, at in rounds]
     mains, rests = zip(*(_split(recording, main) for recording in page.recordings), strict=True)
     return [
         LineStyle(colors[one % len(colors)], tuple(dashes[other % len(dashes)]))
@@ -48,8 +55,6 @@ def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
 
 def _split(recording: PageRecording, main: str) -> tuple[str, str]:
     conditions = recording.findings.conditions
-    if not main:
-        return str(recording.color), ""
     return str(conditions.get(main)), str({k: v for k, v in conditions.items() if k != main})
 
 
