@@ -1,5 +1,7 @@
 """What several test modules use."""
 
+import os
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,6 +11,11 @@ from hypothesis import settings
 # machines are shared and noisy: no test is about time
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# tests that run beside each other load one disk, which two runs must not; each process of theirs
+# has locks of its own
+_locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
+os.environ["HEATSOAK_LOCKS"] = _locks.name
 
 #: Drives as small as are still drives: what they are made of, and 8 GB in place of 512 or 2000.
 _SMALL = {

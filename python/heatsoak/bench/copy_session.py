@@ -17,6 +17,7 @@ from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.target.couple import couple
+from heatsoak.target.lock import drives_held
 from heatsoak.units import GB, format_bytes
 
 
@@ -99,11 +100,13 @@ class CopySession:
         Raises UsageError where the directory holds something already, and what
         :func:`heatsoak.bench.conduct` raises.
         """
-        require_empty(directory)
         title = self.protocol.title or self.protocol.name
-        whole = self._plan()
-        with make_view([whole], title) as view:
-            return self._record(directory, view.begin_run(whole, ""))
+        purpose = f"recording into {directory.absolute()}"
+        with drives_held(self.places.values(), self.roots, purpose):
+            require_empty(directory)
+            whole = self._plan()
+            with make_view([whole], title) as view:
+                return self._record(directory, view.begin_run(whole, ""))
 
     def _record(self, directory: Path, observer: Observer) -> list[Recording]:
         with ExitStack() as stack:

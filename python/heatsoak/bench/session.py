@@ -19,6 +19,7 @@ from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, hwmon_power
 from heatsoak.target import Place
+from heatsoak.target.lock import drives_held
 from heatsoak.target.traces import is_shape
 
 #: What the length of a bundled protocol is told for.
@@ -76,10 +77,15 @@ class Session:
 
         Several on simulated drives are made at once, by `workers` threads; what they hold does not
         depend on it. Where one fails, the others are kept.
-        Raises UsageError where the directory holds something already, and what
-        :func:`heatsoak.bench.conduct` raises.
+        Raises UsageError where the directory holds something already, RefusedError where another
+        run has the drive, and what :func:`heatsoak.bench.conduct` raises.
         """
-        require_empty(directory)
+        purpose = f"recording into {directory.absolute()}"
+        with drives_held([run.place for run in self.runs], self.roots, purpose):
+            require_empty(directory)
+            return self._record_all(directory, workers)
+
+    def _record_all(self, directory: Path, workers: int) -> list[Recording]:
         plans = [preview.plan for preview in self.preview()]
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
             if len(self.runs) == 1:

@@ -1,0 +1,133 @@
+"""Two runs on one drive: the second is refused, by whatever name it calls the drive."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from heatsoak.errors import RefusedError, ToolError
+from heatsoak.sensor import Roots
+from heatsoak.target import parse_place
+from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
+from machine import Machine
+
+LONG = """
+schema = 1
+name = "long"
+file_size = "16m"
+[[steps]]
+name = "read"
+rw = "randread"
+rate = "1m"
+runtime = "60s"
+"""
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "locks"
+    directory.mkdir()
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(directory))
+    return directory
+
+
+@contextmanager
+def running(tmp_path: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run that has begun to record."""
+    (tmp_path / "long.toml").write_text(LONG)
+    words = [sys.executable, "-m", "heatsoak", "run", "long.toml", "--on", on, "-o", "first"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + 60
+            while not (tmp_path / "first" / "recording.json").exists():
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
+    tmp_path: Path, locks: Path
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with running(tmp_path, "one") as first:
+        words = ("run", "long.toml", "--on", "two", "-o", "second")
+        line = complaint(heatsoak(*words, cwd=tmp_path), 4)
+        assert "two: another run has this drive" in line
+        assert f"process {first.pid}, recording into {tmp_path / 'first'}" in line
+        assert not (tmp_path / "second").exists()
+        assert list((tmp_path / "two").iterdir()) == []
+        done = heatsoak_here("run", "long.toml", "--on", "two", "--dry-run", cwd=tmp_path)
+        assert done.returncode == 0
+        first.send_signal(signal.SIGKILL)
+        first.wait(timeout=30)
+    (tmp_path / "long.toml").write_text(LONG.replace("60s", "500ms"))
+    assert heatsoak(*words, cwd=tmp_path).returncode == 0
+    assert len(list(locks.iterdir())) == 1
+
+
+def test_a_drive_is_the_same_by_any_of_its_names(tmp_path: Path, locks: Path) -> None:
+    machine = Machine(tmp_path / "machine")
+    machine.nvme(0, "0000:01:00.0", "S1")
+    block = tmp_path.stat().st_dev
+    number = f"{os.major(block)}:{os.minor(block)}"
+    machine.link(machine.roots.sys / "dev" / "block" / number, machine.roots.sys / "block/nvme0n1")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    places = [parse_place(str(tmp_path / name)) for name in ("a", "b")]
+    with drives_held(places, machine.roots, "both"):
+        for place in places:
+            with (
+                pytest.raises(RefusedError, match="another run has this drive") as caught,
+                drives_held([place], machine.roots, "one"),
+            ):
+                raise AssertionError("held twice")
+            assert caught.value.exit_code == 4
+    [file] = locks.iterdir()
+    with drives_held(places[:1], machine.roots, "again"):
+        assert "again" in file.read_text()
+
+
+def test_simulated_drives_and_other_exports_are_held_by_nobody(tmp_path: Path, locks: Path) -> None:
+    simulated = parse_place("sim:samsung-950-pro-512")
+    exports = [parse_place(f"nbd+unix:///?socket={tmp_path}/{name}") for name in ("a", "b")]
+    with (
+        drives_held([simulated, exports[0]], Roots(), "first"),
+        drives_held([simulated, exports[1]], Roots(), "second"),
+        pytest.raises(RefusedError),
+        drives_held([exports[0]], Roots(), "third"),
+    ):
+        raise AssertionError("held twice")
+    assert len(list(locks.iterdir())) == 2
+
+
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path, locks: Path) -> None:
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    with drives_held([place], Roots(), "first"):
+        pass
+    [file] = locks.iterdir()
+    file.unlink()
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    file.symlink_to(precious)
+    with pytest.raises(ToolError, match="cannot be locked"), drives_held([place], Roots(), "x"):
+        raise AssertionError("a link was locked")
+    assert precious.read_text() == "precious"
+
+
+def test_a_directory_for_locks_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "nowhere"))
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    with pytest.raises(ToolError, match=DIRECTORY_VARIABLE), drives_held([place], Roots(), "x"):
+        raise AssertionError("held without a lock")
