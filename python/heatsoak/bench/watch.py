@@ -28,8 +28,6 @@ from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sys
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.device import DeviceInfo
 
-#: How often the kernel's counters are read.
-INTERVAL_S = 0.1
 #: What the verdict of the moment is of: the last half hour.
 _JUDGED_S = 1800.0
 #: It is asked for again after this, and so rarely that judging takes a three-hundredth of a core.
@@ -45,6 +43,7 @@ class Watch:
     """One drive, watched from :meth:`run`'s begin to its end.
 
     Attributes:
+        interval_s: how often the kernel's counters are read.
         latest: the newest readings.
         findings: what the last half hour shows, as far as it has been judged.
     """
@@ -53,7 +52,7 @@ class Watch:
     directory: Path
     conditions: Conditions
     roots: Roots
-    interval_s: float = INTERVAL_S
+    interval_s: float = 0.1
     power_sensor: str | None = None
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None

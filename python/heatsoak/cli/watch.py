@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -12,7 +12,6 @@ from rich.text import Text
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.session import default_directory, require_empty
-from heatsoak.bench.watch import INTERVAL_S, Watch
 from heatsoak.cli.common import (
     FailOnOption,
     Format,
@@ -31,6 +30,9 @@ from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
 from heatsoak.units import format_duration, parse_seconds
+
+if TYPE_CHECKING:
+    from heatsoak.bench.watch import Watch
 
 _LINE_INTERVAL_S = 10.0
 _DRAWN_EACH_S = 1.0
@@ -56,7 +58,7 @@ def watch_command(
             max=60,
             help="How often the counters are read.",
         ),
-    ] = INTERVAL_S,
+    ] = 0.1,
     power_sensor: Annotated[
         str | None,
         typer.Option("--power-sensor", metavar="NODE", help="As for run."),
@@ -70,6 +72,9 @@ def watch_command(
 
     The drive is neither loaded nor opened for writing.
     """
+    # the readers of logs take a while to load, and every command loads this module
+    from heatsoak.bench.watch import Watch
+
     roots = Roots()
     duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
@@ -116,7 +121,7 @@ def _device(text: str, roots: Roots) -> DeviceInfo:
 class _View:
     """The newest readings and the verdict so far, on standard error."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: "Watch") -> None:
         self._watch = watch
         self._console = Console(stderr=True)
         self._live = (
@@ -135,7 +140,7 @@ class _View:
         if self._live is not None:
             self._live.stop()
 
-    def draw(self, _: Watch) -> None:
+    def draw(self, _: "Watch") -> None:
         each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
         if time.monotonic() - self._drawn_at < each_s:
             return
