@@ -231,7 +231,7 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
         journal = tmp_path / "r" / "samples.jsonl"
         end = time.monotonic() + 60
-        while not (journal.exists() and journal.stat().st_size > 2000):
+        while not (journal.exists() and journal.stat().st_size > 4000):
             if made.poll() is not None or time.monotonic() > end:
                 assert made.stderr is not None
                 text = made.stderr.read()
@@ -269,7 +269,7 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
     watching.wait(timeout=30)
     [recording] = find_recordings(tmp_path / "r")
     assert recording.was_cut
-    assert recording.samples().height >= 10
+    assert recording.samples().height >= 8
     assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
