@@ -29,12 +29,6 @@ fn part(bytes: u64, share: f64, of: u64) -> u64 {
 }
 
 impl DriveSpec {
-    /// The most that it reads or writes in a second in a place, in MB/s.
-    pub fn top_mb_s(&self, place: &EnclosureSpec) -> f64 {
-        let path_mb_s = self.controller.read_mb_s.max(self.controller.write_mb_s);
-        path_mb_s.min(place.link_mb_s.unwrap_or(f64::INFINITY))
-    }
-
     /// The same drive at a share of its speed, above 0 and up to 1.
     pub fn slowed(&self, share: f64) -> Result<DriveSpec, SpecError> {
         valid(share)?;

@@ -17,7 +17,15 @@ from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol, Replay
 from heatsoak.recording import Recording
-from heatsoak.sensor import Roots, Sensor, device_behind, discover, hwmon_power
+from heatsoak.sensor import (
+    Roots,
+    Sensor,
+    device_behind,
+    discover,
+    drive_sensors,
+    hwmon_power,
+)
+from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
 from heatsoak.target.traces import count_quickly, is_shape
 
@@ -67,9 +75,11 @@ class Session:
         *,
         erase_id: str | None = None,
         power_sensor: str | None = None,
+        sensors: Path | None = None,
         roots: Roots | None = None,
     ) -> None:
         self.place = place
+        self.sensors = sensors
         self.power_sensor = power_sensor
         self.erase_id = erase_id
         self.roots = roots or Roots()
@@ -87,6 +97,12 @@ class Session:
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
             hwmon_power.named(power_sensor, self.roots)
+        if sensors is not None:
+            if place.kind != "nbd":
+                raise UsageError(
+                    f"--sensors is for NBD exports: those of {place.text} are found without it"
+                )
+            _told_by(sensors)
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
@@ -155,6 +171,8 @@ class Session:
             if not run.place.is_simulated:
                 name = None if behind is None else behind.name
                 sensors = discover(name, self.roots, power=self.power_sensor)
+                if self.sensors is not None:
+                    sensors += _told_by(self.sensors)
                 notes += _same_drive(directory, name, self.roots)
             return conduct(
                 self.protocol,
@@ -182,6 +200,15 @@ class Session:
             endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
         steps = plan(self.protocol, size_bytes, speeds, _traffic_on(size_bytes))
         return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
+
+
+def _told_by(directory: Path) -> list[Sensor]:
+    """The sensors of an export's drive; raises UsageError where there are none."""
+    name, roots = drive_in_tree(directory)
+    sensors = drive_sensors(name, roots)
+    if not sensors:
+        raise UsageError(f"{directory}: {name} has no sensors there: is it still served?")
+    return sensors
 
 
 def _runs(protocol: Protocol, place: Place) -> list[Run]:

@@ -17,6 +17,7 @@ from heatsoak.cli import (
     drives,
     export,
     import_logs,
+    nbd,
     protocols,
     reproduce,
     run,
@@ -43,6 +44,7 @@ for module in (
     calibrate,
     corpus,
     trace,
+    nbd,
 ):
     module.add_to(app)
 

@@ -1,5 +1,6 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -53,6 +54,14 @@ def run_command(
             help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
         ),
     ] = None,
+    sensors: Annotated[
+        Path | None,
+        typer.Option(
+            "--sensors",
+            metavar="DIR",
+            help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -66,6 +75,7 @@ def run_command(
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase_id=erase,
         power_sensor=power_sensor,
+        sensors=sensors,
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
