@@ -57,7 +57,7 @@ def main(time_factor: float = 1.0) -> None:
         depth = f"{'':8}" if found is None else f"{found.depth_pct:8.1f}"
         print(
             f"{place:29}{rw:6}{true.onset_s:11.1f}{said}{true.depth_pct:12.1f}{depth}  "
-            f"{step['verdict']}",
+            f"{step['verdict']}{others(step)}",
             flush=True,
         )
     print(
@@ -73,14 +73,21 @@ def is_close(true: Fall, found: Fall) -> bool:
 
 
 def falls(step: dict[str, Any]) -> Fall | None:
-    """The first onset that the judge found, and the greatest depth."""
-    episodes = step["episodes"]
-    if not episodes:
+    """The first onset of throttling that the judge found, and its greatest depth."""
+    thermal = [episode for episode in step["episodes"] if episode["cause"] == "thermal"]
+    if not thermal:
         return None
-    return Fall(
-        min(episode["onset_s"] for episode in episodes),
-        max(episode["depth_pct"] for episode in episodes),
-    )
+    return Fall(thermal[0]["onset_s"], max(episode["depth_pct"] for episode in thermal))
+
+
+def others(step: dict[str, Any]) -> str:
+    """Falls that something else than heat is said to have made, such as a busy machine."""
+    told = [
+        f"{episode['cause']} at {episode['onset_s']:.1f} s"
+        for episode in step["episodes"]
+        if episode["cause"] != "thermal"
+    ]
+    return f" (also {', '.join(told)})" if told else ""
 
 
 def run(place: str, rw: str, time_factor: float) -> tuple[Fall, dict[str, Any]]:

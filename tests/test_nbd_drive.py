@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import statistics
+import subprocess
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -217,6 +218,34 @@ def test_a_purge_of_the_export_is_a_purge_of_the_drive(tmp_path: Path) -> None:
     ended = drive.ended()
     assert (ended["written_bytes"], ended["purges"]) == (20 * MIB, 1)
     assert ended["trimmed_bytes"] == size_bytes
+
+
+@live
+def test_a_drive_that_would_have_no_flash_left_gets_one_line(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    words = ["nbd", str(small_drive), "--socket", "s", "--speed", "1MB", "--sensors", "sensors"]
+    said = complaint(heatsoak_here(*words, cwd=tmp_path), 3)
+    assert "nbdkit does not serve it: " in said
+    assert "nand.block_bytes" in said
+    assert not list((tmp_path / "sensors").iterdir())
+    assert not (tmp_path / "s").exists()
+
+
+@live
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["speed=1"], "'speed' is no parameter: there is drive=FILE"),
+        (["drive=nosuch.json"], "nosuch.json: No such file"),
+        ([], "drive=FILE is missing"),
+    ],
+)
+def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], says: str) -> None:
+    command = ["nbdkit", "-f", "-U", str(tmp_path / "s"), str(PLUGIN), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert says in done.stderr
 
 
 @live

@@ -13,7 +13,6 @@ use serde::Deserialize;
 pub struct Config {
     pub drive: DriveSpec,
     pub enclosure: EnclosureSpec,
-    pub seed: u64,
     /// The share of its speed that it is served at.
     pub speed_share: f64,
     /// Seconds of the drive that pass in one of the clock.
@@ -45,6 +44,7 @@ impl Config {
         let (drive, enclosure) = drive
             .and_then(|drive| Ok((drive, enclosure?)))
             .map_err(|error| error.to_string())?;
-        Drive::new(drive, enclosure, self.seed).map_err(|error| error.to_string())
+        // its seed is of workloads of its own, and it has none
+        Drive::new(drive, enclosure, 0).map_err(|error| error.to_string())
     }
 }

@@ -38,7 +38,6 @@ def nbd_command(
         Path | None,
         typer.Option(metavar="DIR", help="A new directory for its sensors and its own truth."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Whatever is left to chance comes from it.")] = 0,
 ) -> int:
     """Serve a simulated drive as an NBD export; it keeps no data. Ctrl-C ends it."""
     # nobody else needs it, and it is not for every system
@@ -51,7 +50,6 @@ def nbd_command(
         catalog.load_enclosure(enclosure or place or made.enclosure),
         speed_mb_s=None if speed is None else _rate_mb_s(speed),
         time_factor=time_factor,
-        seed=seed,
     )
 
     def ready() -> None:

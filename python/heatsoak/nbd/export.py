@@ -27,7 +27,6 @@ class Export:
     enclosure: Enclosure
     speed_mb_s: float | None = None
     time_factor: float = 1.0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Raise UsageError for a speed or a factor that cannot be served."""
@@ -73,7 +72,6 @@ class Export:
             {
                 "drive": json.loads(self.drive.core_json()),
                 "enclosure": json.loads(self.enclosure.core_json()),
-                "seed": self.seed,
                 "speed_share": self.speed_share,
                 "time_factor": self.time_factor,
                 "inputs": {name: str(path.absolute()) for name, path in inputs.items()},

@@ -24,7 +24,7 @@ _PLUGIN = Path(__file__).with_name("heatsoak_nbd.so")
 _IN_FLIGHT = 128
 #: What a socket's address holds (unix(7)), less its final 0.
 _LONGEST_SOCKET = 107
-_START_S, _END_S = 30.0, 15.0
+_START_S, _END_S, _LOOK_S = 30.0, 15.0, 0.2
 
 
 def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]) -> None:
@@ -51,7 +51,11 @@ def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[]
         words = [nbdkit, "--foreground", "--exit-with-parent", f"--threads={_IN_FLIGHT}"]
         words += [f"--pidfile={pid}", f"--unix={socket}", str(_PLUGIN), f"drive={told}"]
         with _running(words, socket) as server:
-            server.wait_until_there(pid)
+            try:
+                server.wait_until_there(pid)
+            except BaseException:
+                _forget(sensors)
+                raise
             with contextlib.suppress(KeyboardInterrupt):
                 ready()
                 server.wait()
@@ -69,6 +73,13 @@ def _check(socket: Path) -> None:
         )
     if not socket.absolute().parent.is_dir():
         raise UsageError(f"{socket.absolute().parent}: there is no such directory for the socket")
+
+
+def _forget(sensors: Path | None) -> None:
+    """Remove what was written of a drive that was never served."""
+    if sensors is not None:
+        shutil.rmtree(sensors / "sys", ignore_errors=True)
+        (sensors / TRUTH).unlink(missing_ok=True)
 
 
 class _Server:
@@ -104,7 +115,9 @@ class _Server:
 
     def wait(self) -> None:
         """Return when it has ended by itself; raises ToolError unless it was told to."""
-        code = self._process.wait()
+        # waiting without end would not be interrupted: polars' handler of SIGINT restarts it
+        while (code := self._process.poll()) is None:
+            time.sleep(_LOOK_S)
         if code:
             raise ToolError(f"nbdkit has ended with exit code {code}")
 
