@@ -51,7 +51,7 @@ def main(time_factor: float = 1.0) -> None:
     good = 0
     for place, rw in RUNS:
         true, step = run(place, rw, time_factor)
-        found = falls(step)
+        found = fall(step)
         good += found is not None and is_close(true, found)
         said = f"{'none':>8}" if found is None else f"{found.onset_s:8.1f}"
         depth = f"{'':8}" if found is None else f"{found.depth_pct:8.1f}"
@@ -72,22 +72,24 @@ def is_close(true: Fall, found: Fall) -> bool:
     return late_s <= ONSET_S and abs(found.depth_pct - true.depth_pct) <= DEPTH_POINTS
 
 
-def falls(step: dict[str, Any]) -> Fall | None:
-    """The first onset of throttling that the judge found, and its greatest depth."""
-    thermal = [episode for episode in step["episodes"] if episode["cause"] == "thermal"]
-    if not thermal:
+def fall(step: dict[str, Any]) -> Fall | None:
+    """The fall that lasted longest, whatever the judge takes for its cause."""
+    if not step["episodes"]:
         return None
-    return Fall(thermal[0]["onset_s"], max(episode["depth_pct"] for episode in thermal))
+    longest = max(step["episodes"], key=length_s)
+    return Fall(longest["onset_s"], longest["depth_pct"])
+
+
+def length_s(episode: dict[str, Any]) -> float:
+    """How long a fall lasted."""
+    return float(episode["end_s"] - episode["onset_s"])
 
 
 def others(step: dict[str, Any]) -> str:
-    """Falls that something else than heat is said to have made, such as a busy machine."""
-    told = [
-        f"{episode['cause']} at {episode['onset_s']:.1f} s"
-        for episode in step["episodes"]
-        if episode["cause"] != "thermal"
-    ]
-    return f" (also {', '.join(told)})" if told else ""
+    """The falls beside it, such as those that a busy machine makes."""
+    told = sorted(step["episodes"], key=length_s)[:-1]
+    said = [f"{one['cause']} at {one['onset_s']:.1f} s for {length_s(one):.1f} s" for one in told]
+    return f" (also {', '.join(said)})" if said else ""
 
 
 def run(place: str, rw: str, time_factor: float) -> tuple[Fall, dict[str, Any]]:
