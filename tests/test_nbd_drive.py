@@ -20,6 +20,7 @@ from heatsoak.nbd.tree import write_tree
 from heatsoak.protocol import WorkloadStep
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
+from heatsoak.target import Note
 from heatsoak.target.fio import NbdTarget, nbd_client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,8 @@ from served_drive import served
 DRIVE = "samsung-950-pro-512"
 HOT = "puget-top-2gpu-loaded"
 KIB, MIB = 1 << 10, 1 << 20
+#: A busy machine can still serve this much in requests of 128k, 32 in flight.
+SPEED_MB_S = 60
 
 _spec = find_spec("heatsoak.nbd")
 assert _spec is not None
@@ -146,15 +149,21 @@ def write(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate(fields | given)
 
 
-def load(target: NbdTarget, step: WorkloadStep) -> pl.DataFrame:
-    batches = [batch for batch in target.run(step) if isinstance(batch, pl.DataFrame)]
-    return pl.concat([batch for batch in batches if batch.height])
+def load(target: NbdTarget, step: WorkloadStep) -> tuple[pl.DataFrame, int]:
+    """Return what was sampled, and the bytes that fio wrote in all."""
+    frames, written_bytes = [], 0
+    for batch in target.run(step):
+        if isinstance(batch, Note):
+            written_bytes = batch.data.get("write_bytes", written_bytes)
+        elif isinstance(batch, pl.DataFrame) and batch.height:
+            frames.append(batch)
+    return pl.concat(frames), written_bytes
 
 
 @pytest.mark.slow
 @live
 def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Path) -> None:
-    words = ["--enclosure", HOT, "--speed", "150MB", "--time-factor", "5"]
+    words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
     with served(tmp_path, DRIVE, *words) as drive:
         assert "it keeps no data: reads give zeros" in drive.greeting[0]
         name, roots = drive_in_tree(drive.sensors)
@@ -162,21 +171,20 @@ def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Pa
         cool_c = sensor.read()["temp_c.composite"]
         target = NbdTarget(drive.uri)
         target.open(writes=True)
-        samples = load(target, write(runtime=8))
+        samples, written_bytes = load(target, write(runtime=8))
         hot_c = sensor.read()["temp_c.composite"]
         target.close()
         code, errors = drive.end()
     assert (code, errors) == (0, "")
     assert not drive.socket.exists()
-    # fio counts all that the drive served, and the rate that it saw fell as the drive's own
-    bytes_seen = 1e6 * float((samples["write_bw_mb_s"] * samples["interval_s"]).sum())
     ended = drive.ended()
-    assert ended["written_bytes"] == 128 * KIB * ended["writes"]
-    assert ended["written_bytes"] == pytest.approx(bytes_seen, rel=0.02)
+    assert ended["written_bytes"] == 128 * KIB * ended["writes"] == written_bytes
     assert min(row["sim.permitted"] for row in drive.truth()) < 0.7
     assert hot_c > cool_c + 5
     rates = samples["write_bw_mb_s"].to_list()
-    assert statistics.mean(rates[-6:]) < 0.8 * statistics.mean(rates[1:5])
+    writes_mb_s = SPEED_MB_S * 1500 / 2500
+    assert statistics.mean(rates[1:-1]) < 1.02 * writes_mb_s
+    assert statistics.mean(rates[-6:-1]) < 0.75 * writes_mb_s
 
 
 @pytest.mark.slow
@@ -186,7 +194,7 @@ def test_a_run_records_its_sensors_and_throttling(tmp_path: Path) -> None:
         'schema = 1\nname = "short"\n[[steps]]\nname = "load"\nrw = "write"\nbs = "128k"\n'
         'iodepth = 32\nruntime = "20s"\n'
     )
-    words = ["--enclosure", HOT, "--speed", "150MB", "--time-factor", "3"]
+    words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "3"]
     with served(tmp_path, DRIVE, *words) as drive:
         done = heatsoak(
             *("run", "short.toml", "--on", drive.uri, "--sensors", "sensors", "-o", "r"),
