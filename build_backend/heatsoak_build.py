@@ -1,4 +1,7 @@
-"""The build backend (PEP 517, PEP 660): makes the page's bundle, then hands over to maturin."""
+"""The build backend (PEP 517, PEP 660): makes what maturin does not, then hands over to it.
+
+That is the page's bundle and, on Linux, the plugin of ``heatsoak nbd``.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +14,7 @@ from maturin import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+from nbd_plugin import make_plugin
 from page_bundle import make_bundle
 
 __all__ = [
@@ -32,6 +36,7 @@ def build_wheel(
 ) -> str:
     """Build a wheel in `wheel_directory`, and return its name."""
     make_bundle()
+    make_plugin()
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name
 
@@ -41,6 +46,7 @@ def build_editable(
 ) -> str:
     """Build a wheel that refers to this tree, and return its name."""
     make_bundle()
+    make_plugin()
     name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
     return name
 

@@ -58,6 +58,12 @@ pub enum DriveError {
     /// A stretch of time.
     #[error("{0}")]
     Time(SpecError),
+    /// An I/O from outside.
+    #[error("I/O: {0}")]
+    Io(SpecError),
+    /// What cannot be asked of a drive in this state.
+    #[error("{0}")]
+    State(&'static str),
     /// A defect of the simulator: I/Os that were issued and never came back.
     #[error("{submitted} I/Os were issued and {served} came back")]
     Lost {
@@ -72,6 +78,7 @@ enum Activity {
     Idle,
     Purging { end_s: f64 },
     Running(Vec<Load>),
+    Live(Box<Live>),
 }
 
 impl Activity {
@@ -87,6 +94,7 @@ impl Activity {
                 };
                 Activity::Running(loads.iter().map(copy).collect::<Option<_>>()?)
             }
+            Activity::Live(live) => Activity::Live(live.clone()),
         })
     }
 }
@@ -162,6 +170,17 @@ impl Grid {
             };
         }
     }
+}
+
+/// The longest step that divides what is left evenly.
+fn even_step_s(left_s: f64, longest_s: f64) -> f64 {
+    left_s / (left_s / longest_s - SAME_S).ceil().max(1.0)
+}
+
+/// Whether anything is served at what is permitted, or held.
+fn serves(permit: Permit, held: Option<f64>) -> bool {
+    let stopped = permit.stopped && held.is_none();
+    !stopped && held.unwrap_or(permit.share) >= LEAST_SHARE
 }
 
 pub(crate) fn of_heat(error: HeatError) -> DriveError {
@@ -377,14 +396,18 @@ impl Drive {
             loads.iter().any(|load| load.directions().0),
             loads.iter().any(|load| load.directions().1),
         );
+        self.start(Activity::Running(loads));
+        Ok(())
+    }
+
+    fn start(&mut self, activity: Activity) {
         self.began_s = self.t_s;
         self.onset_s = None;
         self.onset_sensor_c = f64::NAN;
         self.served_bytes = 0;
         self.histograms = Default::default();
         self.wake();
-        self.activity = Activity::Running(loads);
-        Ok(())
+        self.activity = activity;
     }
 
     /// Have what is issued from now on wait until the drive is awake.
@@ -399,14 +422,21 @@ impl Drive {
     pub fn end(&mut self) -> Result<(), DriveError> {
         self.quiet.cut(self.t_s);
         self.resting = false;
-        if let Activity::Running(loads) = &mut self.activity {
-            for load in loads {
-                load.settle(f64::INFINITY, &mut self.tallies);
-                let (submitted, served) = load.counts();
-                if submitted != served {
-                    return Err(DriveError::Lost { submitted, served });
+        let lost = |(submitted, served)| {
+            (submitted != served).then_some(DriveError::Lost { submitted, served })
+        };
+        match &mut self.activity {
+            Activity::Running(loads) => {
+                for load in loads {
+                    load.settle(f64::INFINITY, &mut self.tallies);
+                    lost(load.counts()).map_or(Ok(()), Err)?;
                 }
             }
+            Activity::Live(live) => {
+                live.settle(f64::INFINITY, &mut self.tallies);
+                lost(live.counts()).map_or(Ok(()), Err)?;
+            }
+            Activity::Idle | Activity::Purging { .. } => {}
         }
         self.activity = Activity::Idle;
         self.directions = (true, true);
@@ -444,6 +474,11 @@ impl Drive {
         sample_s: f64,
         most_ios: u64,
     ) -> Result<Samples, DriveError> {
+        if matches!(self.activity, Activity::Live(_)) {
+            return Err(DriveError::State(
+                "while I/Os come from outside, they and `elapse` let time pass",
+            ));
+        }
         check_times(duration_s, sample_s)?;
         let mut samples = Samples::new(&self.names);
         let began_s = self.t_s;
@@ -518,9 +553,7 @@ impl Drive {
             } else {
                 RESTING_STEP_S
             };
-            let left_s = end_s - self.t_s;
-            let parts = (left_s / longest_s - SAME_S).ceil().max(1.0);
-            over = self.step(left_s / parts, sums);
+            over = self.step(even_step_s(end_s - self.t_s, longest_s), sums);
             if let Some(text) = self.failure() {
                 let error = DriveError::Trace(text.to_owned());
                 self.end()?;
@@ -617,7 +650,7 @@ impl Drive {
     /// Let one step pass; whether that was the end of whatever ran.
     fn step(&mut self, step_s: f64, sums: &mut Sums) -> bool {
         match &self.activity {
-            Activity::Idle => {
+            Activity::Idle | Activity::Live(_) => {
                 self.rest(step_s, sums);
                 false
             }
@@ -683,8 +716,7 @@ impl Drive {
         let (from_s, until_s) = (self.t_s, self.t_s + step_s);
         let share = self.held.unwrap_or(self.permit.share);
         let mut work = Work::default();
-        let stopped = self.permit.stopped && self.held.is_none();
-        if !stopped && share >= LEAST_SHARE {
+        if serves(self.permit, self.held) {
             run(
                 loads,
                 &mut self.firmware,
@@ -732,7 +764,7 @@ impl Drive {
     fn govern(&mut self, length_s: f64) {
         self.permit = self.governor.update(length_s, self.heat.governed_c());
         let held_back = self.permit.share < 1.0 || self.permit.stopped;
-        let running = matches!(self.activity, Activity::Running(_));
+        let running = matches!(self.activity, Activity::Running(_) | Activity::Live(_));
         if held_back && self.onset_s.is_none() && running && self.held.is_none() {
             self.onset_s = Some(self.t_s - self.began_s);
             self.onset_sensor_c = self.heat.sensor_c(0);
@@ -797,6 +829,7 @@ impl Drive {
     }
 }
 
+mod live;
 mod pauses;
 mod transfer;
 
@@ -804,3 +837,6 @@ pub use transfer::Transfer;
 
 #[cfg(test)]
 mod tests;
+
+use live::Live;
+pub use live::{Answer, LiveCounts};

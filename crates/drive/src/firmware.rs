@@ -46,6 +46,14 @@ impl Buffer {
         self.ends_s[self.next]
     }
 
+    /// When it is empty, where nothing more comes.
+    fn empty_s(&self) -> f64 {
+        self.ends_s
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
     fn push(&mut self, end_s: f64) {
         self.ends_s[self.next] = end_s;
         self.next += 1;
@@ -445,6 +453,11 @@ impl Firmware {
             .erased
             .map_or(collected.scanned_to, |block| (block + 1) * self.block_pages);
         end - collected.scanned_from
+    }
+
+    /// When all that was accepted for writing is in flash, but for less than a unit.
+    pub fn flushed_s(&self) -> f64 {
+        self.buffer.empty_s()
     }
 
     /// Forget all data.

@@ -77,17 +77,32 @@ impl ReplayOptions {
 
 /// An I/O in flight.
 #[derive(Debug, Clone, Copy)]
-struct Flight {
-    done_s: f64,
-    issued_s: f64,
-    bytes: u32,
-    op: Op,
+pub(crate) struct Flight {
+    pub(crate) done_s: f64,
+    pub(crate) issued_s: f64,
+    pub(crate) bytes: u32,
+    pub(crate) op: Op,
+}
+
+impl Flight {
+    /// Count what came back; a trim carries no data.
+    #[inline]
+    pub(crate) fn count(&self, tallies: &mut [Tally; 2]) {
+        let way = match self.op {
+            Op::Trim => return,
+            Op::Read => 1,
+            Op::Write => 0,
+        };
+        let tally = &mut tallies[way];
+        tally.bytes += u64::from(self.bytes);
+        tally.latencies.add(self.done_s - self.issued_s);
+    }
 }
 
 /// The I/Os that are done last, by that time, in flight or already back: as many as may be in
 /// flight at once, so that the time from which fewer than any number of them are is at hand.
 #[derive(Debug, Clone)]
-struct Flights {
+pub(crate) struct Flights {
     ring: Box<[Flight]>,
     most: usize,
     /// The oldest that is kept, the oldest that is not back, and the end.
@@ -97,7 +112,7 @@ struct Flights {
 }
 
 impl Flights {
-    fn new(most: usize) -> Flights {
+    pub(crate) fn new(most: usize) -> Flights {
         let nothing = Flight {
             done_s: 0.0,
             issued_s: 0.0,
@@ -125,7 +140,7 @@ impl Flights {
     }
 
     #[inline]
-    fn push(&mut self, flight: Flight) {
+    pub(crate) fn push(&mut self, flight: Flight) {
         let mut place = self.end;
         self.end += 1;
         while place > self.out {
@@ -153,7 +168,7 @@ impl Flights {
 
     /// The next one that is back by `now_s`.
     #[inline]
-    fn back(&mut self, now_s: f64) -> Option<Flight> {
+    pub(crate) fn back(&mut self, now_s: f64) -> Option<Flight> {
         if self.out == self.end {
             return None;
         }
@@ -165,21 +180,21 @@ impl Flights {
         Some(flight)
     }
 
-    fn last_done_s(&self) -> Option<f64> {
+    pub(crate) fn last_done_s(&self) -> Option<f64> {
         (self.end > self.first).then(|| self.at(self.end - 1).done_s)
     }
 }
 
 /// Where reads may go on in a sequence: the ends of the streams that were read from last.
 #[derive(Debug, Clone)]
-struct Streams {
+pub(crate) struct Streams {
     ends: [u64; MOST_AHEAD_STREAMS],
     used: [u64; MOST_AHEAD_STREAMS],
     reads: u64,
 }
 
 impl Streams {
-    fn new() -> Streams {
+    pub(crate) fn new() -> Streams {
         Streams {
             ends: [u64::MAX; MOST_AHEAD_STREAMS],
             used: [0; MOST_AHEAD_STREAMS],
@@ -190,7 +205,7 @@ impl Streams {
     /// The stream of a read, and whether it goes on where an earlier one ended. One that does not
     /// takes the place of the stream that was not used for longest.
     #[inline]
-    fn of(&mut self, offset: u64, end: u64) -> (usize, bool) {
+    pub(crate) fn of(&mut self, offset: u64, end: u64) -> (usize, bool) {
         self.reads += 1;
         let known = self.ends.iter().position(|&at| at == offset);
         let stream = known.unwrap_or_else(|| {
@@ -386,15 +401,7 @@ impl Replay {
         while let Some(flight) = self.flights.back(now_s) {
             self.served += 1;
             self.came_back_s = flight.done_s;
-            // a trim carries no data
-            let way = match flight.op {
-                Op::Trim => continue,
-                Op::Read => 1,
-                Op::Write => 0,
-            };
-            let tally = &mut tallies[way];
-            tally.bytes += u64::from(flight.bytes);
-            tally.latencies.add(flight.done_s - flight.issued_s);
+            flight.count(tallies);
         }
     }
 

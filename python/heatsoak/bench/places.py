@@ -8,8 +8,10 @@ from pathlib import Path
 
 from heatsoak import catalog
 from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
+from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Protocol, Replay
-from heatsoak.sensor import Roots, Sensor, device_behind, discover
+from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
+from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
 from heatsoak.target.traces import count_quickly
 
@@ -92,11 +94,16 @@ def traffic_on(size_bytes: int) -> TrafficOf:
 
 @contextmanager
 def sensors_at(
-    place: Place, directory: Path, roots: Roots, power: str | None = None
+    place: Place,
+    directory: Path,
+    roots: Roots,
+    power: str | None = None,
+    tree: Path | None = None,
 ) -> Iterator[tuple[list[Sensor], list[Note]]]:
     """Give the sensors of the drive at a place, and a warning if the recording lies on it.
 
-    A simulated drive has its own; `power` names the hwmon node of a real one's.
+    A simulated drive has its own; `power` names the hwmon node of a real one's, `tree` holds those
+    of an export's drive.
     """
     sensors: list[Sensor] = []
     notes: list[Note] = []
@@ -105,11 +112,22 @@ def sensors_at(
             behind = place.device_info(roots)
             name = None if behind is None else behind.name
             sensors = discover(name, roots, power=power)
+            if tree is not None:
+                sensors += sensors_of_tree(tree)
             notes = _same_drive(directory, name, roots)
         yield sensors, notes
     finally:
         for sensor in sensors:
             sensor.close()
+
+
+def sensors_of_tree(directory: Path) -> list[Sensor]:
+    """Return the sensors of an export's drive; raises UsageError where there are none."""
+    name, roots = drive_in_tree(directory)
+    sensors = drive_sensors(name, roots)
+    if not sensors:
+        raise UsageError(f"{directory}: {name} has no sensors there: is it still served?")
+    return sensors
 
 
 def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:

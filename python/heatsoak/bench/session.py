@@ -11,7 +11,15 @@ from heatsoak.bench.conductor import conduct
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
-from heatsoak.bench.places import Preview, Run, preview, rated_speeds, sensors_at, traffic_on
+from heatsoak.bench.places import (
+    Preview,
+    Run,
+    preview,
+    rated_speeds,
+    sensors_at,
+    sensors_of_tree,
+    traffic_on,
+)
 from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
@@ -40,9 +48,11 @@ class Session:
         *,
         erase_id: str | None = None,
         power_sensor: str | None = None,
+        sensors: Path | None = None,
         roots: Roots | None = None,
     ) -> None:
         self.place = place
+        self.sensors = sensors
         self.power_sensor = power_sensor
         self.erase_id = erase_id
         self.roots = roots or Roots()
@@ -67,6 +77,13 @@ class Session:
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
             hwmon_power.named(power_sensor, self.roots)
+        if sensors is not None:
+            if place.kind != "nbd":
+                raise UsageError(
+                    f"--sensors is for NBD exports: those of {place.text} are found without it"
+                )
+            for sensor in sensors_of_tree(sensors):
+                sensor.close()
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
@@ -135,7 +152,9 @@ class Session:
         )
         try:
             notes = target.open(self.protocol.writes)
-            with sensors_at(run.place, directory, self.roots, self.power_sensor) as found:
+            with sensors_at(
+                run.place, directory, self.roots, self.power_sensor, self.sensors
+            ) as found:
                 sensors, more = found
                 return conduct(
                     self.protocol,

@@ -17,6 +17,7 @@ from heatsoak.cli import (
     drives,
     export,
     import_logs,
+    nbd,
     protocols,
     report,
     reproduce,
@@ -49,6 +50,7 @@ for module in (
     corpus,
     trace,
     serve,
+    nbd,
 ):
     module.add_to(app)
 

@@ -1,6 +1,7 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -65,6 +66,14 @@ def run_command(
             help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
         ),
     ] = None,
+    sensors: Annotated[
+        Path | None,
+        typer.Option(
+            "--sensors",
+            metavar="DIR",
+            help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -79,6 +88,7 @@ def run_command(
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase,
         power_sensor,
+        sensors,
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
@@ -102,15 +112,23 @@ def _session(
     load_protocol: Callable[[], Protocol],
     erase_id: str | None,
     power_sensor: str | None,
+    sensors: Path | None,
 ) -> Session | CopySession:
     if to is None:
-        place = parse_place(on)
-        return Session(place, load_protocol, erase_id=erase_id, power_sensor=power_sensor)
+        return Session(
+            parse_place(on),
+            load_protocol,
+            erase_id=erase_id,
+            power_sensor=power_sensor,
+            sensors=sensors,
+        )
     session = CopySession(
         parse_place(to), lambda: parse_place(on), load_protocol, erase_id=erase_id
     )
     if power_sensor is not None:
         raise UsageError("--power-sensor names the power of one drive, and a copy has two")
+    if sensors is not None:
+        raise UsageError("--sensors names those of one drive, and a copy has two")
     return session
 
 

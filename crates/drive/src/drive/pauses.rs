@@ -1,6 +1,6 @@
 //! What the drive does between two I/Os of a trace, and whether the trace goes on.
 
-use super::{Activity, Drive, RESTING_STEP_S, SAME_S, Sums};
+use super::{Activity, Drive, RESTING_STEP_S, SAME_S, Sums, even_step_s};
 use crate::load::Load;
 use crate::replay::Replay;
 
@@ -48,8 +48,7 @@ impl Drive {
         self.resting = true;
         let left_s = next_s.min(end_s) - self.t_s;
         if left_s > SAME_S {
-            let parts = (left_s / RESTING_STEP_S - SAME_S).ceil().max(1.0);
-            let mut step_s = left_s / parts;
+            let mut step_s = even_step_s(left_s, RESTING_STEP_S);
             // pauses are short beside the steps, and states are entered in the midst of them
             if let Some(change_s) = self.power.next_change_s()
                 && change_s > SAME_S

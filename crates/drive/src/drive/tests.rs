@@ -6,9 +6,11 @@ mod conservation;
 mod ends;
 mod errors;
 mod heat;
+mod live;
 mod lumped;
 mod rates;
 mod replay;
+mod slow;
 mod transfer;
 
 use proptest::prelude::*;

@@ -19,7 +19,7 @@ impl Source for Recorded {
     }
 }
 
-fn source(ios: &[TraceIo]) -> Box<dyn Source> {
+pub(super) fn source(ios: &[TraceIo]) -> Box<dyn Source> {
     Box::new(Recorded {
         ios: ios.iter().copied().collect(),
         failure: None,
@@ -33,7 +33,7 @@ fn failing(ios: &[TraceIo]) -> Box<dyn Source> {
     })
 }
 
-fn io(at_s: f64, op: Op, offset: u64, bytes: u32) -> TraceIo {
+pub(super) fn io(at_s: f64, op: Op, offset: u64, bytes: u32) -> TraceIo {
     TraceIo {
         at_s,
         op,
@@ -43,7 +43,7 @@ fn io(at_s: f64, op: Op, offset: u64, bytes: u32) -> TraceIo {
     }
 }
 
-fn options(idle_limit_s: f64, iodepth: u32) -> ReplayOptions {
+pub(super) fn options(idle_limit_s: f64, iodepth: u32) -> ReplayOptions {
     ReplayOptions {
         idle_limit_s,
         iodepth,
@@ -96,7 +96,7 @@ fn bytes_of(ios: &[TraceIo], op: Op) -> f64 {
     of.map(|io| f64::from(io.bytes)).sum()
 }
 
-fn tiny() -> DriveSpec {
+pub(super) fn tiny() -> DriveSpec {
     let mut spec = sample::small_drive();
     spec.capacity.user_bytes = 64 * MIB;
     spec.capacity.raw_bytes = 136 * MIB;
@@ -107,7 +107,7 @@ fn tiny() -> DriveSpec {
 
 prop_compose! {
     /// Sizes of any kind, at places of any alignment, up to the drive's very end.
-    fn some_io()(
+    pub(super) fn some_io()(
         gap_us in prop_oneof![4 => 0..200u64, 2 => 0..20_000u64, 1 => 0..400_000u64],
         op in prop_oneof![5 => Just(Op::Read), 5 => Just(Op::Write), 1 => Just(Op::Trim)],
         sectors in prop_oneof![6 => 1..=64u64, 2 => 65..=4096u64],
