@@ -7,7 +7,8 @@ from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import Ioctl, NvmeSensor
+from heatsoak.sensor.nvme import NvmeSensor
+from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.nvme_state import PowerStateSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
