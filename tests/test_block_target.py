@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.target import Note
+from heatsoak.target import Batch, Note
 from heatsoak.target.fio import BlockTarget
 
 MIB = 1 << 20
@@ -46,13 +46,16 @@ def step(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
 
 
+def last_note(batches: Iterable[Batch]) -> Note:
+    return [batch for batch in batches if isinstance(batch, Note)][-1]
+
+
 def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: Path) -> None:
     target = BlockTarget(drive, f"{drive}:{SIZE}")
     assert target.identity.size_bytes == SIZE
     target.open(writes=True)
     try:
-        total = list(target.run(step(bs="1m")))[-1]
-        assert isinstance(total, Note)
+        total = last_note(target.run(step(bs="1m")))
         assert total.data["write_bytes"] == SIZE
         with pytest.raises(OSError, match="busy"):
             os.open(drive, os.O_RDWR | os.O_EXCL)  # nobody can mount it meanwhile
@@ -71,8 +74,7 @@ def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_p
     target = BlockTarget(drive)
     target.open(writes=False)
     try:
-        total = list(target.run(step(rw="randread", io_size="2m")))[-1]
-        assert isinstance(total, Note)
+        total = last_note(target.run(step(rw="randread", io_size="2m")))
         assert total.data["read_bytes"] == 2 * MIB
         with pytest.raises(RefusedError):
             list(target.run(step()))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, Replay, WorkloadStep
+from heatsoak.protocol import LoadStep, PurgeMethod, Replay, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
@@ -81,7 +81,7 @@ class FioTarget(ABC):
         """Return where fio loads; called once the place is held and fio is found."""
 
     @abstractmethod
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data; a warning note says so where that could not be done."""
 
     @abstractmethod

@@ -18,6 +18,8 @@ from heatsoak.fio import OVER_NS, Differencer, Status, coarse_bins
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
+from heatsoak.target.base import BEAT_S as BEAT_S
+from heatsoak.target.base import HEARTBEAT as HEARTBEAT
 from heatsoak.target.base import Batch, Clock, Note, Outcome, latency_bins
 from heatsoak.target.fio.command import Place, job_name, region_of
 from heatsoak.target.fio.process import FioProcess, free_path
@@ -36,10 +38,6 @@ COLUMNS = [
     "busy_pct",
 ]
 _SCHEMA = schema_of(COLUMNS)
-
-#: A sign of life without samples, for whoever waits for the next batch.
-HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
-BEAT_S = 0.2
 
 _SILENCE_S = 10.0
 #: A document that comes later than this after it was made says more of clocks than of us.
