@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heatsoak import catalog
 from heatsoak.bench.conductor import conduct
+from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
@@ -19,6 +20,7 @@ from heatsoak.protocol import Conditions, Matrix, Protocol, Replay
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, hwmon_power
 from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.target.hctm import Thresholds
 from heatsoak.target.traces import count_quickly, is_shape
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
@@ -67,10 +69,12 @@ class Session:
         *,
         erase_id: str | None = None,
         power_sensor: str | None = None,
+        thresholds: Thresholds | None = None,
         roots: Roots | None = None,
     ) -> None:
         self.place = place
         self.power_sensor = power_sensor
+        self.thresholds = thresholds or Thresholds()
         self.erase_id = erase_id
         self.roots = roots or Roots()
         try:
@@ -87,6 +91,7 @@ class Session:
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
             hwmon_power.named(power_sensor, self.roots)
+        check_thresholds(place, self.thresholds, self.roots)
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
@@ -145,12 +150,18 @@ class Session:
             seen.end()
 
     def _record(self, run: Run, directory: Path, observer: Observer) -> Recording:
+        with settings_for_run(run.place, self.thresholds, self.roots) as notes:
+            return self._record_as_set(run, directory, observer, notes)
+
+    def _record_as_set(
+        self, run: Run, directory: Path, observer: Observer, settings: list[Note]
+    ) -> Recording:
         target = run.place.target(
             self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
         )
         sensors: list[Sensor] = []
         try:
-            notes = target.open(self.protocol.writes)
+            notes = settings + target.open(self.protocol.writes)
             behind = run.place.device_info(self.roots)
             if not run.place.is_simulated:
                 name = None if behind is None else behind.name

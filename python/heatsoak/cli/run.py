@@ -19,6 +19,7 @@ from heatsoak.cli.common import (
 from heatsoak.protocol import LoadStep, Rounds, apply_settings, load, scaled
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
+from heatsoak.target.hctm import Thresholds
 
 
 def run_command(
@@ -53,6 +54,18 @@ def run_command(
             help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
         ),
     ] = None,
+    tmt1: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C", help="Where an NVMe drive begins to slow lightly, for this run; 0 is off."
+        ),
+    ] = None,
+    tmt2: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C", help="Where an NVMe drive begins to slow heavily, for this run; 0 is off."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -66,6 +79,7 @@ def run_command(
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase_id=erase,
         power_sensor=power_sensor,
+        thresholds=Thresholds(tmt1, tmt2),
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
