@@ -1,10 +1,6 @@
 """A block device, here a loop device, loaded through the descriptor that the guard holds."""
 
-import fcntl
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,33 +9,17 @@ from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Batch, Note
 from heatsoak.target.fio import BlockTarget
+from loop_drive import attached
 
 MIB = 1 << 20
 SIZE = 32 * MIB
-LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
-LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
-
-
-def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-    assert LOSETUP is not None
-    return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def drive(tmp_path: Path) -> Iterator[Path]:
     """Return an empty loop device."""
-    if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
-        pytest.skip("needs root and loop devices")
-    image = tmp_path / "drive.img"
-    with image.open("wb") as file:
-        file.truncate(SIZE)
-    with LOCK.open("a") as lock:  # two tests must not be given the same free device
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        attached = losetup("-f", "--show", image)
-    assert attached.returncode == 0, attached.stderr
-    node = Path(attached.stdout.strip())
-    yield node
-    losetup("-d", node)
+    with attached(tmp_path / "drive.img", SIZE) as node:
+        yield node
 
 
 def step(**given: object) -> WorkloadStep:
