@@ -70,7 +70,7 @@ class Controller:
             case 0x80:
                 self._format(cdw10)
             case 0x84:
-                self._begin_sanitize()
+                self.begin_sanitize()
             case _:
                 return INVALID_OPCODE
         return 0
@@ -114,7 +114,8 @@ class Controller:
             assert self.may_end.wait(30)
         self._forget(FORMAT)
 
-    def _begin_sanitize(self) -> None:
+    def begin_sanitize(self) -> None:
+        """Begin one that ends after `polls` looks."""
         self._forget(SANITIZE)
         self._running, self._sanitized = self.polls, True
 

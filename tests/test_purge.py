@@ -10,14 +10,16 @@ from pathlib import Path
 import loop_drive
 import nvme_controller
 import pytest
+from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor import Roots
-from heatsoak.target import Batch, DeviceInfo, Note
+from heatsoak.target import Batch, Note, Place
+from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_tree import with_nvme
 from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
 
 SIZE = 32 << 20
@@ -181,37 +183,23 @@ def test_a_drive_on_another_bus_is_asked_no_nvme_command(
 # -- a sanitize of an earlier run
 
 
-def tree(tmp_path: Path, name: str = "nvme0") -> Roots:
-    """Return a machine with one NVMe drive."""
-    controller = tmp_path / "sys" / "devices" / name
-    disk = controller / "nvme0n1"
-    disk.mkdir(parents=True)
-    (disk / "device").symlink_to("..")
-    (tmp_path / "sys" / "block").mkdir()
-    (tmp_path / "sys" / "block" / "nvme0n1").symlink_to(disk)
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev" / name).touch()
-    return Roots(sys=tmp_path / "sys", dev=tmp_path / "dev", proc=tmp_path / "proc")
-
-
-def info(transport: str = "nvme") -> DeviceInfo:
-    return DeviceInfo(
-        *("nvme0n1", Path("/dev/nvme0n1"), "259:0", SIZE, 512, None, "SN", None, None, ()),
-        *(None, False, False, False, transport),
-    )
-
-
 def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
-    roots, drive = tree(tmp_path), Controller(polls=1)
-    assert sanitizing(info(), roots, drive.ioctl) is None
-    drive._begin_sanitize()
-    assert sanitizing(info(), roots, drive.ioctl) == 50
-    assert sanitizing(info(), roots, drive.ioctl) is None
+    roots, drive = with_nvme(tmp_path), Controller(polls=3)
+    place = Place(str(tmp_path), "block")
+    told: list[str] = []
+    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
+    assert told == []
+    drive.begin_sanitize()
+    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
+    assert len(told) == 1
+    assert "50 % are done" in told[0]
+    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
 
 
 def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path) -> None:
     drive = Controller(sanitizes=0, declines={0x02: 0x4002})
-    assert sanitizing(info(), tree(tmp_path), drive.ioctl) is None
+    roots = with_nvme(tmp_path)
+    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
 
 
 @given(st.binary(min_size=32, max_size=512))

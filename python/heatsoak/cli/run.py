@@ -1,11 +1,13 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.session import Preview, Session, default_directory
+from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -74,8 +76,10 @@ def run_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol on a drive, and judge what was recorded."""
+    place = parse_place(on)
+    wait_for_sanitize(place, lambda text: print(f"heatsoak: {text}", file=sys.stderr))
     session = Session(
-        parse_place(on),
+        place,
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         erase_id=erase,
         power_sensor=power_sensor,
