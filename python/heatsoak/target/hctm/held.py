@@ -161,7 +161,11 @@ def _locked(path: Path, controller: Controller) -> Iterator[int]:
                 f"{path}: says what TMT1 and TMT2 were before a run that was killed, and they "
                 "could not be put back yet: put them back, and remove that file"
             )
-        yield file
+        try:
+            yield file
+        finally:
+            if not os.fstat(file).st_size:
+                path.unlink(missing_ok=True)
     finally:
         os.close(file)
 
