@@ -10,6 +10,7 @@ from pathlib import Path
 import loop_drive
 import nvme_controller
 import pytest
+from command import heatsoak_here
 from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
@@ -297,3 +298,35 @@ def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
     with pytest.raises(ValueError, match="256"):
         ata.parse(text)
+
+
+# -- protocols
+
+
+def test_a_method_that_the_drive_does_not_offer_is_told_before_anything_is_written(
+    image: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "purged.toml"
+    path.write_text(
+        'name = "purged"\n[[steps]]\nname = "w"\nrw = "write"\nio_size = "1m"\n'
+        '[[steps]]\nkind = "purge"\nmethod = "secure-erase"\n'
+    )
+    with loop_drive.attached(image, SIZE) as node:
+        words = ("run", str(path), "--on", str(node), "--erase", f"{node}:{SIZE}", "-o", "r")
+        done = heatsoak_here(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "of SATA drives" in done.stderr
+    assert "it offers discard" in done.stderr
+    assert not any(image.read_bytes())
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_is_no_drive_is_purged_in_the_one_way_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "purged.toml"
+    path.write_text(
+        'name = "purged"\n[[steps]]\nkind = "purge"\nmethod = "format"\n'
+        '[[steps]]\nname = "r"\nrw = "read"\nruntime = 1\n'
+    )
+    done = heatsoak_here("run", str(path), "--on", str(tmp_path), "-o", "r", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "method 'format'" in done.stderr

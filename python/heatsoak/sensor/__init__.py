@@ -13,6 +13,7 @@ from heatsoak.sensor.nvme_state import PowerStateSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.sensor.traffic import BusyTime, TrafficSensor
+from heatsoak.sensor.vendor_log import VendorLogSensor
 
 __all__ = [
     "BusyTime",
@@ -61,6 +62,7 @@ def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> l
         hwmon_power.of_drive(disk, roots),
         *_thermometers(disk, roots, ioctl),
         PowerStateSensor.find(disk, roots, ioctl),
+        VendorLogSensor.find(disk, roots),
         TrafficSensor.find(carrier),
         LinkSensor.find(disk),
     ]
