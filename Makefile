@@ -7,15 +7,19 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 
 RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Cargo.toml) Cargo.toml Cargo.lock
 
+# The page's program, made of web/ by npm where Node is.
+BUNDLE := python/heatsoak/report/page/bundle/page.js
+WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -prune -o -type f -print 2>/dev/null) python/heatsoak/report/page/palette.json
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo reproduce test test-fast test-vm fuzz lint format bench calibrate weights validation clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: $(VENV)/.built ## Build the program into .venv; .venv/bin/heatsoak is it
+build: $(VENV)/.built $(BUNDLE) ## Build the program into .venv; .venv/bin/heatsoak is it
 
-demo: build ## Run the Puget matrix on the simulated 950 PRO, published figures beside it
+demo: build ## Run the Puget matrix on the simulated 950 PRO; its table and report.html
 	$(BIN)/heatsoak demo
 
 reproduce: build ## Hold the simulated drives against every published figure
@@ -23,6 +27,7 @@ reproduce: build ## Hold the simulated drives against every published figure
 
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 	cargo test --workspace --quiet
+	$(BIN)/python build_backend/page_bundle.py test
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
@@ -45,6 +50,7 @@ lint: build $(VENV)/.tested ## Check format, style, types, and which room import
 	$(BIN)/mypy
 	$(BIN)/stubtest heatsoak._core
 	$(BIN)/lint-imports
+	$(BIN)/python build_backend/page_bundle.py lint
 
 format: $(VENV)/.tested ## Format all sources
 	cargo fmt --all
@@ -64,7 +70,7 @@ validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.
 	$(BIN)/python benches/validation.py
 
 clean: ## Remove what was built
-	rm -rf $(VENV) target dist
+	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE))
 
 $(BIN)/python:
 	@scripts/require $(PYTHON) cargo
@@ -74,6 +80,10 @@ $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "building heatsoak (the first time takes a minute or two)"
 	$(PIP) --editable .
 	@touch $@
+
+# without Node this only warns, each time
+$(BUNDLE): $(WEB_SOURCES) | $(BIN)/python
+	$(BIN)/python build_backend/page_bundle.py
 
 $(VENV)/.tested: $(VENV)/.built pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'

@@ -8,9 +8,11 @@ import importing
 import judging
 import matrix
 import measuring
+import page
 import segmentation
 import segments
 import steadiness
+import watching
 
 
 def main() -> None:
@@ -24,7 +26,9 @@ def main() -> None:
         comparison,
         importing,
         matrix,
+        page,
         measuring,
+        watching,
     )
     for bench in benches:
         print(f"## {bench.__name__}")

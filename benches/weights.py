@@ -13,7 +13,8 @@ import tomlkit
 from heatsoak.analysis.cause.fit import Labelled as Row
 from heatsoak.analysis.cause.fit import fit
 from heatsoak.analysis.cause.table import Table, table, written
-from heatsoak.analysis.judge import Looked, judged_drops, siblings_of
+from heatsoak.analysis.judge import judged_drops
+from heatsoak.analysis.looked import Looked, siblings_of
 from heatsoak.corpus import DEVELOPMENT, make
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"

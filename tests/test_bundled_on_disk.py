@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak.analysis import analyze
+from heatsoak.bench.copy_session import CopySession
 from heatsoak.bench.session import Session
 from heatsoak.catalog import load_trace
 from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
@@ -61,13 +62,21 @@ def shrunk(step: dict[str, Any], scored: dict[str, float]) -> dict[str, Any]:
 def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     place = tmp_path / "under test"
     place.mkdir()
-    session = Session(parse_place(str(place)), lambda: small(name))
+    session: Session | CopySession
+    if load(name).copies:
+        to = tmp_path / "under test too"
+        to.mkdir()
+        session = CopySession(
+            parse_place(str(to)), lambda: parse_place(str(place)), lambda: small(name)
+        )
+    else:
+        session = Session(parse_place(str(place)), lambda: small(name))
     recordings = session.record(tmp_path / "recording")
-    assert list(place.iterdir()) == []
+    assert [list(path.iterdir()) for path in tmp_path.glob("under test*")] in ([[]], [[], []])
     held = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
     assert [link for link in held if "heatsoak" in link or str(place) in link] == []
-    (found,) = analyze(recordings).recordings
-    assert recordings[0].meta.status == "finished"
+    found = analyze(recordings).recordings[-1]
+    assert {recording.meta.status for recording in recordings} == {"finished"}
     asked = [score.name for score in session.protocol.scores]
     assert [score.name for score in found.scores] == asked
     for score in found.scores:

@@ -189,6 +189,10 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path:
     assert min(int(count) for count in held.groups()) >= 10
     findings = json.loads((tmp_path / "demo" / "findings.json").read_text())
     assert len(findings["recordings"]) == 14
+    # a tree that was built without Node has no page, and says so
+    has_page = (tmp_path / "demo" / "report.html").exists()
+    assert ("report.html" in done.stdout) == has_page
+    assert ("no report.html" in done.stderr) == (not has_page)
     again = heatsoak("analyze", "demo", "--format", "json", cwd=tmp_path)
     by_name = sorted(findings["recordings"], key=lambda recording: recording["path"])
     assert json.loads(again.stdout)["recordings"] == by_name

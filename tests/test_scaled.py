@@ -5,6 +5,7 @@ import math
 import pytest
 from heatsoak.errors import UsageError
 from heatsoak.protocol import (
+    Copy,
     Pause,
     Protocol,
     Replay,
@@ -64,13 +65,15 @@ shares = st.floats(0.1, 1.0)
 def singles(protocol: Protocol) -> list[SingleStep]:
     found: list[SingleStep] = []
     for step in protocol.steps:
-        found += step.steps if isinstance(step, Rounds) else [step]
+        if not isinstance(step, Copy):
+            found += step.steps if isinstance(step, Rounds) else [step]
     return found
 
 
 def quantities(protocol: Protocol) -> list[tuple[float, float]]:
     """Every size and time with what rounding may add to it: a block of 4 KiB, or one round."""
     found: list[tuple[float, float]] = [((protocol.file_size.bytes or 0), 8192)]
+    found += [(step.size_bytes, 8192) for step in protocol.copies]
     for step in singles(protocol):
         if isinstance(step, WorkloadStep):
             for size in (step.span, step.offset, step.io_size):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "Trace", "fpop", "hampel", "pelt_mean_var"]
+__all__ = ["Drive", "FioLog", "Lumped", "Trace", "Transfer", "fpop", "hampel", "pelt_mean_var"]
 
 @final
 class Drive:
@@ -89,6 +89,39 @@ class Drive:
 
         `onset_s` is when the governor first held the last workload back, counted from its begin;
         NaN where it never did. `onset_sensor_c` is what the first sensor felt then, unrounded.
+        """
+
+@final
+class Transfer:
+    """A copy of `bytes` from the begin of one drive to the begin of another, in I/Os of `bs`.
+
+    It begins when it is made; what ran on the drives is dropped. The destination writes only what
+    the source has read, and the source reads only while fewer than `buffer_bytes` are read and not
+    yet written; each is told of the other every 2 ms of simulated time. ValueError names the number
+    that is wrong; RuntimeError where both are the same drive.
+    """
+
+    def __new__(
+        cls,
+        source: Drive,
+        destination: Drive,
+        bytes: int,
+        bs: int,
+        iodepth: int,
+        buffer_bytes: int,
+    ) -> Transfer: ...
+    @property
+    def done(self) -> bool:
+        """Whether all was written, or a drive shut itself down."""
+    @property
+    def moved_bytes(self) -> tuple[int, int]:
+        """Bytes that were read so far, and bytes that were written."""
+    def advance(
+        self, duration_s: float, sample_s: float
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Let time pass for both drives, at most to the copy's end; columns of each as `Drive` has.
+
+        A drive that has done its part rests until the other has, and gives no values meanwhile.
         """
 
 @final

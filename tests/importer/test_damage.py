@@ -182,7 +182,7 @@ def test_a_reader_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch
         raise IndexError(f"in {source.name}\nof {options.device}")
 
     reader = Format("odd", "odd logs", lambda _: True, fails)
-    monkeypatch.setattr(import_module("heatsoak.importer.detect"), "FORMATS", (reader,))
+    monkeypatch.setattr(import_module("heatsoak.importer.formats"), "FORMATS", (reader,))
     with pytest.raises(HeatsoakError, match=r"^x: heatsoak's reader of odd logs fails") as caught:
         read(Source.of_bytes("x", b"text"))
     assert "\n" not in str(caught.value)

@@ -52,6 +52,9 @@ pub enum DriveError {
     /// A trace is read once.
     #[error("a drive cannot be copied in the middle of a replay: let it come to its end before")]
     Copied,
+    /// A number of a copy from one drive to another.
+    #[error("copy: {0}")]
+    Transfer(SpecError),
     /// A stretch of time.
     #[error("{0}")]
     Time(SpecError),
@@ -190,6 +193,23 @@ fn ftl_of(spec: &DriveSpec) -> Result<Ftl, SpecError> {
             error.to_string(),
         )
     })
+}
+
+fn check_times(duration_s: f64, sample_s: f64) -> Result<(), DriveError> {
+    for (key, value, least) in [
+        ("duration_s", duration_s, 0.0),
+        ("sample_s", sample_s, SHORTEST_SAMPLE_S),
+    ] {
+        if !(value.is_finite() && value > 0.0 && value >= least) {
+            let expected = if least > 0.0 {
+                format!("it has to be {least} or more")
+            } else {
+                "it has to be more than 0".to_owned()
+            };
+            return Err(DriveError::Time(SpecError::new(key, value, expected)));
+        }
+    }
+    Ok(())
 }
 
 impl Drive {
@@ -424,19 +444,7 @@ impl Drive {
         sample_s: f64,
         most_ios: u64,
     ) -> Result<Samples, DriveError> {
-        for (key, value, least) in [
-            ("duration_s", duration_s, 0.0),
-            ("sample_s", sample_s, SHORTEST_SAMPLE_S),
-        ] {
-            if !(value.is_finite() && value > 0.0 && value >= least) {
-                let expected = if least > 0.0 {
-                    format!("it has to be {least} or more")
-                } else {
-                    "it has to be more than 0".to_owned()
-                };
-                return Err(DriveError::Time(SpecError::new(key, value, expected)));
-            }
-        }
+        check_times(duration_s, sample_s)?;
         let mut samples = Samples::new(&self.names);
         let began_s = self.t_s;
         self.grid.align(began_s, sample_s);
@@ -481,15 +489,20 @@ impl Drive {
             let row = self.row(&sums, elapsed_s, directions);
             samples.push(&row);
         }
+        self.sum_up();
+        if over && busy {
+            self.end()?;
+        }
+        Ok(busy && self.is_done())
+    }
+
+    /// Add what came back in a sample to what is known of the whole load, and begin again.
+    fn sum_up(&mut self) {
         for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
             histogram.add(&tally.latencies);
             self.sampled_ios += tally.latencies.count();
             tally.clear();
         }
-        if over && busy {
-            self.end()?;
-        }
-        Ok(busy && self.is_done())
     }
 
     /// Let steps pass; whether whatever ran came to its end before.
@@ -785,5 +798,9 @@ impl Drive {
 }
 
 mod pauses;
+mod transfer;
+
+pub use transfer::Transfer;
+
 #[cfg(test)]
 mod tests;

@@ -143,7 +143,10 @@ pub struct Host {
     upcoming: [u64; AHEAD],
     next_read: bool,
     rng: Rng,
+    /// What is left to issue: of what is permitted, and of what is not yet.
     left_bytes: u64,
+    withheld_bytes: u64,
+    permitted_bytes: u64,
     /// When the last of those that came back did.
     came_back_s: f64,
     submitted: u64,
@@ -189,6 +192,8 @@ impl Host {
             next_read: false,
             rng,
             left_bytes: workload.io_bytes.unwrap_or(u64::MAX),
+            withheld_bytes: 0,
+            permitted_bytes: workload.io_bytes.unwrap_or(u64::MAX),
             came_back_s: began_s,
             submitted: 0,
             served: 0,
@@ -203,7 +208,36 @@ impl Host {
         (self.read_share > 0.0, self.read_share < 1.0)
     }
 
-    /// When it issues its next I/O; none where it has issued all.
+    /// Issue nothing but what is permitted from here on; before the first I/O.
+    pub fn withhold(&mut self) {
+        self.withheld_bytes = std::mem::take(&mut self.left_bytes);
+        self.permitted_bytes = 0;
+    }
+
+    /// Permit I/Os up to `bytes` in all, in whole blocks, to be issued from `now_s` on.
+    pub fn permit(&mut self, bytes: u64, now_s: f64) {
+        let more = bytes.saturating_sub(self.permitted_bytes);
+        let more = if more >= self.withheld_bytes {
+            self.withheld_bytes
+        } else {
+            more - more % self.bs
+        };
+        if more == 0 {
+            return;
+        }
+        if self.left_bytes == 0 {
+            // nobody waited for the drive meanwhile
+            self.slot_s = self.slot_s.max(now_s);
+            for free_s in &mut self.slots_s {
+                *free_s = free_s.max(now_s);
+            }
+        }
+        self.permitted_bytes += more;
+        self.withheld_bytes -= more;
+        self.left_bytes += more;
+    }
+
+    /// When it issues its next I/O; none where it has issued all that is permitted.
     #[inline]
     pub fn next_at(&self) -> Option<f64> {
         if self.left_bytes == 0 {
@@ -333,7 +367,7 @@ impl Host {
 
     /// When it is over, once it has issued all: its last I/O is done, and its time is up.
     pub fn over_at(&self) -> Option<f64> {
-        if self.next_at().is_some() {
+        if self.withheld_bytes > 0 || self.next_at().is_some() {
             return None;
         }
         let by_bytes = self.left_bytes == 0;

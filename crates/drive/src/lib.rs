@@ -3,7 +3,7 @@
 //!
 //! [`Drive`] is the whole of it, in virtual time: [`Drive::begin`] workloads, [`Drive::advance`]
 //! the clock, and read [`Samples`]. Below it, [`host`] keeps a queue of I/Os full, [`replay`]
-//! issues those of a trace, [`load`] brings both into one order, [`firmware`] says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
+//! issues those of a trace, [`load`] brings both into one order, [`Transfer`] copies from one drive to another, [`firmware`] says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
 //! [`heat`] carries what that draws through a thermal network, [`governor`] throttles, and
 //! [`power`] saves where nothing is to do. [`spec`] and [`workload`] are what all of them are
 //! told. [`lumped`] is heat and governor alone, for fits.
@@ -29,7 +29,7 @@ pub mod samples;
 pub mod spec;
 pub mod workload;
 
-pub use drive::{Drive, DriveError};
+pub use drive::{Drive, DriveError, Transfer};
 pub use lumped::{Lumped, Profile};
 pub use replay::{ReplayOptions, Source, TraceIo};
 pub use samples::Samples;

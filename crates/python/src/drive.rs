@@ -2,9 +2,9 @@
 
 use heatsoak_drive::{
     Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Profile,
-    ReplayOptions, Workload,
+    ReplayOptions, Samples, Transfer as Copying, Workload,
 };
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -52,7 +52,10 @@ pub struct Drive {
 impl Drive {
     #[new]
     #[pyo3(signature = (drive, enclosure, seed = 0))]
-    fn new(drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
+    fn new(py: Python<'_>, drive: &str, enclosure: &str, seed: u64) -> PyResult<Self> {
+        // NumPy's door is looked for once, and a signal that comes meanwhile is a panic: not later,
+        // when something runs that is worth keeping
+        PyArray1::<f64>::zeros(py, 0, false);
         let (spec, place) = parse_both(drive, enclosure)?;
         let drive = Simulated::new(spec, place, seed).map_err(refused)?;
         Ok(Drive { drive })
@@ -140,11 +143,7 @@ impl Drive {
         let samples = py
             .detach(|| drive.advance_some(duration_s, sample_s, most_ios.unwrap_or(u64::MAX)))
             .map_err(refused)?;
-        let columns = PyDict::new(py);
-        for (name, series) in samples.names.iter().zip(samples.columns) {
-            columns.set_item(name, series.into_pyarray(py))?;
-        }
-        Ok(columns)
+        columns_of(py, samples)
     }
 
     fn latency_bins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -167,6 +166,76 @@ impl Drive {
             truth.set_item(name, value)?;
         }
         Ok(truth)
+    }
+}
+
+fn columns_of(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, series) in samples.names.iter().zip(samples.columns) {
+        columns.set_item(name, series.into_pyarray(py))?;
+    }
+    Ok(columns)
+}
+
+/// A copy from one drive to another; see `_core.pyi`.
+#[pyclass(module = "heatsoak._core")]
+pub struct Transfer {
+    copying: Copying,
+    source: Py<Drive>,
+    destination: Py<Drive>,
+}
+
+#[pymethods]
+impl Transfer {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        source: Py<Drive>,
+        destination: Py<Drive>,
+        bytes: u64,
+        bs: u64,
+        iodepth: u32,
+        buffer_bytes: u64,
+    ) -> PyResult<Self> {
+        let mut copying = Copying::new(bytes, bs, iodepth, buffer_bytes).map_err(refused)?;
+        {
+            let mut from = source.try_borrow_mut(py)?;
+            let mut to = destination.try_borrow_mut(py)?;
+            copying
+                .begin(&mut from.drive, &mut to.drive)
+                .map_err(refused)?;
+        }
+        Ok(Transfer {
+            copying,
+            source,
+            destination,
+        })
+    }
+
+    #[getter]
+    fn done(&self) -> bool {
+        self.copying.is_done()
+    }
+
+    #[getter]
+    fn moved_bytes(&self) -> (u64, u64) {
+        self.copying.moved_bytes()
+    }
+
+    fn advance<'py>(
+        &mut self,
+        py: Python<'py>,
+        duration_s: f64,
+        sample_s: f64,
+    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let mut source = self.source.try_borrow_mut(py)?;
+        let mut destination = self.destination.try_borrow_mut(py)?;
+        let (from, to) = (&mut source.drive, &mut destination.drive);
+        let copying = &mut self.copying;
+        let [read, written] = py
+            .detach(|| copying.advance(from, to, duration_s, sample_s))
+            .map_err(refused)?;
+        Ok((columns_of(py, read)?, columns_of(py, written)?))
     }
 }
 

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
     module.add_class::<drive::Lumped>()?;
+    module.add_class::<drive::Transfer>()?;
     module.add_class::<fiolog::FioLog>()?;
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;

@@ -1,5 +1,6 @@
 """Recordings in, findings out: episodes, their cause, consistency, trust in sensors."""
 
+from heatsoak.analysis.copied import CopyFindings, CopyStepFindings
 from heatsoak.analysis.findings import (
     Consistency,
     Episode,
@@ -13,6 +14,8 @@ from heatsoak.analysis.scored import RoundsFindings, Score
 
 __all__ = [
     "Consistency",
+    "CopyFindings",
+    "CopyStepFindings",
     "Episode",
     "Findings",
     "RecordingFindings",

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from heatsoak.analysis.copied import CopyFindings
 from heatsoak.analysis.power import Power
 from heatsoak.analysis.scored import RoundsFindings, Score
 
@@ -235,6 +236,7 @@ class RecordingFindings(BaseModel):
 
 
 class Findings(BaseModel):
-    """What recordings show, in the order they were given."""
+    """What recordings show, in the order they were given, and copies with both their sides."""
 
     recordings: list[RecordingFindings]
+    copies: list[CopyFindings] = []

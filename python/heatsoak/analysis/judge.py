@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from heatsoak.analysis.bounds import bound_by_host
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import WINDOW_S, step_consistency
+from heatsoak.analysis.copies import copy_findings, introduce, note_of, pairs_of, waited_all_along
 from heatsoak.analysis.cost import cost_of
-from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import (
     Episode,
     Findings,
@@ -15,12 +15,13 @@ from heatsoak.analysis.findings import (
     StepFindings,
     Verdict,
 )
+from heatsoak.analysis.looked import Looked, siblings_of
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.segments import Drop, joined
-from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.sensors import Onset, judge_sensors_together
+from heatsoak.analysis.view import StepView
 from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording
@@ -35,6 +36,8 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     Recordings of one drive speak for each other.
     """
     looked = [Looked(recording) for recording in recordings]
+    pairs = pairs_of(looked)
+    _introduce(pairs, looked)
     found = [_judge(one, siblings_of(one, looked), window_s) for one in looked]
     trust = judge_sensors_together(
         [one.recording for one in looked],
@@ -42,38 +45,27 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     )
     for findings, sensors in zip(found, trust, strict=True):
         findings.sensors = sensors
-    return Findings(recordings=found)
+    copies = [copy_findings((looked[s], found[s]), (looked[d], found[d])) for s, d in pairs]
+    return Findings(recordings=found, copies=copies)
+
+
+def _introduce(pairs: list[tuple[int, int]], looked: list[Looked]) -> None:
+    """Let both sides of each copy know of the other, and of what took from it."""
+    for index, other in pairs:
+        introduce(looked[index], looked[other])
+    for one in looked:
+        for view in one.views:
+            if view.partner is not None:
+                others = [other for other in one.views if other is not view]
+                told = judged_drops(view, others, siblings_of(one, looked))
+                partner = view.partner.view.partner
+                assert partner is not None
+                partner.told = [(case.drop, judgement.cause) for case, judgement in told]
 
 
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
     """Return what one recording shows by itself."""
     return analyze([recording], window_s).recordings[0]
-
-
-class Looked:
-    """A recording, read and looked at; temperatures with a flaw give no evidence."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        distrusted = frozenset(
-            sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
-        )
-        self.views = list(judged_steps(recording, distrusted))
-
-    @property
-    def drive(self) -> object:
-        """What two recordings of one drive have in common."""
-        return drive_of(self.recording)
-
-
-def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
-    """Return the steps of the other recordings of the same drive."""
-    return [
-        view
-        for other in looked
-        if other is not one and other.drive == one.drive
-        for view in other.views
-    ]
 
 
 def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:
@@ -138,6 +130,7 @@ def _step(
             episodes = [_episode(case, judgement)]
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = bound_by_host(view) if view.drops == [] and not episodes else None
+    waited = waited_all_along(view) if not episodes else None
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
@@ -145,7 +138,7 @@ def _step(
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
         verdict="limited-by-host" if bound else _verdict(view, episodes),
-        why=[bound] if bound else [],
+        why=[text for text in (bound, waited) if text],
         why_unknown=_why_unknown(view),
         episodes=episodes,
         consistency=step_consistency(view, window_s),
@@ -240,6 +233,9 @@ def _notes(recording: Recording, views: list[StepView], once: list[StepView]) ->
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
     notes += _warm_starts(once)
+    is_alone = all(view.partner is None for view in views)
+    if (text := note_of(recording, is_alone=is_alone)) is not None:
+        notes.append(text)
     # how a log was read that somebody else took is part of what it shows
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]

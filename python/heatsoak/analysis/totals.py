@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
@@ -53,7 +52,7 @@ def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Total
     Intervals that reach over an edge count by the part that lies inside.
     """
     begin_s, end_s = max(begin_s, 0.0), min(end_s, view.duration_s)
-    rows = _Rows(view.samples, view.begin_s, begin_s, end_s)
+    rows = _Rows(view, begin_s, end_s)
     latency = list(rows.latencies())
     timed = sum(float(np.sum(weight)) for weight, _ in latency)
     return Totals(
@@ -72,23 +71,23 @@ def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Total
 class _Rows:
     """A step's samples, and how much of each one's interval lies in a stretch."""
 
-    def __init__(self, samples: pl.DataFrame, zero_s: float, begin_s: float, end_s: float) -> None:
-        self._samples = samples
+    def __init__(self, view: StepView, begin_s: float, end_s: float) -> None:
+        self._view = view
         self._begin_s, self._end_s = begin_s, end_s
-        self._t_s = self._column("t_s") - zero_s
-        interval_s = np.nan_to_num(self._column("interval_s"))
+        self._t_s = self._view.column("t_s") - view.begin_s
+        interval_s = np.nan_to_num(self._view.column("interval_s"))
         self.overlap_s = self._overlap_s(self._t_s - interval_s, self._t_s)
         self.inside = np.zeros_like(self._t_s)
         np.divide(self.overlap_s, interval_s, out=self.inside, where=interval_s > 0)
         rates = [f"{name}{kind}" for name in _DIRECTIONS for kind in ("bw_mb_s", "iops", "lat_us")]
-        known = np.any([np.isfinite(self._column(name)) for name in rates], axis=0)
+        known = np.any([np.isfinite(self._view.column(name)) for name in rates], axis=0)
         self.measured_s = float(np.sum(self.overlap_s[known]))
 
     def summed(self, names: list[str], weights: Array) -> float | None:
         """The weighted sum of columns; None where none of them was logged in the stretch."""
         found = None
         for name in names:
-            values = self._column(name)
+            values = self._view.column(name)
             known = np.isfinite(values) & (weights > 0)
             if known.any():
                 found = (found or 0.0) + float(values[known] @ weights[known])
@@ -97,7 +96,7 @@ class _Rows:
     def latencies(self) -> Iterator[tuple[Array, Array]]:
         """Numbers of I/Os and their mean latencies, of each direction that was logged."""
         for name in _DIRECTIONS:
-            latency_us, count = self._column(f"{name}lat_us"), self._column(f"{name}iops")
+            latency_us, count = self._view.column(f"{name}lat_us"), self._view.column(f"{name}iops")
             known = np.isfinite(latency_us) & np.isfinite(count) & (self.overlap_s > 0)
             if known.any():
                 yield (count * self.overlap_s)[known], latency_us[known]
@@ -107,7 +106,7 @@ class _Rows:
 
         A reading speaks for the time since the one before it, and the last one a while longer.
         """
-        watts = self._column("power_w")
+        watts = self._view.column("power_w")
         known = np.isfinite(watts) & (self._t_s > 0)
         if not known.any():
             return None
@@ -126,8 +125,3 @@ class _Rows:
     def _overlap_s(self, from_s: Array, to_s: Array) -> Array:
         inside: Array = np.minimum(to_s, self._end_s) - np.maximum(from_s, self._begin_s)
         return np.clip(inside, 0.0, None)
-
-    def _column(self, name: str) -> Array:
-        if name not in self._samples.columns:
-            return np.full(len(self._samples), np.nan)
-        return self._samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,9 @@ from heatsoak.analysis.segments import Drop, Found, find
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
 from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
+
+if TYPE_CHECKING:
+    from heatsoak.analysis.waiting import Partner
 
 #: A direction that carries less of the throughput than this is not judged by itself.
 _LEAST_SHARE = 0.1
@@ -45,6 +49,7 @@ class StepView:
     Attributes:
         begin_s: when its load began, from the recording's begin.
         direction: ``read`` or ``write`` where only that part of its throughput is looked at.
+        partner: the other side of the copy that it is one side of, where that was recorded too.
     """
 
     def __init__(
@@ -60,8 +65,10 @@ class StepView:
         self.course = course
         self.begin_s = begin_s
         self.direction: str | None = None
+        self.partner: Partner | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
+        self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, begin_s)
 
     @property
@@ -120,12 +127,21 @@ class StepView:
         return self._tracks[column]
 
     def _read(self, column: str) -> Track:
-        if column not in self._samples.columns:
-            return Track(np.empty(0), np.empty(0))
-        rows = self._samples.select("t_s", pl.col(column).cast(pl.Float64)).filter(
-            pl.col(column).is_finite()
-        )
-        return Track(rows["t_s"].to_numpy() - self.begin_s, rows[column].to_numpy())
+        values = self.column(column)
+        known = np.isfinite(values)
+        return Track(self.column("t_s")[known] - self.begin_s, values[known])
+
+    def column(self, name: str) -> Array:
+        """Return a column of the samples, row by row; what was not measured is NaN."""
+        if name not in self._columns:
+            count = len(self._samples)
+            if name in self._samples.columns and self._samples[name].null_count() < count:
+                values = self._samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            else:
+                # takes no memory, however many rows there are
+                values = np.broadcast_to(np.nan, count)
+            self._columns[name] = values
+        return self._columns[name]
 
     def columns(self, prefix: str) -> list[str]:
         """Return the columns of a family that have readings in this step."""

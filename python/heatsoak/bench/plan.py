@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from heatsoak.protocol import (
+    Copy,
     Pause,
     Protocol,
     Purge,
@@ -129,6 +130,9 @@ def _at_least(step: StepPlan) -> StepPlan:
 
 
 def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
+    if isinstance(step, Copy):
+        duration_s = step.amount_bytes / MB / min(speeds.read_mb_s, speeds.write_mb_s)
+        return StepPlan(step, duration_s, step.amount_bytes, False)
     if not isinstance(step, Rounds):
         return _single(step, target_bytes, speeds, traffic_of)
     parts = [_single(one, target_bytes, speeds, traffic_of) for one in step.steps]

@@ -10,7 +10,7 @@ from typing_extensions import override
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
-from heatsoak.protocol import LoadStep, Rounds, SingleStep, Step
+from heatsoak.protocol import Copy, LoadStep, Rounds, SingleStep, Step
 
 
 class RunView(Observer):
@@ -107,7 +107,7 @@ class RunView(Observer):
             inner = self.inner[0]
             what = f", {inner.describe()}" if isinstance(inner, LoadStep) else ""
             return f"{text} ({inner.name}{what}; at most {self.step.at_most} rounds)"
-        if isinstance(self.step, LoadStep):
+        if isinstance(self.step, LoadStep | Copy):
             text += f" ({self.step.describe()})"
         return text
 
@@ -118,7 +118,7 @@ class RunView(Observer):
         parts = []
         throughput = self.latest.throughput_mb_s()
         step = self.step if self.inner is None else self.inner[0]
-        if throughput is not None and isinstance(step, LoadStep):
+        if throughput is not None and isinstance(step, LoadStep | Copy):
             parts.append(f"{throughput:,.0f} MB/s")
         parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
         return "  ".join(parts)

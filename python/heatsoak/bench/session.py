@@ -3,8 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
@@ -13,46 +12,19 @@ from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
-from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
+from heatsoak.bench.places import Preview, Run, preview, rated_speeds, sensors_at, traffic_on
+from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, Replay
+from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording
-from heatsoak.sensor import Roots, Sensor, device_behind, discover, hwmon_power
-from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.sensor import Roots, hwmon_power
+from heatsoak.target import Note, Place
 from heatsoak.target.hctm import Thresholds
-from heatsoak.target.traces import count_quickly, is_shape
+from heatsoak.target.traces import is_shape
 
-#: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
-UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
 #: What the length of a bundled protocol is told for.
 TYPICAL_DRIVE = "samsung-950-pro-512"
-#: Common for consumer drives: bytes that may be written for each byte of capacity.
-TYPICAL_ENDURANCE_FULL_WRITES = 600
-
-
-@dataclass(frozen=True)
-class Run:
-    """One recording to be made."""
-
-    conditions: Conditions
-    place: Place
-    name: str
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What ``--dry-run`` tells of one run.
-
-    `endurance_bytes` is what the drive is rated for, or typical of its size where
-    `endurance_is_rated` is false.
-    """
-
-    run: Run
-    plan: Plan
-    size_bytes: int
-    endurance_bytes: float
-    endurance_is_rated: bool
 
 
 class Session:
@@ -83,7 +55,14 @@ class Session:
             # what it would have done is not known: take it for writing, in doubt refuse
             place.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
             raise
-        place.refuse_unsafe(writes=self.protocol.writes, erase_id=erase_id, roots=self.roots)
+        copies = bool(self.protocol.copies)  # what it names is only read then
+        writes = self.protocol.writes and not copies
+        place.refuse_unsafe(writes=writes, erase_id=erase_id, roots=self.roots)
+        if copies:
+            raise UsageError(
+                f"{self.protocol.name} copies from one drive to another: "
+                f"--on {place.text} is the source, name the destination with --to"
+            )
         self.runs = _runs(self.protocol, place)
         if power_sensor is not None:
             if place.is_simulated:
@@ -95,7 +74,7 @@ class Session:
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
-        return [self._preview(run) for run in self.runs]
+        return [preview(run, self.protocol, self.roots) for run in self.runs]
 
     def record(self, directory: Path, *, workers: int = WORKERS) -> list[Recording]:
         """Make all recordings, in `directory` itself or one directory each below it.
@@ -159,40 +138,21 @@ class Session:
         target = run.place.target(
             self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
         )
-        sensors: list[Sensor] = []
         try:
             notes = settings + target.open(self.protocol.writes)
-            behind = run.place.device_info(self.roots)
-            if not run.place.is_simulated:
-                name = None if behind is None else behind.name
-                sensors = discover(name, self.roots, power=self.power_sensor)
-                notes += _same_drive(directory, name, self.roots)
-            return conduct(
-                self.protocol,
-                target,
-                run.conditions,
-                directory,
-                sensors=sensors,
-                observer=observer,
-                notes=notes,
-            )
+            with sensors_at(run.place, directory, self.roots, self.power_sensor) as found:
+                sensors, more = found
+                return conduct(
+                    self.protocol,
+                    target,
+                    run.conditions,
+                    directory,
+                    sensors=sensors,
+                    observer=observer,
+                    notes=notes + more,
+                )
         finally:
             target.close()
-            for sensor in sensors:
-                sensor.close()
-
-    def _preview(self, run: Run) -> Preview:
-        size_bytes = run.place.size_bytes(self.protocol, self.roots)
-        rated = run.place.rated
-        if rated is not None:
-            speeds, endurance_bytes = _rated_speeds(rated), rated.endurance_bytes
-        else:
-            behind = run.place.device_info(self.roots)
-            whole_bytes = size_bytes if behind is None else behind.size_bytes
-            speeds = _greatest_speeds(behind)
-            endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
-        steps = plan(self.protocol, size_bytes, speeds, _traffic_on(size_bytes))
-        return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
 
 
 def _runs(protocol: Protocol, place: Place) -> list[Run]:
@@ -234,49 +194,6 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
-def _traffic_on(size_bytes: int) -> TrafficOf:
-    """What replays move on a target of `size_bytes`, where that can be known quickly."""
-
-    @cache
-    def traffic_of(step: Replay) -> Traffic | None:
-        counted = count_quickly(step, size_bytes)
-        return None if counted is None else Traffic(*counted)
-
-    return traffic_of
-
-
-def _rated_speeds(drive: catalog.Drive) -> Speeds:
-    return Speeds(
-        drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
-    )
-
-
-def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
-    """What an unknown drive could do at most: a fast one, or what its link carries."""
-    ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
-    if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
-        return UNKNOWN_DRIVE
-    return replace(
-        UNKNOWN_DRIVE,
-        read_mb_s=float(ceiling_mb_s),
-        write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
-        source=f"at most what the drive's link carries, {ceiling_mb_s:,.0f} MB/s",
-    )
-
-
-def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]:
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
-    if behind is None or device_behind(existing, roots) != behind:
-        return []
-    return [
-        Note(
-            "warning",
-            f"the recording lies on {behind}, the drive under test: "
-            "its own writing is measured too; -o on another drive avoids that",
-        )
-    ]
-
-
 def require_empty(directory: Path) -> None:
     """Raise UsageError where `directory` holds something already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -287,11 +204,11 @@ def typical_plan(protocol: Protocol) -> Plan:
     """Return how long one recording takes and writes on a drive of the published kind."""
     drive = catalog.load_drive(TYPICAL_DRIVE)
     size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
-    shapes = _traffic_on(size_bytes)
+    shapes = traffic_on(size_bytes)
     return plan(
         protocol,
         size_bytes,
-        _rated_speeds(drive),
+        rated_speeds(drive),
         lambda step: shapes(step) if is_shape(step) else None,
     )
 

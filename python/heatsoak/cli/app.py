@@ -18,9 +18,12 @@ from heatsoak.cli import (
     export,
     import_logs,
     protocols,
+    report,
     reproduce,
     run,
+    serve,
     trace,
+    watch,
 )
 from heatsoak.errors import HeatsoakError
 
@@ -35,14 +38,17 @@ for module in (
     drives,
     protocols,
     run,
+    watch,
     analyze,
     compare,
+    report,
     import_logs,
     export,
     reproduce,
     calibrate,
     corpus,
     trace,
+    serve,
 ):
     module.add_to(app)
 

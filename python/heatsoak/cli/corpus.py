@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
-from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
-from heatsoak.corpus.saved import save
 from heatsoak.errors import ToolError, UsageError
 
 
@@ -22,6 +20,10 @@ def corpus_command(
     output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Write recordings of simulated drives whose falls, and their causes, are known."""
+    # these take a while to load, and every command loads this module
+    from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
+    from heatsoak.corpus.saved import save
+
     seeds = HELD_OUT if held_out else DEVELOPMENT
     if count > len(seeds):
         raise UsageError(f"--count {count}: there are {len(seeds)} cases of that kind")

@@ -1,15 +1,24 @@
 """``heatsoak demo``: the published matrix on the simulated drive."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from heatsoak.analysis import analyze
+from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.session import Session
 from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
+from heatsoak.errors import ToolError
 from heatsoak.protocol import load
+from heatsoak.recording import Recording
 from heatsoak.report import print_matrix
 from heatsoak.target import parse_place
+from heatsoak.units import format_bytes
+
+if TYPE_CHECKING:
+    from heatsoak.report.files import Reported
 
 _DRIVE = "samsung-950-pro-512"
 
@@ -18,15 +27,33 @@ def demo_command(output: OutputOption = None, output_format: FormatOption = Form
     """Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it."""
     directory = output or _free_directory(Path("heatsoak-demo"))
     session = Session(parse_place(f"sim:{_DRIVE}"), lambda: load("puget"))
-    findings = analyze(session.record(directory))
+    recordings = session.record(directory)
+    findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     (directory / "findings.json").write_text(document + "\n", "utf-8")
+    page = _write_page(recordings, findings, directory / "report.html")
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))
         return
     out = console()
     print_matrix(findings, out)
     out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
+    if page is not None:
+        out.print(f"All of it with charts: {page.path}, {format_bytes(page.bytes)}", soft_wrap=True)
+
+
+def _write_page(
+    recordings: Sequence[Recording], findings: Findings, path: Path
+) -> "Reported | None":
+    """The page; a build without it says so, and the demo is none the worse for it."""
+    # what makes it takes a while to load, and every command loads this module
+    from heatsoak.report.files import write_report
+
+    try:
+        return write_report(recordings, findings, path)
+    except ToolError as error:
+        print(f"heatsoak: warning: no {path.name}: {error}", file=sys.stderr)
+        return None
 
 
 def _free_directory(wanted: Path) -> Path:

@@ -1,12 +1,15 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.session import Preview, Session, default_directory
+from heatsoak.bench.copy_session import CopySession
+from heatsoak.bench.places import Preview
+from heatsoak.bench.session import Session, default_directory
 from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.cli.common import (
     FailBelowOption,
@@ -18,7 +21,8 @@ from heatsoak.cli.common import (
     exit_code,
     print_json,
 )
-from heatsoak.protocol import LoadStep, Rounds, apply_settings, load, scaled
+from heatsoak.errors import UsageError
+from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
@@ -36,6 +40,14 @@ def run_command(
             help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or an nbd+unix:// URI.",
         ),
     ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="TARGET",
+            help="Where a protocol that copies writes to; --on is what it reads then.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Choose a cell, change a step, or label."),
@@ -76,14 +88,13 @@ def run_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol on a drive, and judge what was recorded."""
-    place = parse_place(on)
-    wait_for_sanitize(place, lambda text: print(f"heatsoak: {text}", file=sys.stderr))
-    session = Session(
-        place,
+    session = _session(
+        on,
+        to,
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
-        erase_id=erase,
-        power_sensor=power_sensor,
-        thresholds=Thresholds(tmt1, tmt2),
+        erase,
+        power_sensor,
+        Thresholds(tmt1, tmt2),
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
@@ -101,12 +112,38 @@ def run_command(
     return exit_code(findings, fail_on, fail_below)
 
 
-def _row(session: Session, preview: Preview) -> dict[str, Any]:
+def _session(
+    on: str,
+    to: str | None,
+    load_protocol: Callable[[], Protocol],
+    erase_id: str | None,
+    power_sensor: str | None,
+    thresholds: Thresholds,
+) -> Session | CopySession:
+    place = parse_place(to or on)
+    wait_for_sanitize(place, lambda text: print(f"heatsoak: {text}", file=sys.stderr))
+    if to is None:
+        return Session(
+            place,
+            load_protocol,
+            erase_id=erase_id,
+            power_sensor=power_sensor,
+            thresholds=thresholds,
+        )
+    session = CopySession(place, lambda: parse_place(on), load_protocol, erase_id=erase_id)
+    if power_sensor is not None:
+        raise UsageError("--power-sensor names the power of one drive, and a copy has two")
+    if thresholds.is_asked:
+        raise UsageError("--tmt1 and --tmt2 are set on one drive, and a copy has two")
+    return session
+
+
+def _row(session: Session | CopySession, preview: Preview) -> dict[str, Any]:
     plan = preview.plan
     least = plan.without_probes()
     return {
         "protocol": session.protocol.name,
-        "target": session.place.text,
+        "target": preview.run.place.text,
         "conditions": preview.run.conditions,
         "size_bytes": preview.size_bytes,
         "duration_s": plan.duration_s,

@@ -11,13 +11,16 @@ from heatsoak.importer.doors import import_files, open_all
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.meter import save_with_meter, with_meter
 from heatsoak.importer.source import Source
+from heatsoak.importer.watched import WATCH, divided
 
 __all__ = [
+    "WATCH",
     "Log",
     "Options",
     "Remark",
     "Source",
     "detect",
+    "divided",
     "import_files",
     "open_all",
     "read",

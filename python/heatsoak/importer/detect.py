@@ -1,10 +1,13 @@
 """Which format a file has, by its content."""
 
+from typing import TYPE_CHECKING
+
 from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.importer.formats import FORMATS
-from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
+
+if TYPE_CHECKING:
+    from heatsoak.importer.formats.base import Format
 
 
 class UnknownFormatError(UsageError):
@@ -35,8 +38,11 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     return [log.with_remarks(*remarks) for log in logs]
 
 
-def detect(source: Source) -> Format:
+def detect(source: Source) -> "Format":
     """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
+    # the readers take longer to load than recordings do to be opened, which need none of them
+    from heatsoak.importer.formats import FORMATS
+
     if not source.head:
         raise source.error("is empty")
     refusal: UsageError | None = None

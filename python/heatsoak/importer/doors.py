@@ -11,6 +11,7 @@ from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.source import Source
 from heatsoak.importer.stretches import with_stretches
 from heatsoak.importer.thinning import thinned
+from heatsoak.importer.watched import divided
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
@@ -63,7 +64,7 @@ def open_all(
     logs = [path for path in paths if not _holds_recordings(path)]
     for path in paths:
         if path not in logs:
-            recordings += find_recordings(path)
+            recordings += [divided(found) for found in find_recordings(path)]
     if logs:
         recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
     return recordings

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer import align
-from heatsoak.importer.formats.fio.run import join_fio
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.power_shift import power_shift
 from heatsoak.importer.summaries import in_steps_of, outline
@@ -61,6 +60,9 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
     beginnings, instead of what their clocks or the correlation say.
     """
+    # it comes with all other readers, which take a while to load
+    from heatsoak.importer.formats.fio.run import join_fio
+
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
     logs = _with_summaries(join_fio(list(logs)), shift_s)
     leaders = _leaders(logs)

@@ -3,12 +3,14 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
+from heatsoak.protocol.copy_step import ROLES, Copy, Role
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.scaled import scaled
 from heatsoak.protocol.score import Score
+from heatsoak.protocol.sides import Turn, halves_of, of_side, turns
 from heatsoak.protocol.source import bundled, load
 from heatsoak.protocol.step import (
     LoadStep,
@@ -23,7 +25,9 @@ from heatsoak.protocol.step import (
 from heatsoak.protocol.workload import Conditions, Label, Workload
 
 __all__ = [
+    "ROLES",
     "Conditions",
+    "Copy",
     "Heat",
     "Label",
     "LoadStep",
@@ -36,15 +40,20 @@ __all__ = [
     "Purge",
     "PurgeMethod",
     "Replay",
+    "Role",
     "Rounds",
     "Score",
     "SingleStep",
     "Step",
+    "Turn",
     "Workload",
     "WorkloadStep",
     "apply_settings",
     "bundled",
+    "halves_of",
     "load",
+    "of_side",
     "read_labels",
     "scaled",
+    "turns",
 ]

@@ -7,9 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
+from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.score import Score
-from heatsoak.protocol.step import LoadStep, Precondition, Purge, PurgeMethod, with_kind
+from heatsoak.protocol.step import LoadStep, Pause, Precondition, Purge, PurgeMethod, with_kind
 from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
 from heatsoak.units import Size
 
@@ -134,6 +135,7 @@ class Protocol(Model):
             if problem:
                 raise ValueError(f"steps[{index + 1}], '{step.name}': {problem}")
         self._check_scores()
+        self._check_copies()
         return self
 
     def _names(self) -> Iterator[str]:
@@ -142,7 +144,7 @@ class Protocol(Model):
             if isinstance(step, Rounds):
                 yield from (one.name for one in step.steps if isinstance(one, LoadStep))
                 yield from (one.name for one in step.load_steps())
-            elif isinstance(step, LoadStep):
+            elif isinstance(step, LoadStep | Copy):
                 yield step.name
 
     def _check_scores(self) -> None:
@@ -154,7 +156,7 @@ class Protocol(Model):
         judged = [
             step.name
             for step in once
-            if isinstance(step, LoadStep) and not isinstance(step, Precondition)
+            if isinstance(step, LoadStep | Copy) and not isinstance(step, Precondition)
         ]
         for score in self.scores:
             for name in score.steps:
@@ -163,6 +165,21 @@ class Protocol(Model):
                         f"score '{score.name}' names '{name}', which is no judged step"
                         f"{suggestion(name, judged)}{_list(judged)}"
                     )
+
+    def _check_copies(self) -> None:
+        if not self.copies:
+            return
+        for index, step in enumerate(self.steps):
+            if step.is_probe or not isinstance(step, Copy | Pause | Purge | Precondition):
+                what = "taken only under a condition" if step.is_probe else f"a {step.kind}"
+                raise ValueError(
+                    f"steps[{index + 1}], '{step.name}': is {what}, which a protocol that copies "
+                    "cannot have: it has copies, pauses, and purges and preconditions of the "
+                    "destination"
+                )
+        for key in ("matrix", "heat"):
+            if getattr(self, key):
+                raise ValueError(f"{key} cannot be had in a protocol that copies")
 
     def _wrong_condition(self, index: int, step: Step) -> str | None:
         """What is wrong with the conditions under which a step is taken."""
@@ -209,10 +226,17 @@ class Protocol(Model):
         return [step for step in self.steps if isinstance(step, Rounds)]
 
     @property
+    def copies(self) -> list[Copy]:
+        """The steps that copy; with any, it is run on two drives."""
+        return [step for step in self.steps if isinstance(step, Copy)]
+
+    @property
     def writes(self) -> bool:
         """Whether any step changes what is on the target."""
         return any(
-            step.changes_data if isinstance(step, LoadStep | Rounds) else isinstance(step, Purge)
+            step.changes_data
+            if isinstance(step, LoadStep | Rounds)
+            else isinstance(step, Purge | Copy)
             for step in self.steps
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.source import explain
@@ -21,6 +22,7 @@ _WORKLOAD_KEYS = (
 _WORKLOAD_STEP_KEYS = ("end_after_drop",)
 _PAUSE_KEYS = ("duration", "until_temp_c")
 _REPLAY_KEYS = ("trace", "scale", "seed", "idle_limit", "iodepth", "damaged", "beyond")
+_COPY_KEYS = ("size", "bs", "iodepth", "buffer")
 _ROUNDS_KEYS = ("at_most",)
 _PROTOCOL_KEYS = ("file_size",)
 #: What a key is called in the model, where that differs.
@@ -32,6 +34,7 @@ _FIELDS = {
     "duration": "duration_s",
     "idle_limit": "idle_limit_s",
 }
+_COPY_FIELDS = {"size": "size_bytes", "buffer": "buffer_bytes"}
 
 
 def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
@@ -72,9 +75,16 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
     if key in _PROTOCOL_KEYS:
         return _rebuilt(protocol, {key: value})
     if key in _WORKLOAD_KEYS:
+        if protocol.copies and key not in _COPY_KEYS:
+            raise UsageError(
+                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(_COPY_KEYS)}"
+            )
         return _changed(
             protocol,
-            lambda step: isinstance(step, WorkloadStep) and not isinstance(step, Precondition),
+            lambda step: (
+                (isinstance(step, Copy) and key in _COPY_KEYS)
+                or (isinstance(step, WorkloadStep) and not isinstance(step, Precondition))
+            ),
             key,
             value,
         )
@@ -144,6 +154,8 @@ def _keys_of(step: Step) -> tuple[str, ...]:
         return (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
     if isinstance(step, Replay):
         return (*_REPLAY_KEYS, *_WORKLOAD_STEP_KEYS)
+    if isinstance(step, Copy):
+        return _COPY_KEYS
     if isinstance(step, Rounds):
         return _ROUNDS_KEYS
     return _PAUSE_KEYS if isinstance(step, Pause) else ()
@@ -157,7 +169,8 @@ def _changed(
         if isinstance(step, Rounds):
             fields["steps"] = [fields_of(one) for one in step.steps]
         if is_wanted(step):
-            fields[_FIELDS.get(key, key)] = value
+            names = _COPY_FIELDS if isinstance(step, Copy) else _FIELDS
+            fields[names.get(key, key)] = value
         return fields
 
     return _rebuilt(protocol, {"steps": [fields_of(step) for step in protocol.steps]})

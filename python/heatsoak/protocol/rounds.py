@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
+from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.step import (
     Conditional,
     LoadStep,
@@ -134,6 +135,6 @@ def _is_judged(step: SingleStep) -> bool:
 
 
 Step = Annotated[
-    WorkloadStep | Precondition | Replay | Pause | Purge | Rounds,
+    WorkloadStep | Precondition | Replay | Copy | Pause | Purge | Rounds,
     Field(discriminator="kind"),
 ]

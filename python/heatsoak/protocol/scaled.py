@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import UsageError
+from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.step import LoadStep, Pause, Replay, WorkloadStep
@@ -62,6 +63,8 @@ def _blocks(protocol: Protocol) -> Iterator[int]:
         for one in step.steps if isinstance(step, Rounds) else [step]:
             if isinstance(one, WorkloadStep):
                 yield from (workload.bs for workload in one.workloads)
+            elif isinstance(one, Copy):
+                yield one.bs
 
 
 def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any]:
@@ -83,6 +86,8 @@ def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any
             ]
         case Replay():
             fields["scale"] = step.scale * scale
+        case Copy():
+            fields["size_bytes"] = _size(Size(bytes=step.size_bytes), scale, least).bytes
         case Pause():
             least_pause_s = min(step.duration_s, LEAST_PAUSE_S)
             fields["duration_s"] = max(step.duration_s * scale, least_pause_s)

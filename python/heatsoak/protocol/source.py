@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds
@@ -20,6 +21,7 @@ _KINDS: dict[str, type[BaseModel]] = {
     "workload": WorkloadStep,
     "precondition": Precondition,
     "replay": Replay,
+    "copy": Copy,
     "pause": Pause,
     "purge": Purge,
     "rounds": Rounds,

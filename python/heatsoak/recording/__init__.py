@@ -7,12 +7,13 @@ while it runs and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with 
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.held import HeldRecording, save_all
 from heatsoak.recording.layout import META
-from heatsoak.recording.meta import Event, RecordingMeta, SensorMeta, Status
+from heatsoak.recording.meta import CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter
 
 __all__ = [
     "META",
+    "CopyPart",
     "Event",
     "HeldRecording",
     "Recording",

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from heatsoak.protocol import Conditions, Observation, Protocol
+from heatsoak.protocol import Conditions, Observation, Protocol, Role
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 
@@ -27,6 +27,22 @@ class SensorMeta(BaseModel):
     details: dict[str, Any] = {}
 
 
+class CopyPart(BaseModel):
+    """That a recording is of one of two drives in a copy.
+
+    Attributes:
+        id: the same for both.
+        role: which of the two.
+        partner: where the other's recording was made, as seen from this one's directory.
+        shared_disk: the disk that both are on, where that is one.
+    """
+
+    id: str
+    role: Role
+    partner: str
+    shared_disk: str | None = None
+
+
 class RecordingMeta(BaseModel):
     """Everything of a recording but its samples and events.
 
@@ -39,6 +55,7 @@ class RecordingMeta(BaseModel):
         drive: the target's identity.
         tools: versions of what took part.
         load: how the load was made, with the command lines.
+        part_of_copy: which of a copy's two drives it is of; None where it is no copy.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -56,6 +73,7 @@ class RecordingMeta(BaseModel):
     columns: dict[str, str] = Field(min_length=1)
     started_unix_s: float | None
     duration_s: float | None = None
+    part_of_copy: CopyPart | None = None
 
 
 class Event(BaseModel):

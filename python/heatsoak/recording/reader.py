@@ -83,10 +83,24 @@ class Recording:
             frame = scan_journal(self.path / JOURNAL, schema)
         with self._saying_what_is_damaged():
             # to sort what is sorted would hold all of it in memory
-            if not frame.select(pl.col("t_s").is_sorted()).collect().item():
+            if not self._is_sorted(frame):
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
+
+    def _is_sorted(self, frame: pl.LazyFrame) -> bool:
+        """Whether the samples lie in the order of time; Parquet never changes: asked once."""
+        path = self.path / PARQUET
+        if path not in self._sorted:
+            is_sorted = bool(frame.select(pl.col("t_s").is_sorted()).collect().item())
+            if not path.exists():
+                return is_sorted
+            self._sorted[path] = is_sorted
+        return self._sorted[path]
+
+    @cached_property
+    def _sorted(self) -> dict[Path, bool]:
+        return {}
 
     @contextmanager
     def _saying_what_is_damaged(self) -> Iterator[None]:

@@ -81,12 +81,27 @@ class RecordingWriter:
         path.mkdir(exist_ok=True)
         return path
 
-    def finish(self, status: Status, duration_s: float, reason: str | None = None) -> None:
-        """Close the recording, turning the journal into Parquet."""
+    def finish(
+        self,
+        status: Status,
+        duration_s: float,
+        reason: str | None = None,
+        *,
+        samples: pl.DataFrame | None = None,
+        **changes: Any,
+    ) -> None:
+        """Close the recording, turning the journal into Parquet.
+
+        `samples` stand there instead of the journal's, where they were worked over after the end;
+        `changes` are of `recording.json`, and come with the status.
+        """
         self.close()
         try:
             try:
-                journal_to_parquet(self.directory, self.meta)
+                if samples is None:
+                    journal_to_parquet(self.directory, self.meta)
+                else:
+                    _to_parquet(self.directory, samples.lazy())
             except KeyboardInterrupt:
                 # polars heeds the signal in every thread, and may do so more than once: the
                 # journal stays, and how the run ended is said all the same
@@ -94,7 +109,7 @@ class RecordingWriter:
                 if status != "interrupted":
                     raise
                 return
-            self.update(status=status, reason=reason, duration_s=duration_s)
+            self.update(status=status, reason=reason, duration_s=duration_s, **changes)
             (self.directory / JOURNAL).unlink(missing_ok=True)
         except OSError as error:
             # the journal is still there, and is read as well as Parquet
@@ -158,8 +173,11 @@ class RecordingWriter:
 
 def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
     """Write `samples.parquet` from the journal, in streaming, and sync it."""
+    _to_parquet(directory, scan_journal(directory / JOURNAL, schema_of(meta.columns)))
+
+
+def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
     partial = directory / (PARQUET + ".partial")
-    frame = scan_journal(directory / JOURNAL, schema_of(meta.columns))
     frame.sink_parquet(partial, compression="zstd")
     with partial.open("rb+") as file:
         os.fsync(file.fileno())

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.report.copies import print_copy
 from heatsoak.report.power import power_text
 from heatsoak.report.scores import print_rounds, print_scores
 from heatsoak.report.steadiness import consistency_text, sensor_text
@@ -22,6 +23,9 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Tru
         if index:
             console.print()
         _print_recording(recording, console, evidence)
+    for copy in findings.copies:
+        console.print()
+        print_copy(copy, console)
 
 
 def sentence(step: StepFindings) -> str:

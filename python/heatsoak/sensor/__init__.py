@@ -4,6 +4,7 @@ from pathlib import Path
 
 from heatsoak.sensor import hwmon, hwmon_power, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
+from heatsoak.sensor.counters import CountersSensor
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.link import LinkSensor
@@ -17,6 +18,7 @@ from heatsoak.sensor.vendor_log import VendorLogSensor
 
 __all__ = [
     "BusyTime",
+    "CountersSensor",
     "Poller",
     "Roots",
     "Sensor",

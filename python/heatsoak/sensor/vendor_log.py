@@ -70,7 +70,9 @@ class VendorLogSensor:
     ) -> "VendorLogSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
         tool = shutil.which("nvme", path=tool_path)
-        for controller in sysfs.nvme_controllers(disk) if tool is not None else []:
+        if tool is None:
+            return None
+        for controller in sysfs.nvme_controllers(disk):
             vendor = sysfs.read_text(controller / "device" / "vendor")
             for log in _LOGS:
                 if not log.vendors or vendor in log.vendors:

@@ -13,6 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.link import link_of
+from heatsoak.target.base import Identity
 
 SECTOR = 512  # the unit of sysfs sizes, whatever the drive's own block size
 
@@ -75,6 +76,18 @@ class DeviceInfo:
     def erase_id(self) -> str | None:
         """The name to give to ``--erase``, None where nothing tells this drive from another."""
         return next(iter(self.erase_ids), None)
+
+    def identity(self, path: str) -> Identity:
+        """Return it as a recording has it; `path` is what the user named."""
+        return Identity(
+            kind="block",
+            path=path,
+            model=self.model,
+            serial=self.serial,
+            size_bytes=self.size_bytes,
+            simulated=False,
+            details=self.details(),
+        )
 
     def details(self) -> dict[str, Any]:
         """Return what belongs in a recording, as JSON values."""

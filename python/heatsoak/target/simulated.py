@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import heatsoak
 from heatsoak._core import Drive as Core
@@ -71,6 +73,11 @@ class SimulatedTarget:
             },
         )
 
+    @property
+    def core(self) -> Core:
+        """The simulator, for what couples it to another."""
+        return self._core
+
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself."""
         return self._core.columns()
@@ -129,7 +136,7 @@ class SimulatedTarget:
 
     def _load(self) -> Iterator[Batch]:
         yield from self._until_done()
-        yield Outcome(latency_bins(self._core.latency_bins()))
+        yield self.outcome()
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
         trace = open_trace(step, self._core.user_bytes)
@@ -139,7 +146,11 @@ class SimulatedTarget:
         except ValueError as error:
             raise trace_error(step, error) from error
         yield from notes_of(step, trace)
-        yield Outcome(latency_bins(self._core.latency_bins()))
+        yield self.outcome()
+
+    def outcome(self) -> Outcome:
+        """Return how long the I/Os of the last load took."""
+        return Outcome(latency_bins(self._core.latency_bins()))
 
     def _until_done(
         self, chunk_s: float = RUN_CHUNK_S, chunk_ios: int | None = None
@@ -147,18 +158,26 @@ class SimulatedTarget:
         try:
             while not self._core.done:
                 yield self._advance(chunk_s, chunk_ios)
-            if self._core.stopped:
-                raise ShutDownError(
-                    f"{self.identity.path}: shut itself down at "
-                    f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
-                    "another enclosure"
-                )
+            self.refuse_stopped()
         finally:
             self._core.end()
 
+    def refuse_stopped(self) -> None:
+        """Raise ShutDownError where the drive shut itself down."""
+        if self._core.stopped:
+            raise ShutDownError(
+                f"{self.identity.path}: shut itself down at "
+                f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
+                "another enclosure"
+            )
+
     def _advance(self, duration_s: float, most_ios: int | None = None) -> pl.DataFrame:
-        samples = pl.DataFrame(self._core.advance(duration_s, SAMPLE_S, most_ios)).fill_nan(None)
-        return samples.cast({"power_state": dtype_of("power_state")})
+        return frame_of(self._core.advance(duration_s, SAMPLE_S, most_ios))
+
+
+def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
+    """Return what the simulator gives as samples: what was not measured is null."""
+    return pl.DataFrame(columns).fill_nan(None).cast({"power_state": dtype_of("power_state")})
 
 
 def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:

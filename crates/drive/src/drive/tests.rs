@@ -9,6 +9,7 @@ mod heat;
 mod lumped;
 mod rates;
 mod replay;
+mod transfer;
 
 use proptest::prelude::*;
 

@@ -11,7 +11,7 @@ from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import purge
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
@@ -48,15 +48,7 @@ class BlockTarget(FioTarget):
         info = describe_device(path, self._roots)
         self._info = info
         self._number = info.number
-        self.identity = Identity(
-            kind="block",
-            path=str(path),
-            model=info.model,
-            serial=info.serial,
-            size_bytes=info.size_bytes,
-            simulated=False,
-            details=info.details(),
-        )
+        self.identity = info.identity(str(path))
 
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:

@@ -101,7 +101,7 @@ def command(
         line.append("--readonly")
     for index, workload in enumerate(step.workloads):
         name = job_name(step.name) + (f".{index}" if index else "")
-        line += _job(name, workload, place, zlib.crc32(f"{seed}/{step.name}/{index}".encode()))
+        line += job(name, workload, place, zlib.crc32(f"{seed}/{step.name}/{index}".encode()))
     return line
 
 
@@ -115,12 +115,15 @@ def measured(fio: str, status_interval_s: float) -> list[str]:
     ]
 
 
-def _job(name: str, workload: Workload, place: Place, seed: int) -> list[str]:
+def job(
+    name: str, workload: Workload, place: Place, seed: int, *, grouped: bool = True
+) -> list[str]:
+    """Return one job's arguments; a `grouped` one is reported together with those beside it."""
     region = region_of(workload, place.size_bytes)
-    job = [
+    words = [
         f"--name={name}",
         "--thread",
-        "--group_reporting",
+        *(["--group_reporting"] if grouped else []),
         "--exitall_on_error=1",
         f"--ioengine={place.engine}",
         *place.arguments,
@@ -137,25 +140,25 @@ def _job(name: str, workload: Workload, place: Place, seed: int) -> list[str]:
         "--percentile_list=50:95:99:99.9",
     ]
     if workload.is_mixed and workload.rwmixread is not None:
-        job.append(f"--rwmixread={workload.rwmixread}")
+        words.append(f"--rwmixread={workload.rwmixread}")
     if region.io_bytes is not None:
         each = math.ceil(region.io_bytes / workload.numjobs / workload.bs) * workload.bs
-        job.append(f"--io_size={each}")
+        words.append(f"--io_size={each}")
     if workload.runtime_s is not None:
-        job.append(f"--runtime={max(round(workload.runtime_s * 1000), 1)}ms")
+        words.append(f"--runtime={max(round(workload.runtime_s * 1000), 1)}ms")
         if region.io_bytes is None:
-            job.append("--time_based=1")
+            words.append("--time_based=1")
     if workload.is_random and region.io_bytes != region.span:
-        job.append("--norandommap=1")
+        words.append("--norandommap=1")
     if workload.rate is not None:
-        job.append(f"--rate={workload.rate}")
+        words.append(f"--rate={workload.rate}")
     if workload.rate_iops is not None:
-        job.append(f"--rate_iops={workload.rate_iops}")
+        words.append(f"--rate_iops={workload.rate_iops}")
     if workload.writes:
-        job.append("--refill_buffers=1")
+        words.append("--refill_buffers=1")
         if workload.compress_pct:
-            job.append(f"--buffer_compress_percentage={workload.compress_pct}")
-    return job + [_passed_on(option, value) for option, value in workload.fio.items()]
+            words.append(f"--buffer_compress_percentage={workload.compress_pct}")
+    return words + [_passed_on(option, value) for option, value in workload.fio.items()]
 
 
 def _passed_on(option: str, value: str) -> str:

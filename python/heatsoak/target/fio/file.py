@@ -14,12 +14,12 @@ from typing import Any
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.sysfs import device_behind
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place, layout_step
+from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
-from heatsoak.target.fio.watch import HEARTBEAT, Load
 from heatsoak.units import Size, format_bytes
 
 #: A file below this says nothing of a drive, and a file system so full is better left alone.

@@ -8,11 +8,10 @@ from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.nbd_client import Export
 from heatsoak.target.fio.target import FioTarget, Settings
-from heatsoak.target.fio.watch import HEARTBEAT
 from heatsoak.target.guard import TOOL_PATH
 from heatsoak.units import format_bytes
 

@@ -13,10 +13,11 @@ from typing import Any
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import Place, command, region_of
+from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.replay import (
     compared,
     new_file,
@@ -24,7 +25,7 @@ from heatsoak.target.fio.replay import (
     replay_command,
     write_iolog,
 )
-from heatsoak.target.fio.watch import BEAT_S, COLUMNS, HEARTBEAT, Load, Watch
+from heatsoak.target.fio.watch import Watch
 from heatsoak.units import format_bytes
 
 #: Shorter ones work, but what fio spends on them becomes visible.
@@ -212,14 +213,31 @@ class FioTarget(ABC):
             yield from watch.batches(line, kept)
             yield from compared(step, log, watch.status)
 
+    def place(self) -> Place:
+        """Return where fio loads; the target is open."""
+        return self._place()
+
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
+        return self._keep_fds()
+
+    def ready(self, name: str) -> Iterator[Batch]:
+        """Make sure that the place is still what was claimed, before the step `name`."""
+        yield from self._before(name, [])
+
     def _watch(self, load: Load) -> Watch:
+        return Watch(self.lane(load))
+
+    def lane(self, load: Load, job: str | None = None) -> Lane:
+        """Return what follows a load on this place; of several jobs only `job`."""
         disk = self._disk()
-        return Watch(
+        return Lane(
             load,
             self.clock,
             self.settings.status_interval_s,
             self.settings.raw_dir,
             None if disk is None else busy_time(disk, Roots()),
+            job,
         )
 
     def idle(self, duration_s: float) -> Iterator[Batch]:

@@ -103,7 +103,7 @@ fn steps_make_a_limit_cycle() {
     assert!(fell >= counts[899] - counts[400] - 1.0);
 }
 
-fn cooking(restart_c: Option<f64>) -> DriveSpec {
+pub(super) fn cooking(restart_c: Option<f64>) -> DriveSpec {
     let mut spec = governed(Law::Band {
         engage_c: 57.0,
         band_k: 50.0,

@@ -14,6 +14,7 @@ from heatsoak.analysis.cause.evidence import (
     direction,
     form,
     host,
+    partner,
     restart,
     temperature,
     volume,
@@ -23,6 +24,7 @@ Look = Callable[[Case], Finding | None]
 
 #: Everything that is looked at, in the order in which it is printed.
 LOOKS: tuple[Look, ...] = (
+    partner.waits,
     counters.thermal_counters,
     counters.power_state,
     counters.stated_limit,

@@ -1,0 +1,154 @@
+"""Which of a copy's two drives waits for the other: the one whose queue is not full."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.series import Array
+from heatsoak.protocol import Role
+
+if TYPE_CHECKING:
+    from heatsoak.analysis.view import StepView
+
+#: Queues that differ by less than this share of their depth are as full as each other.
+APART = 0.25
+#: How often it is asked which of the two waits.
+EACH_S = 1.0
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How many I/Os were in flight, by Little's law: I/Os a second times how long each took.
+
+    Attributes:
+        end_s: when each interval ends, from the recording's begin; `length_s` is how long it is.
+        in_flight: the mean in it.
+        depth: I/Os that the load keeps in flight where nothing holds it up.
+    """
+
+    end_s: Array
+    length_s: Array
+    in_flight: Array
+    depth: int
+
+    def means(self, edges_s: Array) -> Array:
+        """Return the mean between each two edges; NaN where less than half was measured."""
+        known = np.isfinite(self.in_flight)
+        ends_s, lengths_s = self.end_s[known], self.length_s[known]
+        # both sums grow in straight lines from each interval's begin to its end
+        corners_s = np.stack([ends_s - lengths_s, ends_s], axis=1).ravel()
+        corners_s = np.maximum.accumulate(corners_s)
+
+        def summed(weights: Array) -> Array:
+            grown = np.cumsum(weights)
+            heights = np.stack([grown - weights, grown], axis=1).ravel()
+            return np.diff(np.interp(edges_s, corners_s, heights))
+
+        if len(corners_s) == 0:
+            return np.full(len(edges_s) - 1, np.nan)
+        covered_s = summed(lengths_s)
+        means = np.full(len(covered_s), np.nan)
+        is_known = (covered_s >= 0.5 * np.diff(edges_s)) & (covered_s > 0)
+        sums = summed(lengths_s * self.in_flight[known])
+        np.divide(sums, covered_s, out=means, where=is_known)
+        return means
+
+
+def queue_of(view: "StepView") -> Queue | None:
+    """Return the queue of a step; None where its depth or its latencies are not known."""
+    depth = getattr(view.step, "iodepth", None)
+    rows = view.samples.filter(pl.col("interval_s").is_not_null())
+    if not depth or rows.is_empty():
+        return None
+    in_flight = np.zeros(rows.height)
+    for direction in ("read", "write"):
+        columns = [f"{direction}_{what}" for what in ("iops", "lat_us")]
+        if not set(columns) <= set(rows.columns):
+            continue
+        iops, lat_us = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
+        # without an I/O that came back there is no latency, and of an unused direction no rate
+        in_flight += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
+    return Queue(rows["t_s"].to_numpy(), rows["interval_s"].to_numpy(), in_flight, int(depth))
+
+
+@dataclass
+class Partner:
+    """The same step of a copy on its other side.
+
+    Attributes:
+        role: the other's.
+        told: its drops with their causes, once those are known.
+    """
+
+    role: Role
+    view: "StepView"
+    told: Sequence[tuple[Drop, Verdict]] = ()
+
+    @cached_property
+    def queue(self) -> Queue | None:
+        """Its queue."""
+        return queue_of(self.view)
+
+    def cause_between(self, begin_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
+        """Return its drop that has most in common with a time, from the recording's begin."""
+
+        def common_s(drop: Drop) -> float:
+            zero_s = self.view.begin_s
+            return min(end_s, zero_s + drop.end_s) - max(begin_s, zero_s + drop.onset_s)
+
+        drops = [told for told in self.told if common_s(told[0]) > 0.5 * (end_s - begin_s)]
+        return max(drops, key=lambda told: common_s(told[0]), default=None)
+
+
+@dataclass(frozen=True)
+class Fullness:
+    """How full both queues were at the same times, 0 to 1; NaN where that is not known."""
+
+    own: Array
+    other: Array
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Where both are known."""
+        return np.isfinite(self.own) & np.isfinite(self.other)
+
+    @property
+    def own_waits(self) -> NDArray[np.bool_]:
+        """When this side waited for the other."""
+        return self.other - self.own >= APART
+
+    @property
+    def other_waits(self) -> NDArray[np.bool_]:
+        """When the other side waited for this one."""
+        return self.own - self.other >= APART
+
+
+def fullness(own: Queue, other: Queue, edges_s: Array) -> Fullness:
+    """Return how full both queues were between each two edges, from the recordings' begin."""
+    return Fullness(own.means(edges_s) / own.depth, other.means(edges_s) / other.depth)
+
+
+def waiting_shares(own: "StepView", other: "StepView") -> tuple[float, float] | None:
+    """Return the share of the time in which `own` waited for `other`, and the other way round.
+
+    Of the time in which both ran, second by second; None where queues are not known.
+    """
+    queues = queue_of(own), queue_of(other)
+    begin_s, end_s = max(own.begin_s, other.begin_s), min(own.end_s, other.end_s)
+    if queues[0] is None or queues[1] is None or end_s <= begin_s:
+        return None
+    edges_s = np.linspace(begin_s, end_s, max(int((end_s - begin_s) / EACH_S), 1) + 1)
+    full = fullness(queues[0], queues[1], edges_s)
+    if not np.any(full.is_known):
+        return None
+    return (
+        float(np.mean(full.own_waits[full.is_known])),
+        float(np.mean(full.other_waits[full.is_known])),
+    )

@@ -1,0 +1,138 @@
+"""What a run would take of a place, and the sensors of the drive there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from heatsoak import catalog
+from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
+from heatsoak.protocol import Conditions, Protocol, Replay
+from heatsoak.sensor import Roots, Sensor, device_behind, discover
+from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.target.traces import count_quickly
+
+#: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
+UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
+#: Common for consumer drives: bytes that may be written for each byte of capacity.
+TYPICAL_ENDURANCE_FULL_WRITES = 600
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording to be made."""
+
+    conditions: Conditions
+    place: Place
+    name: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What ``--dry-run`` tells of one run.
+
+    `endurance_bytes` is what the drive is rated for, or typical of its size where
+    `endurance_is_rated` is false.
+    """
+
+    run: Run
+    plan: Plan
+    size_bytes: int
+    endurance_bytes: float
+    endurance_is_rated: bool
+
+
+def preview(
+    run: Run,
+    protocol: Protocol,
+    roots: Roots,
+    slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds,
+) -> Preview:
+    """Return what a run would take and write; nothing is touched.
+
+    `slowed` says what is left of the drive's speeds where something else bounds them.
+    """
+    size_bytes = run.place.size_bytes(protocol, roots)
+    rated = run.place.rated
+    if rated is not None:
+        endurance_bytes = rated.endurance_bytes
+    else:
+        behind = run.place.device_info(roots)
+        whole_bytes = size_bytes if behind is None else behind.size_bytes
+        endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
+    speeds = slowed(speeds_of(run.place, roots))
+    steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
+    return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
+
+
+def speeds_of(place: Place, roots: Roots) -> Speeds:
+    """Return what the drive at a place does as rated, or could do at most."""
+    rated = place.rated
+    return _greatest_speeds(place.device_info(roots)) if rated is None else rated_speeds(rated)
+
+
+def rated_speeds(drive: catalog.Drive) -> Speeds:
+    """Return what a drive of the catalog is rated for."""
+    return Speeds(
+        drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
+    )
+
+
+def traffic_on(size_bytes: int) -> TrafficOf:
+    """What replays move on a target of `size_bytes`, where that can be known quickly."""
+
+    @cache
+    def traffic_of(step: Replay) -> Traffic | None:
+        counted = count_quickly(step, size_bytes)
+        return None if counted is None else Traffic(*counted)
+
+    return traffic_of
+
+
+@contextmanager
+def sensors_at(
+    place: Place, directory: Path, roots: Roots, power: str | None = None
+) -> Iterator[tuple[list[Sensor], list[Note]]]:
+    """Give the sensors of the drive at a place, and a warning if the recording lies on it.
+
+    A simulated drive has its own; `power` names the hwmon node of a real one's.
+    """
+    sensors: list[Sensor] = []
+    notes: list[Note] = []
+    try:
+        if not place.is_simulated:
+            behind = place.device_info(roots)
+            name = None if behind is None else behind.name
+            sensors = discover(name, roots, power=power)
+            notes = _same_drive(directory, name, roots)
+        yield sensors, notes
+    finally:
+        for sensor in sensors:
+            sensor.close()
+
+
+def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
+    """What an unknown drive could do at most: a fast one, or what its link carries."""
+    ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
+    if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
+        return UNKNOWN_DRIVE
+    return replace(
+        UNKNOWN_DRIVE,
+        read_mb_s=float(ceiling_mb_s),
+        write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
+        source=f"at most what the drive's link carries, {ceiling_mb_s:,.0f} MB/s",
+    )
+
+
+def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]:
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if behind is None or device_behind(existing, roots) != behind:
+        return []
+    return [
+        Note(
+            "warning",
+            f"the recording lies on {behind}, the drive under test: "
+            "its own writing is measured too; -o on another drive avoids that",
+        )
+    ]

@@ -1,0 +1,182 @@
+"""One drive's part of a run: its target and sensors, and the recording that they fill."""
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psutil
+
+import heatsoak
+from heatsoak.bench.latest import Latest
+from heatsoak.errors import ToolError
+from heatsoak.protocol import Conditions, Protocol
+from heatsoak.recording import (
+    CopyPart,
+    Event,
+    Recording,
+    RecordingMeta,
+    RecordingWriter,
+    SensorMeta,
+)
+from heatsoak.recording.columns import schema_of
+from heatsoak.recording.meta import Status
+from heatsoak.sensor import Poller, Sensor
+from heatsoak.target import Note, Target
+
+#: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
+IDLE_POLL_INTERVAL_S = 10.0
+
+
+class Recorder:
+    """Writes down what a target and its sensors tell, and watches the drive's critical limit.
+
+    Attributes:
+        step_name: the step that samples belong to; None between loads.
+        latest: the newest value of each column.
+        outcome: what the step's load came to, as its generator told at its end.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        target: Target,
+        conditions: Conditions,
+        directory: Path,
+        sensors: list[Sensor],
+        on_note: Callable[[str, str], None],
+        part_of_copy: CopyPart | None = None,
+    ) -> None:
+        """Begin the recording in `directory`; `on_note` is told of what is worth a line."""
+        self.target = target
+        self.latest = Latest()
+        self.step_name: str | None = None
+        self.outcome: dict[str, Any] = {}
+        self._on_note = on_note
+        self._limits_c = _critical_limits(sensors)
+        columns = ["step", *target.columns()]
+        columns += [column for sensor in sensors for column in sensor.info.columns]
+        schema = schema_of(columns)
+        self.writer = RecordingWriter(
+            directory,
+            RecordingMeta(
+                protocol=protocol,
+                conditions=conditions,
+                drive=asdict(target.identity),
+                host=host_facts(),
+                tools={"heatsoak": heatsoak.__version__},
+                load=target.describe(),
+                sensors=[sensor_meta(sensor) for sensor in sensors],
+                columns={name: str(dtype()) for name, dtype in schema.items()},
+                started_unix_s=time.time() - target.clock.now_s(),
+                part_of_copy=part_of_copy,
+            ),
+        )
+        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self.note)
+
+    @property
+    def directory(self) -> Path:
+        """Where the recording lies."""
+        return self.writer.directory
+
+    @property
+    def recording(self) -> Recording:
+        """The recording, once it is finished."""
+        return Recording.open(self.directory)
+
+    def start(self, texts: Sequence[str], notes: Sequence[Note]) -> None:
+        """Write down what is known before the first step, and begin to poll the sensors."""
+        for text in texts:
+            self.note("warning", text)
+        for note in notes:
+            self.note(note.level, note.text, note.data)
+        self.poller.start()
+
+    def now_s(self) -> float:
+        """Return the target's time."""
+        return self.target.clock.now_s()
+
+    def record(self, samples: pl.DataFrame) -> None:
+        """Append samples of the step that runs."""
+        self.latest.update_from(samples)
+        step = pl.lit(self.step_name, dtype=pl.String).alias("step")
+        self.writer.append(samples.with_columns(step))
+
+    def event(
+        self, kind: str, step: str | None, text: str = "", data: dict[str, Any] | None = None
+    ) -> None:
+        """Append an event that happens now."""
+        self.writer.event(Event(t_s=self.now_s(), kind=kind, step=step, text=text, data=data or {}))
+
+    def note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
+        """Append what is worth a line, and tell it."""
+        self.event(level, self.step_name, text, data)
+        self._on_note(level, text)
+
+    def check_limits(self) -> None:
+        """Raise ToolError where the drive is at its critical limit."""
+        for column, limit_c in self._limits_c.items():
+            temp_c = self.latest.value(column)
+            if temp_c is not None and temp_c >= limit_c:
+                raise ToolError(
+                    f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
+                    f"critical limit is {limit_c:.0f} C: stopped"
+                )
+
+    def finish(self, status: Status, reason: str | None) -> None:
+        """End the recording, whatever ended the run."""
+        self.poller.stop()
+        # it holds on to this, and this to the target: a simulated drive is gigabytes
+        del self.poller
+        duration_s = self.now_s()
+        if reason is not None:
+            self.event("fault" if status == "failed" else "info", None, reason)
+        # how the load was made is known in full only now
+        self.writer.update(load=self.target.describe())
+        self.writer.finish(status, duration_s, reason)
+
+    def _on_reading(self, row: dict[str, float]) -> None:
+        """Take a reading of the poller's thread."""
+        self.latest.update(row)
+        self.writer.append_row({**row, "step": self.step_name})
+
+
+def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:
+    """The critical limit of each temperature whose sensor states one above freezing."""
+    limits: dict[str, float] = {}
+    for sensor in sensors:
+        limit_c = sensor.info.thresholds.get("critical_c")
+        if limit_c is not None and limit_c > 0:
+            limits |= dict.fromkeys(
+                (name for name in sensor.info.columns if name == "temp_c.composite"), limit_c
+            )
+    return limits
+
+
+def sensor_meta(sensor: Sensor) -> SensorMeta:
+    """Return what a recording says of a sensor."""
+    info = sensor.info
+    return SensorMeta(
+        name=info.name,
+        source=info.source,
+        columns=list(info.columns),
+        interval_s=info.interval_s,
+        idle_interval_s=IDLE_POLL_INTERVAL_S,
+        thresholds=info.thresholds,
+        details=info.details,
+    )
+
+
+def host_facts() -> dict[str, Any]:
+    """Return what a recording says of the machine."""
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpus": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+    }

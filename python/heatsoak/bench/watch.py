@@ -1,0 +1,191 @@
+"""Watches a drive that somebody else loads: counters and sensors, a verdict meanwhile, no load."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+import heatsoak
+from heatsoak.analysis import RecordingFindings, analyze
+from heatsoak.bench.latest import Latest
+from heatsoak.bench.recorder import host_facts, sensor_meta
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.importer import WATCH, divided
+from heatsoak.protocol import Conditions, Observation, Observed
+from heatsoak.recording import (
+    Event,
+    HeldRecording,
+    Recording,
+    RecordingMeta,
+    RecordingWriter,
+    schema_of,
+)
+from heatsoak.recording.meta import Status
+from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
+from heatsoak.target.clock import MonotonicClock
+from heatsoak.target.device import DeviceInfo
+
+#: How often the kernel's counters are read.
+INTERVAL_S = 0.1
+#: What the verdict of the moment is of: the last half hour.
+_JUDGED_S = 1800.0
+#: It is asked for again after this, and so rarely that judging takes a three-hundredth of a core.
+_JUDGE_AGAIN_S = 10.0
+_JUDGE_SHARE = 300.0
+_BEAT_S = 0.5
+#: A drive that does not answer for so long is gone.
+_GONE_S = 5.0
+
+
+@dataclass
+class Watch:
+    """One drive, watched from :meth:`run`'s begin to its end.
+
+    Attributes:
+        latest: the newest readings.
+        findings: what the last half hour shows, as far as it has been judged.
+    """
+
+    device: DeviceInfo
+    directory: Path
+    conditions: Conditions
+    roots: Roots
+    interval_s: float = INTERVAL_S
+    power_sensor: str | None = None
+    latest: Latest = field(default_factory=Latest)
+    findings: RecordingFindings | None = None
+    elapsed_s: float = 0.0
+
+    def run(self, duration_s: float | None, on_beat: Callable[["Watch"], None]) -> Recording:
+        """Watch for `duration_s`, or until interrupted, and return what was recorded.
+
+        `on_beat` is called twice a second. Raises UsageError where the kernel does not count the
+        drive's I/O, ToolError for a drive that went away; what was seen before is kept.
+        """
+        disk = sysfs.directory_of_name(self.device.name, self.roots)
+        clock = MonotonicClock()
+        counters = None if disk is None else CountersSensor.find(disk, self.interval_s)
+        if counters is None:
+            raise UsageError(
+                f"{self.device.path}: the kernel does not count its I/O (queue/iostats in "
+                f"/sys/block/{self.device.name} switches that on)"
+            )
+        others = discover(self.device.name, self.roots, power=self.power_sensor)
+        # what it would tell is told ten times as often
+        sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
+        try:
+            return self._record(clock, sensors, duration_s, on_beat)
+        finally:
+            for sensor in [counters, *others]:
+                sensor.close()
+
+    def _record(
+        self,
+        clock: MonotonicClock,
+        sensors: list[Sensor],
+        duration_s: float | None,
+        on_beat: Callable[["Watch"], None],
+    ) -> Recording:
+        meta = self._meta(clock, sensors)
+        rows: deque[dict[str, float]] = deque()
+        with RecordingWriter(self.directory, meta) as writer:
+
+            def take(row: dict[str, float]) -> None:
+                self.latest.update(row)
+                writer.append_row(row)
+                rows.append(row)
+                while rows[0]["t_s"] < row["t_s"] - _JUDGED_S:
+                    rows.popleft()
+
+            def note(level: str, text: str) -> None:
+                writer.event(Event(t_s=clock.now_s(), kind=level, text=text))
+
+            status: Status = "finished"
+            reason: str | None = None
+            poller = Poller(sensors, clock, take, on_note=note).start()
+            try:
+                self._wait(clock, meta, rows, duration_s, on_beat)
+            except KeyboardInterrupt:
+                reason = "stopped by the user"
+            except ToolError as error:
+                status, reason = "failed", str(error)
+            finally:
+                poller.stop()
+            recording = self._finish(writer, clock.now_s(), status, reason)
+        if status == "failed":
+            raise ToolError(f"{reason}; the recording so far is in {self.directory}")
+        return recording
+
+    def _wait(
+        self,
+        clock: MonotonicClock,
+        meta: RecordingMeta,
+        rows: deque[dict[str, float]],
+        duration_s: float | None,
+        on_beat: Callable[["Watch"], None],
+    ) -> None:
+        judge_at_s = _JUDGE_AGAIN_S
+        while duration_s is None or clock.now_s() < duration_s:
+            left_s = _BEAT_S if duration_s is None else duration_s - clock.now_s()
+            time.sleep(max(0.0, min(_BEAT_S, left_s)))
+            self.elapsed_s = clock.now_s()
+            if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and self._is_gone():
+                raise ToolError(f"{self.device.path}: is gone")
+            if self.elapsed_s >= judge_at_s:
+                began_s = time.thread_time()
+                self.findings = self._judge(meta, list(rows))
+                spent_s = time.thread_time() - began_s
+                judge_at_s = clock.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
+            on_beat(self)
+
+    def _is_gone(self) -> bool:
+        return sysfs.directory_of_name(self.device.name, self.roots) is None
+
+    def _judge(self, meta: RecordingMeta, rows: list[dict[str, float]]) -> RecordingFindings | None:
+        if not rows:
+            return None
+        samples = pl.DataFrame(rows, schema=schema_of(meta.columns), strict=False).sort("t_s")
+        held = HeldRecording(self.directory, meta, samples, [])
+        return analyze([divided(held)]).recordings[0]
+
+    def _finish(
+        self, writer: RecordingWriter, duration_s: float, status: Status, reason: str | None
+    ) -> Recording:
+        """Close it, with a step for each stretch of load that was seen."""
+        plain = Recording.open(self.directory)
+        worked = divided(plain)
+        if not isinstance(worked, HeldRecording):
+            writer.finish(status, duration_s, reason)
+            return Recording.open(self.directory)
+        for event in worked.events:
+            if event not in plain.events:
+                writer.event(event)
+        writer.finish(
+            status,
+            duration_s,
+            reason,
+            samples=worked.samples(),
+            protocol=worked.meta.protocol,
+            columns=worked.meta.columns,
+            load=worked.meta.load,
+        )
+        return Recording.open(self.directory)
+
+    def _meta(self, clock: MonotonicClock, sensors: list[Sensor]) -> RecordingMeta:
+        columns = ["t_s", "step", *(column for one in sensors for column in one.info.columns)]
+        return RecordingMeta(
+            protocol=Observation(
+                name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
+            ),
+            conditions=self.conditions,
+            drive=asdict(self.device.identity(str(self.device.path))),
+            host=host_facts(),
+            tools={"heatsoak": heatsoak.__version__},
+            load={"tool": "none of ours: the drive was watched"},
+            sensors=[sensor_meta(sensor) for sensor in sensors],
+            columns={name: str(dtype()) for name, dtype in schema_of(columns).items()},
+            started_unix_s=time.time() - clock.now_s(),
+        )

@@ -1,0 +1,110 @@
+"""``heatsoak report``: what recordings show, as a file for people or for machines."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from heatsoak.analysis import analyze
+from heatsoak.analysis.consistency import WINDOW_S
+from heatsoak.cli.common import (
+    DeviceOption,
+    FailBelowOption,
+    FailOnOption,
+    Format,
+    FormatOption,
+    MapOption,
+    PowerOption,
+    SeparateOption,
+    ShiftOption,
+    console,
+    exit_code,
+    open_recordings,
+    print_json,
+)
+from heatsoak.errors import UsageError
+from heatsoak.units import format_bytes
+
+
+def report_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING|FILE...",
+            help="Recordings, directories of them, or logs of other tools.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="What to write: a .html page, a .png or .svg picture, a .csv table, JUnit .xml.",
+        ),
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="KEY",
+            help="The condition that is compared; else the only one that differs.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="VALUE", help="What the others are compared with."),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare what was not run alike, and warn of it.")
+    ] = False,
+    title: Annotated[str | None, typer.Option("--title", help="The report's title.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
+    mapping: MapOption = None,
+    device: DeviceOption = None,
+    shift_s: ShiftOption = None,
+    separate: SeparateOption = False,
+    power: PowerOption = None,
+    window_s: Annotated[
+        float,
+        typer.Option(
+            "--window",
+            metavar="SECONDS",
+            min=2,
+            help="Consistency is that of each step's last so many seconds.",
+        ),
+    ] = WINDOW_S,
+    output_format: FormatOption = Format.TEXT,
+    fail_on: FailOnOption = None,
+    fail_below: FailBelowOption = None,
+) -> int:
+    """Write what recordings or logs show to a file: a page with charts, a picture, a table."""
+    # these take a while to load, and every command loads this module
+    from heatsoak.report.files import Wanted, check, write_report
+
+    if by is None and (baseline is not None or anyway):
+        word = "--anyway" if baseline is None else f"--baseline {baseline}"
+        raise UsageError(f"{word}: of what? Name the condition that is compared with --by")
+    check(output, [], force=force)
+    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    check(output, recordings, force=force)
+    findings = analyze(recordings, window_s)
+    wanted = Wanted(by, baseline, anyway, title, fail_below)
+    written = write_report(recordings, findings, output, wanted)
+    if output_format is Format.JSON:
+        print_json(asdict(written))
+    else:
+        if written.headline:
+            console().print(Text(written.headline))
+        size = format_bytes(written.bytes)
+        console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
+    return exit_code(findings, fail_on, fail_below)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report_command)

@@ -1,0 +1,176 @@
+"""``heatsoak watch``: a drive that somebody else loads."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from heatsoak.analysis import analyze
+from heatsoak.bench.session import default_directory, require_empty
+from heatsoak.bench.watch import INTERVAL_S, Watch
+from heatsoak.cli.common import (
+    FailOnOption,
+    Format,
+    FormatOption,
+    LabelOption,
+    OutputOption,
+    console,
+    exit_code,
+    print_json,
+)
+from heatsoak.errors import UsageError
+from heatsoak.protocol import read_labels
+from heatsoak.report import print_findings
+from heatsoak.report.findings import sentence
+from heatsoak.sensor import Roots, device_behind
+from heatsoak.target import DeviceInfo
+from heatsoak.target.device import describe_device
+from heatsoak.units import format_duration, parse_seconds
+
+_LINE_INTERVAL_S = 10.0
+_DRAWN_EACH_S = 1.0
+
+
+def watch_command(
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, /home."
+        ),
+    ],
+    duration: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Stop by itself after 90s, 30m, 8h..."),
+    ] = None,
+    interval_s: Annotated[
+        float,
+        typer.Option(
+            "--interval",
+            metavar="SECONDS",
+            min=0.01,
+            max=60,
+            help="How often the counters are read.",
+        ),
+    ] = INTERVAL_S,
+    power_sensor: Annotated[
+        str | None,
+        typer.Option("--power-sensor", metavar="NODE", help="As for run."),
+    ] = None,
+    labels: LabelOption = None,
+    output: OutputOption = None,
+    output_format: FormatOption = Format.TEXT,
+    fail_on: FailOnOption = None,
+) -> int:
+    """Watch a drive that somebody else loads, and judge what is seen. Ctrl-C ends it.
+
+    The drive is neither loaded nor opened for writing.
+    """
+    roots = Roots()
+    duration_s = None if duration is None else _duration_s(duration)
+    directory = output or default_directory("watch")
+    require_empty(directory)
+    watch = Watch(
+        device=_device(device, roots),
+        directory=directory,
+        conditions=read_labels(labels or []),
+        roots=roots,
+        interval_s=interval_s,
+        power_sensor=power_sensor,
+    )
+    with _View(watch) as view:
+        recording = watch.run(duration_s, view.draw)
+    findings = analyze([recording])
+    if output_format is Format.JSON:
+        print_json(findings.model_dump(mode="json"))
+    else:
+        print_findings(findings, console())
+    return exit_code(findings, fail_on, None)
+
+
+def _duration_s(text: str) -> float:
+    try:
+        duration_s = parse_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"--for {text}: {error}") from None
+    if duration_s <= 0:
+        raise UsageError(f"--for {text}: has to be more than nothing, such as 30m")
+    return duration_s
+
+
+def _device(text: str, roots: Roots) -> DeviceInfo:
+    """The whole disk of a name or node, or that a directory lies on."""
+    path = Path(text)
+    if path.is_dir():
+        name = device_behind(path, roots)
+        if name is None:
+            raise UsageError(f"{text}: lies on no drive that can be watched")
+        return describe_device(name, roots)
+    return describe_device(text, roots)
+
+
+class _View:
+    """The newest readings and the verdict so far, on standard error."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._console = Console(stderr=True)
+        self._live = (
+            Live(console=self._console, auto_refresh=False, transient=True)
+            if self._console.is_terminal
+            else None
+        )
+        self._drawn_at = -_LINE_INTERVAL_S
+
+    def __enter__(self) -> "_View":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def draw(self, _: Watch) -> None:
+        each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
+        if time.monotonic() - self._drawn_at < each_s:
+            return
+        self._drawn_at = time.monotonic()
+        lines = self._lines()
+        if self._live is not None:
+            text = Text("\n".join(lines), overflow="ellipsis", no_wrap=True)
+            self._live.update(text, refresh=True)
+        else:
+            print("; ".join(lines), file=sys.stderr, flush=True)
+
+    def _lines(self) -> list[str]:
+        watch, latest = self._watch, self._watch.latest
+        model = watch.device.model or watch.device.name
+        parts = [f"{model}, {format_duration(watch.elapsed_s)}"]
+        for column, word, unit in (
+            ("read_bw_mb_s", "reads", "MB/s"),
+            ("write_bw_mb_s", "writes", "MB/s"),
+            ("busy_pct", "busy", "%"),
+        ):
+            if (value := latest.value(column)) is not None:
+                parts.append(f"{word} {value:,.0f} {unit}")
+        if (temp_c := latest.drive_temp_c()) is not None:
+            parts.append(f"{temp_c:.0f} C")
+        return [": ".join([parts[0], ", ".join(parts[1:])]), *self._verdict()]
+
+    def _verdict(self) -> list[str]:
+        found = self._watch.findings
+        if found is None or not found.steps:
+            return []
+        last = found.steps[-1]
+        told = sentence(last)
+        return [f"{last.step}: {last.verdict}{f', {told}' if told else ''}"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("watch")(watch_command)

@@ -1,0 +1,129 @@
+"""Reports as files: which kind a name asks for, and the writing of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heatsoak.analysis import Findings
+from heatsoak.errors import UsageError
+from heatsoak.exporter.outlet import check_free, replacing
+from heatsoak.recording import Recording
+from heatsoak.report.junit import write_junit
+from heatsoak.report.page.names import names_of
+from heatsoak.report.tidy import write_findings
+
+if TYPE_CHECKING:
+    from heatsoak.report.page.contract import Page
+
+_KINDS = {
+    ".html": "page",
+    ".htm": "page",
+    ".png": "png",
+    ".svg": "svg",
+    ".csv": "csv",
+    ".xml": "junit",
+}
+#: Pictures are as sharp as what was recorded.
+_UNLIMITED = 1 << 40
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a report is asked for.
+
+    Attributes:
+        by: the condition that is compared; None compares what differs in one alone.
+        baseline: what the others are compared with.
+        anyway: whether to compare what was not run alike.
+        title: None is made of drive and protocol.
+        fail_below_mb_s: a step whose mean is lower fails, in JUnit.
+    """
+
+    by: str | None = None
+    baseline: str | None = None
+    anyway: bool = False
+    title: str | None = None
+    fail_below_mb_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A report that was written; `headline` is None for kinds without one."""
+
+    path: str
+    kind: str
+    bytes: int
+    recordings: int
+    headline: str | None = None
+
+
+def kind_of(path: Path) -> str:
+    """Return which kind of report a file's name asks for; raises UsageError for an unknown one."""
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
+        raise UsageError(f"{path}: {ending}: end it in .html, .png, .svg, .csv or .xml")
+    return kind
+
+
+def check(path: Path, recordings: Sequence[Recording], *, force: bool) -> str:
+    """Return the kind of report that `path` asks for.
+
+    Raises, before anything is worked out, UsageError where it cannot be written there, and
+    ToolError where a page is asked for and its program was not built.
+    """
+    kind = kind_of(path)
+    check_free([path], recordings, force=force)
+    if kind == "page":
+        from heatsoak.report.page.html import Bundle
+
+        Bundle.load()
+    return kind
+
+
+def write_report(
+    recordings: Sequence[Recording], findings: Findings, path: Path, wanted: Wanted | None = None
+) -> Reported:
+    """Write a report of `recordings`, whose `findings` are in the same order, to `path`.
+
+    What is there is written over: see :func:`check`. Raises UsageError for a suffix that no report
+    has or a comparison that cannot be made, ToolError where writing fails.
+    """
+    wanted = wanted or Wanted()
+    kind = kind_of(path)
+    page = _page(recordings, findings, wanted, kind) if kind in ("page", "png", "svg") else None
+    with replacing(path) as partial:
+        if page is None:
+            names = names_of(recordings)
+            if kind == "csv":
+                write_findings(findings, names, partial)
+            else:
+                limit = wanted.fail_below_mb_s
+                write_junit(findings, names, partial, fail_below_mb_s=limit)
+        elif kind == "page":
+            from heatsoak.report.page.html import Bundle, render
+
+            partial.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
+        else:
+            from heatsoak.report.picture import draw
+
+            draw(page, partial, kind)
+        size = partial.stat().st_size
+    headline = None if page is None else page.headline.text
+    return Reported(str(path), kind, size, len(recordings), headline)
+
+
+def _page(recordings: Sequence[Recording], findings: Findings, wanted: Wanted, kind: str) -> "Page":
+    # over half of this is loaded only for pages: statistics of intervals and of comparisons
+    from heatsoak.report.page.make import make_page
+
+    return make_page(
+        recordings,
+        findings,
+        by=wanted.by,
+        baseline=wanted.baseline,
+        anyway=wanted.anyway,
+        title=wanted.title,
+        data_budget=None if kind == "page" else _UNLIMITED,
+    )

@@ -1,0 +1,181 @@
+"""Scores and means as bars with 95 % intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis import Episode, RecordingFindings, Score, StepFindings
+from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.noise import Noise
+from heatsoak.analysis.comparison.scores import score_measures
+from heatsoak.analysis.comparison.spread import Spread
+from heatsoak.analysis.series import Series
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Label
+from heatsoak.report.page.contract import Bar, BarChart, CurveChart
+from heatsoak.report.page.lines import Chart
+from heatsoak.report.page.names import Names
+
+_SEED = 2016
+_OF_RUNS = "Whiskers: 95 % interval of the mean, by how much repeated runs differ (Student's t)."
+_OF_NOISE = (
+    "Whiskers: 95 % interval of the mean, by the noise within the one run (block bootstrap); "
+    "another run may differ by more."
+)
+_OF_NOTHING = "No whiskers: what there is does not tell how far the values may be off."
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One recording's value of a bar."""
+
+    recording: int
+    measure: Measure
+    power_w: float | None = None
+    mb_s_per_w: float | None = None
+
+
+Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
+
+
+def bar_charts(
+    names: Names,
+    findings: Sequence[RecordingFindings],
+    charts: Sequence[Chart],
+    curves: Sequence[CurveChart],
+) -> list[BarChart]:
+    """Return a chart of each score, then of each step's mean that nothing else shows.
+
+    Means of steps are left out that are a point of `curves`, or the same as a score.
+    """
+    measures = {
+        (one.recording, one.findings.step): _measures(one.view, one.findings, number)
+        for chart in charts
+        for number, one in enumerate(chart.drawn)
+    }
+    found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
+    told = {point.step for chart in curves for curve in chart.curves for point in curve.points}
+    told |= {
+        score.steps[0]
+        for recording in findings
+        for score in recording.scores
+        if len(score.steps) == 1 and score.statistic == "mean" and score.window_s is None
+    }
+    found += [
+        _of_step(names, chart, measures)
+        for chart in charts
+        if chart.step not in told and any(one.findings.round is None for one in chart.drawn)
+    ]
+    return [
+        chart.model_copy(update={"id": f"b{number}"})
+        for number, chart in enumerate((chart for chart in found if chart), 1)
+    ]
+
+
+def _scores(
+    findings: Sequence[RecordingFindings],
+) -> dict[tuple[str, str, str], list[tuple[int, Score]]]:
+    """Scores that are the same number, each with the recordings that have it."""
+    found: dict[tuple[str, str, str], list[tuple[int, Score]]] = {}
+    for number, recording in enumerate(findings):
+        for score in recording.scores:
+            if score.value is not None:
+                key = (score.name, score.unit, score.definition)
+                found.setdefault(key, []).append((number, score))
+    return found
+
+
+def _of_score(
+    names: Names,
+    key: tuple[str, str, str],
+    runs: Sequence[tuple[int, Score]],
+    measures: Measures,
+) -> BarChart | None:
+    name, unit, definition = key
+    values = []
+    for number, score in runs:
+        of_steps = {step: found for (of, step), found in measures.items() if of == number}
+        measure = next(iter(score_measures(score, of_steps).values()))
+        values.append(_Value(number, measure, score.power_w, score.mb_s_per_w))
+    return _chart(names, name, unit, runs[0][1].better, definition, values)
+
+
+def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
+    """Mean throughput in MB/s, or in IOPS where no bytes were logged."""
+    for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
+        values = [
+            _Value(one.recording, found[metric], one.findings.power_mean_w)
+            for one in chart.drawn
+            if metric in (found := measures[one.recording, one.findings.step])
+        ]
+        if values:
+            definition = f"Mean of the {unit} over the whole step."
+            return _chart(names, chart.title, unit, "higher", definition, values)
+    return None
+
+
+def _chart(
+    names: Names, title: str, unit: str, better: str, definition: str, values: Sequence[_Value]
+) -> BarChart | None:
+    groups: dict[int, list[_Value]] = {}
+    for value in values:
+        if value.measure.value is not None:
+            groups.setdefault(names.recordings[value.recording].color, []).append(value)
+    if not groups:
+        return None
+    cells: dict[Label, list[Measure]] = {
+        color: [one.measure for one in of] for color, of in groups.items()
+    }
+    spread = Spread({0: cells}, "difference")
+    bars = []
+    for color, members in groups.items():
+        estimate = spread.estimate(color, [0])
+        low, high = spread.interval(estimate) or (None, None)
+        watts = [one.power_w for one in members if one.power_w is not None]
+        ratios = [one.mb_s_per_w for one in members if one.mb_s_per_w is not None]
+        bars.append(
+            Bar(
+                label=names.recordings[members[0].recording].setting,
+                recording=members[0].recording,
+                value=estimate.bound,
+                low=low,
+                high=high,
+                runs=len(members),
+                power_w=float(np.mean(watts)) if watts else None,
+                mb_s_per_w=float(np.mean(ratios)) if ratios else None,
+            )
+        )
+    interval = {"runs": _OF_RUNS, "this run": _OF_NOISE}.get(spread.basis or "", _OF_NOTHING)
+    is_known = any(bar.low is not None for bar in bars)
+    return BarChart(
+        id="",
+        title=title,
+        unit=unit,
+        better="lower" if better == "lower" else "higher",
+        definition=definition,
+        interval=interval if is_known else _OF_NOTHING,
+        bars=bars,
+    )
+
+
+def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
+    """The step's means, and how far noise within the run may have moved them."""
+    rates = {view.throughput.unit: view.throughput}
+    if view.throughput.unit == "mb_s" and len(view.iops.values):
+        rates["iops"] = view.iops
+    found = {}
+    for unit, series in rates.items():
+        if len(series.values):
+            end_s = series.duration_s
+            rng = np.random.default_rng([_SEED, number])
+            draws = _noise(series, step.episodes).draws(0.0, end_s, rng)
+            found[f"mean_{unit}"] = Measure(series.mean(0.0, end_s), draws=draws)
+    return found
+
+
+def _noise(series: Series, episodes: Sequence[Episode]) -> Noise:
+    edges = [t_s for episode in episodes for t_s in (episode.onset_s, episode.end_s)]
+    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
+    cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
+    return Noise(series, inside, max(cycles, default=None))

@@ -1,0 +1,224 @@
+"""The matrix: one cell a set of conditions, published figures beside what was found."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from heatsoak import catalog
+from heatsoak.analysis import RecordingFindings, StepFindings
+from heatsoak.protocol import Protocol
+from heatsoak.report.page import words
+from heatsoak.report.page.contract import Figure, Matrix, MatrixCell, MatrixMetric, Workload
+from heatsoak.report.page.names import Named, Names
+
+#: More conditions than these make no table that one can read.
+_MOST_KEYS = 4
+#: The steps that the published table summarises, and the drive that it is of.
+_SUMMARISED = ("sequential-read", "sequential-write")
+_PUBLISHED_DRIVE = "950 PRO"
+_ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
+
+
+@dataclass(frozen=True)
+class _Member:
+    number: int
+    named: Named
+    findings: RecordingFindings
+
+
+def matrix(
+    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[Workload]
+) -> Matrix | None:
+    """Return the matrix of the conditions in which recordings differ; None where they do not."""
+    keys = _keys(names)
+    if not 1 <= len(keys) <= _MOST_KEYS:
+        return None
+    order = {key: _order(names, key) for key in keys}
+    row_key = max(keys, key=lambda key: len(order[key]))
+    by_cell: dict[tuple[str, ...], list[_Member]] = {}
+    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+        place = tuple(_text(named, key) for key in keys)
+        by_cell.setdefault(place, []).append(_Member(number, named, judged))
+    metrics = list(_metrics(workloads))
+    cells = [
+        MatrixCell(
+            recording=members[0].number,
+            conditions=dict(zip(keys, place, strict=True)),
+            verdict=_verdict([step for member in members for step in member.findings.steps]),
+            values=_values(members, metrics, workloads),
+        )
+        for place, members in by_cell.items()
+    ]
+    held, source = _held(cells)
+    return Matrix(
+        row_key=row_key,
+        column_keys=[key for key in keys if key != row_key],
+        order=order,
+        metrics=metrics,
+        cells=cells,
+        held=held,
+        source=source,
+    )
+
+
+def _keys(names: Names) -> list[str]:
+    """The keys in the order of the protocol's axes, others after them."""
+    axes: dict[str, None] = {}
+    for named in names.recordings:
+        protocol = named.recording.meta.protocol
+        if isinstance(protocol, Protocol) and protocol.matrix is not None:
+            axes.update(dict.fromkeys(protocol.matrix.axes))
+    ordered = [key for key in axes if key in names.keys]
+    return ordered + [key for key in names.keys if key not in axes]
+
+
+def _order(names: Names, key: str) -> list[str]:
+    """The values: as the protocol's axis has them, numbers rising, others as they come."""
+    given = list(dict.fromkeys(_text(named, key) for named in names.recordings))
+    for named in names.recordings:
+        protocol = named.recording.meta.protocol
+        if isinstance(protocol, Protocol) and protocol.matrix is not None:
+            axis = [str(value) for value in protocol.matrix.axes.get(key, [])]
+            if axis:
+                return [v for v in axis if v in given] + [v for v in given if v not in axis]
+    try:
+        return sorted(given, key=float)
+    except ValueError:
+        return given
+
+
+def _text(named: Named, key: str) -> str:
+    value = named.conditions.get(key)
+    return "not said" if value is None else str(value)
+
+
+def _metrics(workloads: Sequence[Workload]) -> Iterator[MatrixMetric]:
+    yield MatrixMetric(id=_ONSET, label="Falls after", unit="s", worse="low")
+    yield MatrixMetric(id=_DEPTH, label="Falls by", unit="%", worse="high")
+    for chart in workloads:
+        kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
+            (_ONSET, "falls after", "s", "low"),
+            (_DEPTH, "falls by", "%", "high"),
+        ]
+        if any(line.level_mb_s is not None for line in chart.lines):
+            kinds.append((_MEAN, "mean", "MB/s", "low"))
+        for kind, what, unit, worse in kinds:
+            yield MatrixMetric(
+                id=f"{chart.id}.{kind}",
+                label=f"{chart.title}: {what}",
+                unit=unit,
+                worse=worse,
+                workload=chart.id,
+            )
+
+
+def _values(
+    members: Sequence[_Member], metrics: Sequence[MatrixMetric], workloads: Sequence[Workload]
+) -> dict[str, Figure]:
+    by_id = {workload.id: workload for workload in workloads}
+    found = {}
+    for metric in metrics:
+        per_member = []
+        for member in members:
+            if metric.workload is None:
+                per_member.append(summarised(member.findings.steps))
+            else:
+                lines = [ln for ln in by_id[metric.workload].lines if ln.recording == member.number]
+                per_member.append([member.findings.steps[line.step] for line in lines])
+        figure = _figure(metric, [steps for steps in per_member if steps])
+        if figure is not None:
+            found[metric.id] = _with_published(figure, metric, members[0])
+    return found
+
+
+def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+    """Return the steps that a table of places speaks of: where they were run, those published."""
+    chosen = [step for step in steps if step.step in _SUMMARISED]
+    return chosen or list(steps)
+
+
+def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Figure | None:
+    """The mean over runs; of one run the earliest onset, the deepest fall, the mean rate."""
+    if not runs:
+        return None
+    if all(step.why_unknown is not None for steps in runs for step in steps):
+        return Figure(value=None, text="not judged")
+    kind = metric.id.rpartition(".")[2]
+    values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
+    if not values:
+        return Figure(value=None, text="steady" if kind != _MEAN else "not measured")
+    mean = float(np.mean(values))
+    told = words.number(mean) if kind == _MEAN else words.about(mean)
+    text = f"{told} {metric.unit}"
+    if len(values) < len(runs):
+        text += f" in {len(values)} of {len(runs)} runs"
+    return Figure(value=mean, text=text)
+
+
+def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
+    episodes = [episode for step in steps for episode in step.episodes]
+    if kind == _ONSET:
+        return min((episode.onset_s for episode in episodes), default=None)
+    if kind == _DEPTH:
+        return max((episode.depth_pct for episode in episodes), default=None)
+    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
+    return float(np.mean(means)) if means else None
+
+
+def _with_published(figure: Figure, metric: MatrixMetric, member: _Member) -> Figure:
+    """The figure beside what was published for the same cell of the same drive."""
+    cell = _published(member)
+    if cell is None or metric.id not in (_ONSET, _DEPTH):
+        return figure
+    bounds = cell.onset_s if metric.id == _ONSET else cell.depth_pct
+    check = cell.onset_holds if metric.id == _ONSET else cell.depth_holds
+    low, high = bounds
+    text = f"{low:g} {metric.unit}" if low == high else f"{low:g} to {high:g} {metric.unit}"
+    holds = figure.value is not None and check(figure.value)
+    update = {"published": bounds, "published_text": text, "holds": holds}
+    return figure.model_copy(update=update)
+
+
+def _published(member: _Member) -> catalog.PugetCell | None:
+    meta = member.named.recording.meta
+    conditions = meta.conditions
+    if not {"slot", "gpus", "gpu_load"} <= conditions.keys():
+        return None
+    if _PUBLISHED_DRIVE not in str(meta.drive.get("model")) or meta.protocol.name != "puget":
+        return None
+    gpus = conditions["gpus"]
+    if not isinstance(gpus, int):
+        return None
+    return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
+
+
+def _verdict(steps: Sequence[StepFindings]) -> str:
+    """The cause of the deepest fall; else what the steps say alike."""
+    worst = max(
+        ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
+        default=None,
+    )
+    if worst is not None:
+        return worst[1]
+    verdicts = {step.verdict for step in steps if step.why_unknown is None}
+    if not verdicts:
+        return "unknown"
+    return "steady" if verdicts == {"steady"} else next(v for v in verdicts if v != "steady")
+
+
+def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:
+    parts = []
+    for metric, name in ((_ONSET, "onsets"), (_DEPTH, "depths")):
+        known = [cell.values[metric].holds for cell in cells if metric in cell.values]
+        known = [holds for holds in known if holds is not None]
+        if known:
+            parts.append(f"{sum(map(bool, known))} of {len(known)} {name}")
+    if not parts:
+        return None, None
+    article = catalog.published().articles["puget"]
+    return (
+        f"{words.listed(parts)} are within the published ranges and their tolerance.",
+        f"{article.publisher}, {article.title}, {article.date}",
+    )

@@ -1,0 +1,125 @@
+"""What is known of a recording besides its samples: drive, host, tools, sensors, events."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heatsoak.analysis import RecordingFindings, SensorTrust
+from heatsoak.recording import Recording, SensorMeta
+from heatsoak.report.findings import sentence
+from heatsoak.report.page import words
+from heatsoak.report.page.contract import EventLine, Fact, PageRecording
+from heatsoak.report.page.names import Named
+from heatsoak.report.page.repeating import command, commands, protocol_toml
+from heatsoak.report.power import power_text
+from heatsoak.units import format_bytes, format_duration
+
+_MOST_EVENTS = 2000
+_MOST_TEXT = 2000
+
+
+def page_recording(named: Named, findings: RecordingFindings) -> PageRecording:
+    """Return a recording with everything that the page says of it."""
+    recording = named.recording
+    meta = recording.meta
+    return PageRecording(
+        label=named.label,
+        color=named.color,
+        status=meta.status,
+        reason=meta.reason,
+        started_unix_s=meta.started_unix_s,
+        duration_s=meta.duration_s,
+        findings=findings,
+        sentences=[
+            f"{words.title_of(step.step)}: {sentence(step) or step.verdict}."
+            for step in findings.steps
+            if step.rounds is None
+        ]
+        + [f"{words.title_of(rounds.name)}: {rounds.text}." for rounds in findings.rounds],
+        drive=list(_drive(meta.drive)),
+        host=list(_flat(meta.host)),
+        tools=list(_tools(meta.tools, meta.load)),
+        sensors=list(_sensors(recording, findings)),
+        events=list(_events(recording)),
+        command=command(meta),
+        protocol=protocol_toml(meta.protocol),
+        commands=commands(recording.events),
+    )
+
+
+def _drive(drive: Mapping[str, Any]) -> Iterator[Fact]:
+    for key, value in drive.items():
+        if key == "size_bytes":
+            if value:
+                yield Fact(name="size", text=format_bytes(value))
+        elif key == "details":
+            yield from _flat(value, drive)
+        else:
+            yield from _flat({key: value})
+
+
+def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> Iterator[Fact]:
+    """Each value with the name of its key; what is not known, or `said` already, is left out."""
+    for key, value in facts.items():
+        if value in (None, "", [], {}) or (said is not None and said.get(key) == value):
+            continue
+        if isinstance(value, dict):
+            for fact in _flat(value):
+                yield Fact(name=f"{words.plain(key)} {fact.name}", text=fact.text)
+        elif key.endswith("_bytes") and isinstance(value, int | float):
+            yield Fact(name=words.plain(key.removesuffix("_bytes")), text=format_bytes(value))
+        else:
+            yield Fact(name=words.plain(key), text=_text(value))
+
+
+def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[Fact]:
+    yield from _flat(tools)
+    tool = {"load": f"{load['tool']} {load.get('version', '')}".strip()} if "tool" in load else {}
+    rest = {key: value for key, value in load.items() if not isinstance(value, dict)}
+    yield from _flat(tool | {k: v for k, v in rest.items() if k not in ("tool", "version")})
+
+
+def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[Fact]:
+    trust = {sensor.name: sensor for sensor in findings.sensors}
+    for sensor in recording.meta.sensors:
+        yield Fact(name=sensor.name, text=_sensor(sensor))
+    for column in recording.meta.columns:
+        if column.startswith("temp_c."):
+            name = column.removeprefix("temp_c.")
+            yield Fact(name=name, text=_trust(trust.get(name)))
+    told = power_text(findings)
+    if told is not None:
+        yield Fact(name="power", text=told.removeprefix("power: "))
+
+
+def _sensor(sensor: SensorMeta) -> str:
+    parts = [f"{sensor.source}, read every {sensor.interval_s:g} s"]
+    if sensor.idle_interval_s is not None:
+        parts.append(f"in pauses every {sensor.idle_interval_s:g} s")
+    parts += [f"{words.plain(name)} {value:g}" for name, value in sensor.thresholds.items()]
+    return "; ".join(parts)
+
+
+def _trust(sensor: SensorTrust | None) -> str:
+    if sensor is None:
+        return "temperature; never read"
+    verdict = {"good": "to be trusted", "poor": "not to be trusted"}.get(
+        sensor.trust, "cannot be said whether to trust it"
+    )
+    return f"temperature; {verdict}: {sensor.why}" if sensor.why else f"temperature; {verdict}"
+
+
+def _events(recording: Recording) -> Iterator[EventLine]:
+    for event in recording.events[:_MOST_EVENTS]:
+        parts = [event.step or "", event.text]
+        if event.kind == "step-end" and "duration_s" in event.data:
+            parts.append(f"after {format_duration(event.data['duration_s'])}")
+        text = ": ".join(part for part in parts if part)
+        yield EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MOST_TEXT])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_text(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

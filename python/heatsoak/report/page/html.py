@@ -1,0 +1,100 @@
+"""The page as one file: data, styles and program inside, and nothing to be fetched."""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from heatsoak.errors import ToolError
+from heatsoak.report.page.contract import Page
+
+_BUNDLE = files("heatsoak.report.page") / "bundle"
+_MISSING = (
+    "this heatsoak was built without the page's program: install Node 20 or newer with npm "
+    "(apt-get install nodejs npm), then run 'make build', or 'npm ci && npm run build' in web/; "
+    "until then, -o FILE.svg, .png and .csv work"
+)
+#: Stands there until the program takes its place.
+_FALLBACK = (
+    "This page draws its charts with JavaScript, in a browser of 2023 or later (Firefox 113, "
+    "Chrome 97, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
+    "open the file in another one."
+)
+#: A browser asks a server for an icon, and complains where there is none.
+_NO_ICON = '<link rel="icon" href="data:,">\n'
+# in JSON these may stand as escapes, and nothing else in it could end a script or begin a comment
+_IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The page's program and its styles, as they can stand within a page."""
+
+    script: str
+    style: str
+
+    @classmethod
+    def load(cls) -> "Bundle":
+        """Return what was built; raises ToolError where it was not."""
+        try:
+            script = (_BUNDLE / "page.js").read_text("utf-8")
+            style = (_BUNDLE / "page.css").read_text("utf-8")
+        except OSError as error:
+            raise ToolError(_MISSING) from error
+        return cls.of(script, style)
+
+    @classmethod
+    def of(cls, script: str, style: str) -> "Bundle":
+        """Return them so that they mean the same to JavaScript and CSS, and no end to HTML."""
+        script, style = (text.replace("\r\n", "\n") for text in (script, style))
+        script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
+        style = re.sub(r"<(?=/style)", r"\\3c ", style, flags=re.IGNORECASE)
+        return cls(script, style)
+
+
+def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
+    """Return the page as HTML; one that is served may fetch from where it came, others nothing."""
+    data = page.model_dump_json().translate(_IN_JSON)
+    title = escape(page.title)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_policy(bundle, is_served=is_served)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="{escape(page.made_by)}">
+<meta name="description" content="{escape(page.headline.text)}">
+{_NO_ICON if is_served else ""}<title>{title}</title>
+<style>{bundle.style}</style>
+</head>
+<body>
+<main id="heatsoak">
+<h1>{title}</h1>
+<p>{escape(page.headline.text)}</p>
+<p>{_FALLBACK}</p>
+</main>
+<script type="application/json" id="heatsoak-page">{data}</script>
+<script>{bundle.script}</script>
+</body>
+</html>
+"""
+
+
+def _policy(bundle: Bundle, *, is_served: bool) -> str:
+    """What the page may load: itself, and pictures that it made."""
+    origin = "'self'" if is_served else "'none'"
+    digest = base64.b64encode(hashlib.sha256(bundle.script.encode()).digest()).decode()
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src 'sha256-{digest}'",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            f"connect-src {origin}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )

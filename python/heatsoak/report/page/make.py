@@ -1,0 +1,136 @@
+"""Recordings and findings in, everything on the page out."""
+
+import time
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+import heatsoak
+from heatsoak.analysis import Findings
+from heatsoak.protocol import Observation, Protocol
+from heatsoak.recording import Recording
+from heatsoak.report.page import words
+from heatsoak.report.page.bars import bar_charts
+from heatsoak.report.page.cells import matrix
+from heatsoak.report.page.compared import comparisons
+from heatsoak.report.page.contract import Page, Track, Workload
+from heatsoak.report.page.curves import curve_charts
+from heatsoak.report.page.facts import page_recording
+from heatsoak.report.page.fitting import fit, pack
+from heatsoak.report.page.headline import headline
+from heatsoak.report.page.lines import Chart, charts
+from heatsoak.report.page.names import Names, names_of
+from heatsoak.report.page.packing import Packer
+from heatsoak.report.page.tracks import Course
+
+#: Bytes of base64 that series may take; less where all else takes so much that a page would come
+#: to more than `PAGE_BYTES`, its program included; but never less than the least.
+DATA_BUDGET, LEAST_DATA = 1_100_000, 150_000
+PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
+#: About what the page says of each series.
+_SERIES_BYTES = 300
+
+
+def make_page(
+    recordings: Sequence[Recording],
+    findings: Findings,
+    *,
+    by: str | None = None,
+    baseline: str | None = None,
+    anyway: bool = False,
+    title: str | None = None,
+    data_budget: int | None = None,
+) -> Page:
+    """Return the page of `recordings`, whose `findings` are in the same order.
+
+    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
+    `data_budget` is how many bytes of base64 the series may take; None is what keeps the page's
+    file within `PAGE_BYTES`. Raises UsageError for a comparison that cannot be made.
+    """
+    names = names_of(recordings)
+    found = findings.recordings
+    drawn = charts(names, found)
+    curves = curve_charts(names, found)
+    compared, notes = comparisons(names, by, baseline, anyway=anyway)
+    told = [page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)]
+    bars = bar_charts(names, found, drawn, curves)
+    if data_budget is None:
+        left = PAGE_BYTES - PROGRAM_BYTES - _size([*told, *compared, *bars, *curves], drawn)
+        data_budget = max(LEAST_DATA, min(DATA_BUDGET, left))
+    workloads, data = _packed(drawn, data_budget)
+    if any(_is_thinned(workload) for workload in workloads):
+        notes.append(
+            "Where a chart has fewer points than were recorded, the least and the greatest of each "
+            "stretch are kept: no dip and no peak is lost."
+        )
+    return Page(
+        title=title or _title(names),
+        made_by=f"heatsoak {heatsoak.__version__}",
+        made_unix_s=time.time(),
+        headline=headline(names, found, workloads),
+        recordings=told,
+        workloads=workloads,
+        matrix=matrix(names, found, workloads),
+        bars=bars,
+        curves=curves,
+        comparisons=compared,
+        notes=notes,
+        data=data,
+    )
+
+
+def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
+    """About how many bytes a page takes besides its series."""
+    lines = [one for chart in drawn for one in chart.drawn]
+    counted = [histogram for one in lines for histogram in one.latency]
+    texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
+    return texts + _SERIES_BYTES * sum(len(one.series) for one in lines)
+
+
+def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[Workload], str]:
+    """The charts with their series packed, and the packed series."""
+    every = fit([course for chart in drawn for one in chart.drawn for course in one.series], budget)
+    packer = Packer()
+
+    def packed(course: Course) -> Track:
+        return pack(course, every[course.importance], packer)
+
+    workloads = []
+    for chart in drawn:
+        lines = []
+        for one in chart.drawn:
+            tracks = [packed(course) for course in one.courses]
+            lines.append(one.line(tracks, packed(one.seconds) if one.seconds else None))
+        workloads.append(chart.workload(lines))
+    return workloads, packer.data()
+
+
+def _is_thinned(workload: Workload) -> bool:
+    def fewer(track: Track) -> bool:
+        return track.t.count < track.samples
+
+    return any(fewer(track) for line in workload.lines for track in line.tracks)
+
+
+def _title(names: Names) -> str:
+    metas = [named.recording.meta for named in names.recordings]
+    protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
+    what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
+    if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
+        return f"{words.title_of(what)}: {words.listed(_files(names))}"
+    drives = list(dict.fromkeys(words.drive_name(meta.drive) for meta in metas))
+    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
+    return f"{drive}: {what}"
+
+
+def _protocol(protocol: Protocol | Observation) -> str:
+    if isinstance(protocol, Protocol):
+        return protocol.title or protocol.name
+    return protocol.name if protocol.name.endswith("log") else f"{protocol.name} log"
+
+
+def _files(names: Names) -> list[str]:
+    """The names of logs, of many only the first."""
+    files = list(dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings))
+    more = [f"{len(files) - 3} more"] if len(files) > 4 else []
+    return [*files[:3], *more] if more else files

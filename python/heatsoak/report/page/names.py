@@ -1,0 +1,118 @@
+"""What recordings are called beside each other, and which of them are of the same conditions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heatsoak.protocol import Label, Observation
+from heatsoak.recording import Recording
+from heatsoak.report.page import words
+
+#: Labels that number repetitions of the same.
+_REPETITIONS = ("run", "repeat", "repetition")
+DRIVE = "drive"
+#: The simulated place, which stands for conditions.
+ENCLOSURE = "enclosure"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A recording with its name on the page.
+
+    Attributes:
+        label: what tells it from the others; runs of the same conditions are numbered.
+        setting: the same without a run's number.
+        color: which conditions it is of: a number from 0.
+        conditions: its own, and the drive where there are several.
+    """
+
+    recording: Recording
+    label: str
+    setting: str
+    color: int
+    conditions: dict[str, Label]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The recordings of a page.
+
+    Attributes:
+        keys: the conditions in which they differ, in the order of their protocols' axes; ``drive``
+            last, where there are several.
+    """
+
+    recordings: list[Named]
+    keys: list[str]
+
+    @property
+    def settings(self) -> list[str]:
+        """What the colours stand for, in order."""
+        return list({one.color: one.setting for one in self.recordings}.values())
+
+
+def names_of(recordings: Sequence[Recording]) -> Names:
+    """Return the recordings with their names."""
+    drives = _drives(recordings)
+    conditions = [
+        {**recording.meta.conditions, **({DRIVE: drive} if len(set(drives)) > 1 else {})}
+        for recording, drive in zip(recordings, drives, strict=True)
+    ]
+    keys = _differing(conditions)
+    labels = [words.label_of(each, keys) for each in conditions]
+    # labels may be cut; what they are of is not
+    settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
+    if not keys:
+        labels = [_without_keys(recording) for recording in recordings]
+        settings = [(str(_file_of(recording)),) for recording in recordings]
+    colors = {setting: number for number, setting in enumerate(dict.fromkeys(settings))}
+    runs = [
+        (setting, recording.meta.protocol.name)
+        for setting, recording in zip(settings, recordings, strict=True)
+    ]
+    named = []
+    for number, (recording, known) in enumerate(zip(recordings, conditions, strict=True)):
+        setting, run = labels[number], runs[number]
+        repeats = runs.count(run) > 1
+        label = f"{setting}, run {runs[: number + 1].count(run)}" if repeats else setting
+        named.append(Named(recording, label, setting, colors[settings[number]], known))
+    return Names(named, keys)
+
+
+def _drives(recordings: Sequence[Recording]) -> list[str]:
+    """The drives' names; with serials where only these tell two copies apart."""
+    drives = [recording.meta.drive for recording in recordings]
+    names = [words.drive_name(drive) for drive in drives]
+    serials = {(name, drive.get("serial")) for name, drive in zip(names, drives, strict=True)}
+    copies = {name for name in names if len({s for n, s in serials if n == name}) > 1}
+    return [
+        f"{name} {drive['serial']}" if name in copies and drive.get("serial") else name
+        for name, drive in zip(names, drives, strict=True)
+    ]
+
+
+def _differing(conditions: Sequence[dict[str, Label]]) -> list[str]:
+    found = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
+    keys = [key for key in found if len({str(each.get(key)) for each in conditions}) > 1]
+    # a simulated place stands for conditions: where those tell all apart, it adds nothing
+    others = [key for key in keys if key != ENCLOSURE]
+    return others if _apart(conditions, others) == _apart(conditions, keys) else keys
+
+
+def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
+    """How many sets of conditions these keys tell apart."""
+    return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
+
+
+def _without_keys(recording: Recording) -> str:
+    """A name where conditions tell nothing apart: logs are called like their files."""
+    meta = recording.meta
+    if (file := _file_of(recording)) is not None:
+        return words.said(file)
+    return words.label_of(meta.conditions, list(meta.conditions)) or words.drive_name(meta.drive)
+
+
+def _file_of(recording: Recording) -> str | None:
+    """The name of the file that a log was in."""
+    if isinstance(recording.meta.protocol, Observation):
+        return recording.path.stem or str(recording.path)
+    return None

@@ -1,0 +1,92 @@
+"""Columns of numbers into few bytes: differences of whole numbers, by byte planes, gzip, base64."""
+
+import base64
+import gzip
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.analysis.series import Array
+from heatsoak.report.page.contract import Packed
+
+#: Times are to the millisecond.
+TIME_PER_UNIT = 1000
+#: A value is off by at most half of the greatest magnitude over this.
+_LEAST_STEPS = 10_000
+_MOST_DIGITS = 15
+#: The greatest whole number, so that differences fit into six bytes with their sign.
+_GREATEST = 2.0**45
+
+
+class Packer:
+    """Takes columns, and gives them all together in the end."""
+
+    def __init__(self) -> None:
+        self._columns: list[bytes] = []
+        self._size = 0
+
+    def values(self, values: Array) -> Packed:
+        """Take values, to be rounded to the quantum of :func:`per_unit_of`."""
+        return self._take(values, per_unit_of(values))
+
+    def times(self, t_s: Array) -> Packed:
+        """Take times in seconds, to be rounded to the millisecond."""
+        return self._take(t_s, TIME_PER_UNIT)
+
+    def data(self) -> str:
+        """Return base64 of gzip of all that was taken."""
+        return base64.b64encode(gzip.compress(b"".join(self._columns), 9, mtime=0)).decode()
+
+    def _take(self, values: Array, per_unit: int) -> Packed:
+        column, width = encoded(values, per_unit)
+        packed = Packed(at=self._size, count=len(values), width=width, per_unit=per_unit)
+        self._columns.append(column)
+        self._size += len(column)
+        return packed
+
+
+def per_unit_of(values: Array) -> int:
+    """Return into how many parts a unit is to be divided: a power of ten.
+
+    The quantum is then no coarser than a ten-thousandth of the greatest magnitude; it is coarser
+    than a finer one only where that would not change a value.
+    """
+    greatest = float(np.max(np.abs(values), initial=0.0))
+    if greatest == 0:
+        return 1
+    digits = math.ceil(math.log10(_LEAST_STEPS) - math.log10(greatest) - 1e-12)
+    per_unit, finest = 1, 10 ** min(max(0, digits), _MOST_DIGITS)
+    while per_unit < finest and not np.array_equal(np.rint(values * per_unit) / per_unit, values):
+        per_unit *= 10
+    return per_unit
+
+
+def encoded(values: Array, per_unit: int) -> tuple[bytes, int]:
+    """Return a column's bytes and the width of a difference, as :class:`Packed` describes them.
+
+    Values must be finite; beyond what six bytes hold they are cut.
+    """
+    if len(values) == 0:
+        return b"", 0
+    whole = np.rint(np.clip(values * per_unit, -_GREATEST, _GREATEST)).astype(np.int64)
+    differences = np.diff(whole, prepend=0)
+    zigzag = ((differences << 1) ^ (differences >> 63)).astype("<u8")
+    width = max(1, (int(zigzag.max()).bit_length() + 7) // 8)
+    planes: NDArray[np.uint8] = zigzag.view(np.uint8).reshape(-1, 8)[:, :width].T
+    return planes.tobytes(), width
+
+
+def unpacked(data: str) -> bytes:
+    """Return the columns of a page's data, for :func:`decoded`."""
+    return gzip.decompress(base64.b64decode(data))
+
+
+def decoded(columns: bytes, packed: Packed) -> Array:
+    """Return a column's values again."""
+    size = packed.count * packed.width
+    planes = np.frombuffer(columns, np.uint8, size, packed.at).reshape(packed.width, packed.count)
+    zigzag = np.zeros(packed.count, np.int64)
+    for place, plane in enumerate(planes):
+        zigzag |= plane.astype(np.int64) << (8 * place)
+    return np.cumsum((zigzag >> 1) ^ -(zigzag & 1)) / packed.per_unit

@@ -1,0 +1,69 @@
+"""The page's colours, for pictures that look like it; ``palette.json`` is read by the page too."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from heatsoak.report.page.contract import Page, PageRecording
+
+#: A condition with more values than there are colours gives none.
+_MOST_MAINS = 8
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a recording's lines look: a colour, and lengths of strokes and gaps; none for solid."""
+
+    color: str
+    dashes: tuple[float, ...]
+
+
+@cache
+def palette() -> Mapping[str, Any]:
+    """Return colours of both shades, patterns of lines, and how causes look."""
+    text = (files("heatsoak.report.page") / "palette.json").read_text("utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
+    """Return one style a recording, as the page has it.
+
+    Sets of conditions differ by colour as long as there are enough; otherwise the main condition
+    gives the colour, and the others together the pattern.
+    """
+    colors, dashes = palette()[shade]["lines"], palette()["dashes"]
+    if len({recording.color for recording in page.recordings}) <= len(colors):
+        places = _places([str(recording.color) for recording in page.recordings])
+        return [LineStyle(colors[place], ()) for place in places]
+    main = _main_condition(page)
+    mains, rests = zip(*(_split(recording, main) for recording in page.recordings), strict=True)
+    return [
+        LineStyle(colors[one % len(colors)], tuple(dashes[other % len(dashes)]))
+        for one, other in zip(_places(mains), _places(rests), strict=True)
+    ]
+
+
+def _split(recording: PageRecording, main: str) -> tuple[str, str]:
+    conditions = recording.findings.conditions
+    if not main:
+        return str(recording.color), ""
+    return str(conditions.get(main)), str({k: v for k, v in conditions.items() if k != main})
+
+
+def _main_condition(page: Page) -> str:
+    if page.matrix is not None:
+        return page.matrix.row_key
+    values: dict[str, set[str]] = {}
+    for recording in page.recordings:
+        for key, value in recording.findings.conditions.items():
+            values.setdefault(key, set()).add(str(value))
+    ranked = sorted(values, key=lambda key: -len(values[key]))
+    return next((key for key in ranked if 1 < len(values[key]) <= _MOST_MAINS), "")
+
+
+def _places(values: Any) -> list[int]:
+    known = list(dict.fromkeys(values))
+    return [known.index(value) for value in values]

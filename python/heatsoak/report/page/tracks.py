@@ -1,0 +1,130 @@
+"""What a step's samples show over time, as series that a chart can draw."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.consistency import by_second
+from heatsoak.analysis.series import Array, Series, directions
+from heatsoak.analysis.view import StepView
+from heatsoak.report.page.contract import Quantity
+
+#: Neighbours that are further apart than so many usual intervals have a gap between them.
+_GAP_INTERVALS = 3.5
+#: Latencies, and what else is thinned first where space is short.
+AUXILIARY, SENSOR, RATE = 0, 1, 2
+_UNITS = {"mb_s": ("MB/s", "throughput"), "iops": ("IOPS", "iops"), "lat_us": ("µs", "latency")}
+_LATENCIES = (("lat_us", "mean latency"), ("lat_p99_us", "99th percentile of latency"))
+_DIRECTIONS = ("read", "write")
+#: Sensors of other things than the drive stand after it.
+_ELSEWHERE = ("cpu", "gpu", "ambient", "case")
+
+
+@dataclass(frozen=True)
+class Course:
+    """One quantity of a step over time.
+
+    Attributes:
+        t_s: from the step's begin, rising.
+        importance: what is thinned first has the least.
+    """
+
+    name: str
+    label: str
+    quantity: Quantity
+    unit: str
+    t_s: Array
+    values: Array
+    importance: int
+
+    @property
+    def gap_s(self) -> float:
+        """Neighbours further apart than this are not joined."""
+        if len(self.t_s) < 2:
+            return 1.0
+        return _GAP_INTERVALS * float(np.median(np.diff(self.t_s)))
+
+
+def courses(view: StepView) -> list[Course]:
+    """Return a step's throughput, temperatures, power, latencies and load, in that order."""
+    found = [
+        *_rates(view),
+        *_temperatures(view),
+        *_readings(view, "power_w", "power", "power", "W"),
+        *_latencies(view),
+        *_levels(view),
+    ]
+    return [course for course in found if len(course.t_s)]
+
+
+def seconds(view: StepView) -> Course | None:
+    """Return the IOPS of each second; None where they are not known."""
+    series, bs = view.iops, view.step.bs
+    if not len(series.values) and view.throughput.unit == "mb_s" and bs:
+        whole = view.throughput
+        series = Series(whole.t_s, whole.interval_s, whole.values * 1e6 / bs, "iops")
+    found = by_second(series)
+    if not len(found.values):
+        return None
+    label = "IOPS of each second" if found.each_s == 1 else f"IOPS, means of {found.each_s:.3g} s"
+    return Course("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
+
+
+def _rates(view: StepView) -> Iterator[Course]:
+    whole = view.throughput
+    suffix = {"mb_s": "bw_mb_s", "iops": "iops", "lat_us": "lat_us"}[whole.unit]
+    apart = directions(view.samples, view.begin_s)
+    if len(apart) == 1:
+        ((name, _),) = apart.items()
+        yield _rate(f"{name}_{suffix}", f"{name}s", whole)
+        return
+    yield _rate(suffix, "reads and writes" if apart else "throughput", whole)
+    for name, series in apart.items():
+        if series.unit == whole.unit:
+            yield _rate(f"{name}_{suffix}", f"{name}s", series)
+
+
+def _rate(name: str, label: str, series: Series) -> Course:
+    unit, quantity = _UNITS[series.unit]
+    values = 1e6 / series.values if series.unit == "lat_us" else series.values
+    return Course(name, label, quantity, unit, series.t_s, values, RATE)  # type: ignore[arg-type]
+
+
+def _temperatures(view: StepView) -> Iterator[Course]:
+    names = [column.removeprefix("temp_c.") for column in view.columns("temp_c.")]
+    names.sort(key=lambda name: (name.startswith(_ELSEWHERE), name != "composite"))
+    for name in names:
+        yield from _readings(view, f"temp_c.{name}", name, "temperature", "°C")
+
+
+def _latencies(view: StepView) -> Iterator[Course]:
+    if view.throughput.unit == "lat_us":
+        return
+    for direction in _DIRECTIONS:
+        for suffix, label in _LATENCIES:
+            column = f"{direction}_{suffix}"
+            yield from _readings(view, column, f"{direction}s, {label}", "latency", "µs")
+
+
+def _levels(view: StepView) -> Iterator[Course]:
+    """Power states, counters and load, where they change: what never does is no curve."""
+    found = [*_readings(view, "power_state", "power state", "level", "")]
+    for family in ("throttle_count.", "throttle_time_s."):
+        for column in view.columns(family):
+            unit = "s" if "time" in family else ""
+            found += _readings(
+                view, column, column.replace(".", " ").replace("_", " "), "level", unit
+            )
+    found += _readings(view, "cpu_core_pct", "busiest processor core", "busy", "%")
+    found += _readings(view, "busy_pct", "drive busy", "busy", "%")
+    yield from (one for one in found if len(one.values) and np.ptp(one.values) > 0)
+
+
+def _readings(
+    view: StepView, column: str, label: str, quantity: Quantity, unit: str
+) -> Iterator[Course]:
+    track = view.track(column)
+    inside = track.t_s >= 0
+    importance = SENSOR if quantity in ("temperature", "power", "level") else AUXILIARY
+    yield Course(column, label, quantity, unit, track.t_s[inside], track.values[inside], importance)

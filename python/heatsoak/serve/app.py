@@ -1,0 +1,159 @@
+"""Answers requests: reads only, of this machine only, of one directory only."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from heatsoak.errors import HeatsoakError
+from heatsoak.serve.channel import Channel
+from heatsoak.serve.following import Follower, News
+from heatsoak.serve.library import Entry, Library
+from heatsoak.serve.listing import MOST_TOGETHER, listing
+from heatsoak.serve.shelf import Shelf
+
+#: What a browser may call this machine; whatever else it says, a page elsewhere sent it here.
+_HOSTS = ("127.0.0.1", "localhost")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+
+
+def make_app(library: Library, shelf: Shelf) -> Starlette:
+    """Return the application that shows `library`."""
+    pages = _Pages(library, shelf)
+    return Starlette(
+        routes=[
+            Route("/", pages.contents),
+            Route("/r/", pages.page),
+            Route("/r/page.json", pages.json),
+            Route("/r/events", pages.events),
+            Route("/r/{name:path}/page.json", pages.json),
+            Route("/r/{name:path}/events", pages.events),
+            Route("/r/{name:path}/", pages.page),
+        ],
+        middleware=[
+            Middleware(_Headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(_HOSTS), www_redirect=False),
+        ],
+        exception_handlers={HeatsoakError: _told, 404: _missing},
+    )
+
+
+@dataclass
+class _Pages:
+    library: Library
+    shelf: Shelf
+    channels: dict[str, Channel] = field(default_factory=dict)
+
+    async def contents(self, _: Request) -> Response:
+        entries = await run_in_threadpool(self.library.entries)
+        return HTMLResponse(listing(entries, str(self.library.root)))
+
+    async def page(self, request: Request) -> Response:
+        entries = await self._entries(request)
+        if isinstance(entries, Response):
+            return entries
+        shown = await run_in_threadpool(self.shelf.show, entries)
+        return HTMLResponse(shown.html)
+
+    async def json(self, request: Request) -> Response:
+        entries = await self._entries(request)
+        if isinstance(entries, Response):
+            return entries
+        shown = await run_in_threadpool(self.shelf.show, entries)
+        return Response(shown.json, media_type="application/json")
+
+    async def events(self, request: Request) -> Response:
+        name = _name(request)
+        channel = self.channels.get(name)
+        if channel is None:
+            entries = await self._entries(request)
+            if isinstance(entries, Response):
+                return entries
+            if not any(entry.is_running for entry in entries):
+                return Response(status_code=204)  # so that the browser does not ask again
+            look = await run_in_threadpool(self._looker, name, entries)
+            channel = self.channels.setdefault(name, Channel(look, lambda: self._close(name)))
+        return EventSourceResponse(_sent(channel))
+
+    def _close(self, name: str) -> None:
+        self.channels.pop(name, None)
+
+    async def _entries(self, request: Request) -> "list[Entry] | Response":
+        entries = await run_in_threadpool(self.library.find, _name(request))
+        if not entries:
+            return _missing(request, None)
+        if len(entries) > MOST_TOGETHER:
+            text = f"{len(entries)} recordings are too many for one page: choose some of them\n"
+            return PlainTextResponse(text, 413)
+        return entries
+
+    def _looker(self, name: str, entries: Sequence[Entry]) -> "_Look":
+        if len(entries) == 1:
+            shown = self.shelf.show(entries)
+            return _Look(self.library, name, Follower(entries[0].recording, shown.page))
+        return _Look(self.library, name, None)
+
+
+@dataclass
+class _Look:
+    """Looks for what is new of a page: in detail where it is of one recording."""
+
+    library: Library
+    name: str
+    follower: Follower | None
+    count: int = 0
+
+    def __call__(self) -> News:
+        if self.follower is not None:
+            return self.follower.look()
+        entries = self.library.find(self.name)
+        is_new, self.count = len(entries) != self.count, len(entries)
+        return News(is_new=is_new, is_over=not any(entry.is_running for entry in entries))
+
+
+async def _sent(channel: Channel) -> AsyncIterator[dict[str, str]]:
+    async for name, data in channel.listen():
+        yield {"event": name, "data": data}
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params.get("name", "."))
+
+
+def _missing(_: Request, __: Exception | None) -> Response:
+    return PlainTextResponse(
+        "there is no such recording (any more); / lists those there are\n", 404
+    )
+
+
+def _told(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"{error}\n", 500)
+
+
+class _Headers:
+    """Adds what keeps other pages out to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, sent)

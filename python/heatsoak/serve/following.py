@@ -1,0 +1,116 @@
+"""What a running recording brings, as it is written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.importer import WATCH
+from heatsoak.recording import META, Recording, schema_of
+from heatsoak.recording.layout import EVENTS, JOURNAL
+from heatsoak.report.page.contract import Appended, Page
+from heatsoak.report.page.tracks import courses
+
+#: Of a journal that grew by more, such as while a laptop slept, the page is fetched anew.
+_MOST_BYTES = 8 << 20
+
+
+@dataclass
+class News:
+    """What came since one looked last.
+
+    Attributes:
+        is_new: whether the page has to be fetched again: a step began, or all is over.
+        is_over: whether nothing more will come.
+    """
+
+    appended: list[Appended] = field(default_factory=list)
+    is_new: bool = False
+    is_over: bool = False
+
+
+class Follower:
+    """Reads a journal's new lines and makes of them what the page's tracks lack."""
+
+    def __init__(self, recording: Recording, page: Page) -> None:
+        """Follow the only recording of `page` from its journal's end as it is now.
+
+        What the page has already may come again; times tell.
+        """
+        self._recording = recording
+        self._schema = schema_of(recording.meta.columns)
+        self._views = {view.step.name: view for view in judged_steps(recording)}
+        #: Rows of a watch have no step yet: they go on with the last load that was seen.
+        self._without_step = recording.meta.protocol.name == WATCH and list(self._views)[-1:]
+        self._tracks = {
+            (workload.step, track.name): workload.id
+            for workload in page.workloads
+            for line in workload.lines
+            for track in line.tracks
+        }
+        self._offset = _size(recording.path / JOURNAL)
+        self._events = _size(recording.path / EVENTS)
+
+    def look(self) -> News:
+        """Return what is new; of a recording that was deleted, that it is over."""
+        path = self._recording.path
+        if not (path / META).exists():
+            return News(is_new=True, is_over=True)
+        if not (path / JOURNAL).exists():
+            return News(is_new=True, is_over=True)
+        events = _size(path / EVENTS)
+        news = News(is_new=events != self._events)
+        self._events = events
+        try:
+            frame = self._read(path / JOURNAL)
+        except (OSError, pl.exceptions.PolarsError):
+            news.is_new = True
+            return news
+        if frame is None:
+            news.is_new = True
+        else:
+            news.appended = list(self._appended(frame))
+        return news
+
+    def _read(self, journal: Path) -> pl.DataFrame | None:
+        """New rows; None where there is too much to send."""
+        with journal.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read(_MOST_BYTES + 1)
+        whole = text.rfind(b"\n") + 1
+        if len(text) > _MOST_BYTES:
+            self._offset = _size(journal)
+            return None
+        self._offset += whole
+        if not whole:
+            return pl.DataFrame(schema=self._schema)
+        return pl.read_ndjson(BytesIO(text[:whole]), schema=self._schema)
+
+    def _appended(self, frame: pl.DataFrame) -> Iterator[Appended]:
+        for (name,), rows in frame.group_by("step", maintain_order=True):
+            if name is None and self._without_step:
+                name = self._without_step[0]
+            known = self._views.get(str(name))
+            if known is None:
+                continue
+            view = StepView(known.step, rows.sort("t_s"), known.begin_s, {}, known.course)
+            for course in courses(view):
+                workload = self._tracks.get((known.step.name, course.name))
+                if workload is not None:
+                    yield Appended(
+                        workload=workload,
+                        recording=0,
+                        track=course.name,
+                        t=[round(float(t_s), 3) for t_s in course.t_s],
+                        v=[float(f"{value:.6g}") for value in course.values],
+                    )
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,122 @@
+"""The page of contents: what has been recorded, newest first."""
+
+import datetime
+from collections.abc import Sequence
+from html import escape
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from heatsoak.serve.library import Entry
+from heatsoak.units import format_duration
+
+#: Recordings that one page may show.
+MOST_TOGETHER = 200
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #ccd; --dim: #667; --link: #0b5394; --live: #a83200; }
+@media (prefers-color-scheme: dark) {
+  :root { --line: #445; --dim: #9aa; --link: #8ec4ff; --live: #ffb08a; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; }
+div { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; }
+th { color: var(--dim); font-weight: 600; white-space: nowrap; }
+a { color: var(--link); }
+.dim { color: var(--dim); }
+.live { color: var(--live); font-weight: 600; }
+"""
+
+
+def listing(entries: Sequence[Entry], where: str) -> str:
+    """Return the HTML of the list; `where` is the directory that it is of."""
+    rows = "\n".join(_row(entry) for entry in entries)
+    together = "\n".join(_together(name, count) for name, count in _groups(entries))
+    table = (
+        "<div><table><thead><tr><th>Recording</th><th>Drive</th><th>Conditions</th>"
+        f"<th>Protocol</th><th>Begun</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
+        "</table></div>"
+        if entries
+        else "<p>No recordings yet: <code>heatsoak run</code> makes one, to stand here.</p>"
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="15">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>heatsoak: recordings</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Recordings</h1>
+<p class="dim">{escape(where)}</p>
+{f"<ul>{together}</ul>" if together else ""}
+{table}
+</main>
+</body>
+</html>
+"""
+
+
+def address(name: str) -> str:
+    """Return the address of a recording's page, or of all below a directory."""
+    return "/r/" if name == "." else f"/r/{quote(name)}/"
+
+
+def _row(entry: Entry) -> str:
+    meta = entry.recording.meta
+    drive = meta.drive.get("model") or meta.drive.get("path") or "a drive"
+    simulated = ' <span class="dim">(simulated)</span>' if meta.drive.get("simulated") else ""
+    conditions = ", ".join(f"{key} {value}" for key, value in meta.conditions.items())
+    cells = [
+        f'<a href="{escape(address(entry.name))}">{escape(_short(entry.name))}</a>',
+        escape(_short(str(drive))) + simulated,
+        escape(_short(conditions)),
+        escape(_short(meta.protocol.name)),
+        escape(_begun(meta.started_unix_s)),
+        _state(entry),
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _state(entry: Entry) -> str:
+    meta = entry.recording.meta
+    if entry.is_running:
+        return '<span class="live">running</span>'
+    if entry.recording.was_cut:
+        return "cut"
+    lasted = "" if meta.duration_s is None else f", {format_duration(meta.duration_s)}"
+    return escape(f"{meta.status}{lasted}")
+
+
+def _begun(started_unix_s: float | None) -> str:
+    if started_unix_s is None:
+        return ""
+    try:
+        begun = datetime.datetime.fromtimestamp(started_unix_s)
+    except (OverflowError, ValueError, OSError):
+        return ""
+    return f"{begun:%Y-%m-%d %H:%M}"
+
+
+def _groups(entries: Sequence[Entry]) -> list[tuple[str, int]]:
+    """Directories with several recordings in them, and how many."""
+    counts: dict[str, int] = {}
+    for entry in entries:
+        for parent in PurePosixPath(entry.name).parents:
+            counts[str(parent)] = counts.get(str(parent), 0) + 1
+    return sorted((name, count) for name, count in counts.items() if 1 < count <= MOST_TOGETHER)
+
+
+def _together(name: str, count: int) -> str:
+    what = "all recordings" if name == "." else _short(name)
+    return f'<li><a href="{escape(address(name))}">{escape(what)}: {count} together</a></li>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -1,0 +1,68 @@
+"""Runs the application on 127.0.0.1."""
+
+import contextlib
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from heatsoak.errors import UsageError
+from heatsoak.serve.app import make_app
+from heatsoak.serve.library import Library
+from heatsoak.serve.shelf import Shelf
+
+_HOST = "127.0.0.1"
+_BACKLOG = 2048
+#: Files that are open beside connections.
+_SPARE_FILES = 128
+
+
+def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
+    """Show the recordings below `root` until interrupted; port 0 is any that is free.
+
+    `on_ready` is told the address. Raises UsageError where `root` is no directory or the port is
+    taken, ToolError where the page's program was not built.
+    """
+    app = make_app(Library(root), Shelf())
+    listening = _listen(port)
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_most_connections(),
+        timeout_graceful_shutdown=2,
+        lifespan="off",
+    )
+    on_ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((_HOST, port))
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"--port {port}: cannot be listened on: {error.strerror}; --port 0 takes any"
+        ) from error
+    listening.listen(_BACKLOG)
+    return listening
+
+
+def _most_connections() -> int | None:
+    """As many as there may be open files; beyond that an answer says so instead of a failure."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else hard
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(wanted, 65_536)), hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(soft - _SPARE_FILES, 16)

@@ -1,0 +1,77 @@
+"""Pages of recordings, made once for all who ask and kept while nothing changes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsoak.analysis import analyze
+from heatsoak.errors import UsageError
+from heatsoak.recording import META
+from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.page.make import make_page
+from heatsoak.serve.library import Entry
+
+#: Pages that are kept: a person looks at a few.
+_KEPT = 8
+
+#: Name, time and size of each file that a page was made of.
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page, as HTML and as the JSON that it holds."""
+
+    page: Page
+    html: str
+    json: str
+
+
+class Shelf:
+    """Makes pages, one at a time: a thousand who ask for the same get the same."""
+
+    def __init__(self) -> None:
+        """Raises ToolError where the page's program was not built."""
+        self._bundle = Bundle.load()
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Stamp, Shown] = OrderedDict()
+
+    def show(self, entries: Sequence[Entry]) -> Shown:
+        """Return the page of some recordings.
+
+        Raises UsageError where one of them is damaged or went away meanwhile.
+        """
+        stamp = _stamp(entries)
+        with self._lock:
+            shown = self._kept.pop(stamp, None) or self._make(entries)
+            self._kept[stamp] = shown
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return shown
+
+    def _make(self, entries: Sequence[Entry]) -> Shown:
+        recordings = [entry.recording for entry in entries]
+        try:
+            made = make_page(recordings, analyze(recordings))
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror}") from error
+        page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
+        return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
+
+
+def _stamp(entries: Sequence[Entry]) -> Stamp:
+    found = []
+    for entry in entries:
+        for name in (META, JOURNAL, PARQUET, EVENTS):
+            file: Path = entry.recording.path / name
+            try:
+                status = file.stat()
+            except OSError:
+                continue
+            found.append((str(file), status.st_mtime_ns, status.st_size))
+        found.append((entry.name, int(entry.is_running), 0))
+    return tuple(found)

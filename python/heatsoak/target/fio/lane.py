@@ -1,0 +1,226 @@
+"""One job of a running fio: what it is to do, and the samples that its documents become."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heatsoak.fio import OVER_NS, Differencer, Status, coarse_bins
+from heatsoak.protocol import WorkloadStep
+from heatsoak.recording.columns import schema_of
+from heatsoak.sensor import BusyTime
+from heatsoak.target.base import Clock, Note, Outcome, latency_bins
+from heatsoak.target.fio.command import Place, job_name, region_of
+from heatsoak.target.fio.process import free_path
+from heatsoak.units import format_bytes
+
+COLUMNS = [
+    "t_s",
+    "interval_s",
+    *(
+        f"{direction}_{what}"
+        for what in ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", *OVER_NS)
+        for direction in ("read", "write")
+    ),
+    "queue",
+    "busy_pct",
+]
+_SCHEMA = schema_of(COLUMNS)
+
+#: A document that comes later than this after it was made says more of clocks than of us.
+_LONGEST_LAG_S = 5.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a fio is to do, as far as watching it needs to know.
+
+    Attributes:
+        name: the step's.
+        queue: I/Os that it keeps in flight.
+        runtime_s: when it ends by itself, or None.
+        total_bytes: after how many bytes it ends, or None.
+        polls: whether fio spends its processor time on waiting, so that it says nothing of the I/O.
+    """
+
+    name: str
+    queue: int
+    reads: bool
+    writes: bool
+    runtime_s: float | None
+    total_bytes: int | None
+    polls: bool = False
+
+    @classmethod
+    def of(cls, step: WorkloadStep, place: Place) -> "Load":
+        """Return what `step` is on `place`."""
+        runtimes = [load.runtime_s for load in step.workloads]
+        amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
+        depths = [
+            (1 if place.engine == "psync" else load.iodepth) * load.numjobs
+            for load in step.workloads
+        ]
+        known_s = [runtime_s for runtime_s in runtimes if runtime_s is not None]
+        known = [amount for amount in amounts if amount is not None]
+        return cls(
+            step.name,
+            sum(depths),
+            any(load.reads for load in step.workloads),
+            any(load.writes for load in step.workloads),
+            max(known_s) if len(known_s) == len(runtimes) else None,
+            sum(known) if len(known) == len(amounts) else None,
+        )
+
+
+class Lane:
+    """What a fio does on one place, of several that it may load at once.
+
+    Attributes:
+        load: what is done.
+        job: the only job of fio's that counts; None takes all of them.
+        raw_dir: where its last document is kept; None keeps it nowhere.
+        status: the newest one.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        clock: Clock,
+        status_interval_s: float,
+        raw_dir: Path | None,
+        busy_time: BusyTime | None = None,
+        job: str | None = None,
+    ) -> None:
+        """Prepare to follow `load`."""
+        self.load = load
+        self.job = job
+        self.raw_dir = raw_dir
+        self.status: Status | None = None
+        self._clock = clock
+        self._busy_time = busy_time
+        self._differencer = Differencer(float(load.queue), reads=load.reads, writes=load.writes)
+        self._end = _End(load, status_interval_s)
+        self._document: dict[str, Any] | None = None
+        self._held: Status | None = None
+        self._t_s = -1.0
+
+    @property
+    def where(self) -> str:
+        """Where something happened, for who reads of it."""
+        return f"step '{self.load.name}'"
+
+    def start(self) -> None:
+        """Count how busy the drive is from here on."""
+        if self._busy_time is not None:
+            self._busy_time.pct()
+
+    def see(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Take note of fio's newest document; return the part of it that is this lane's."""
+        if self.job is not None and isinstance(document.get("jobs"), list):
+            own = [job for job in document["jobs"] if _name_of(job) == self.job]
+            document = {**document, "jobs": own}
+        self._document = document
+        return document
+
+    def take(self, document: dict[str, Any]) -> pl.DataFrame | None:
+        """Return the sample that a document completes.
+
+        One that comes just before the end is held back, so that the last is not a sliver.
+        """
+        last, self.status = self.status, Status.of(self.see(document))
+        if self._held is None and self._end.is_near(last, self.status):
+            self._held = self.status
+            return None
+        self._held = None
+        return self._sample(self.status)
+
+    def held_back(self) -> pl.DataFrame | None:
+        """Return what was held back, once no further document comes."""
+        return None if self._held is None else self._sample(self._held)
+
+    def _sample(self, status: Status) -> pl.DataFrame | None:
+        row = self._differencer.row(status)
+        if row is None:
+            return None
+        lag_s = time.time() - status.timestamp_ms / 1000
+        t_s = self._clock.now_s() - (lag_s if 0 < lag_s < _LONGEST_LAG_S else 0.0)
+        self._t_s = max(t_s, self._t_s + 0.001)
+        row["t_s"] = self._t_s
+        row["busy_pct"] = None if self._busy_time is None else self._busy_time.pct()
+        return pl.DataFrame([row], schema=_SCHEMA)
+
+    def keep_document(self) -> Path | Note | None:
+        """Save fio's last document; a full disk is no reason to lose the step."""
+        if self.raw_dir is None or self._document is None:
+            return None
+        try:
+            self.raw_dir.mkdir(parents=True, exist_ok=True)
+            path = free_path(self.raw_dir / f"{job_name(self.load.name)}.json")
+            path.write_text(json.dumps(self._document, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            return Note("warning", f"fio's last document cannot be kept: {error}")
+        return path
+
+    def summary(self, kept: Path | Note | None) -> Note:
+        """Return what was done in all."""
+        status = self.status
+        assert status is not None
+        return Note(
+            "info",
+            f"{self.where}: fio read {format_bytes(status.read.bytes)} and wrote "
+            f"{format_bytes(status.write.bytes)} in {status.runtime_ms / 1000:.1f} s, with "
+            f"{status.usr_cpu_pct + status.sys_cpu_pct:.0f} % of a core for each job",
+            {
+                "step": self.load.name,
+                "read_bytes": status.read.bytes,
+                "write_bytes": status.write.bytes,
+                "read_ios": status.read.ios,
+                "write_ios": status.write.ios,
+                "runtime_s": status.runtime_ms / 1000,
+                "usr_cpu_pct": status.usr_cpu_pct,
+                "sys_cpu_pct": status.sys_cpu_pct,
+                "raw": str(kept) if isinstance(kept, Path) else None,
+            },
+        )
+
+    def outcome(self) -> Outcome:
+        """Return what its I/O cost, and how long it took."""
+        status = self.status
+        assert status is not None
+        cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
+        bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
+        return Outcome({**cpu, **latency_bins(bins)})
+
+
+def _name_of(job: Any) -> str | None:
+    name = job.get("jobname") if isinstance(job, dict) else None
+    return name if isinstance(name, str) else None
+
+
+class _End:
+    """Foresees the end of a step, so that its last interval is not a sliver.
+
+    fio's last document can come a few milliseconds after a status document. Rates over so short
+    a time are mostly rounding, so the status before is left out where the end is near.
+    """
+
+    def __init__(self, load: Load, status_interval_s: float) -> None:
+        self._near_ms = 500 * status_interval_s
+        self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
+        self._bytes = load.total_bytes
+
+    def is_near(self, last: Status | None, status: Status) -> bool:
+        """Whether the step will probably be over within half a status interval."""
+        if self._runtime_ms is not None:
+            left_ms = self._runtime_ms - status.runtime_ms
+            if 0 <= left_ms < self._near_ms:
+                return True
+        if self._bytes is None:
+            return False
+        left = self._bytes - status.bytes
+        moved = status.bytes - (0 if last is None else last.bytes)
+        took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
+        return moved > 0 and took_ms > 0 and 0 <= left < moved / took_ms * self._near_ms

@@ -1,0 +1,132 @@
+"""Which of a copy's drives waits for the other, from what either recording has of it."""
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis.cause import Case, observe, weigh
+from heatsoak.analysis.course import Course
+from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.view import StepView
+from heatsoak.analysis.waiting import Partner, queue_of, waiting_shares
+from heatsoak.protocol import ROLES, Role, WorkloadStep
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+T_S: Array = np.arange(1, 1201) / 10
+ONSET_S, FULL, LOW = 50.0, 2000.0, 800.0
+RATES: Array = np.where(T_S <= ONSET_S, FULL, LOW)
+DEPTH = 8
+OTHER: dict[Role, Role] = {"source": "destination", "destination": "source"}
+
+
+def side(role: Role, in_flight: Array | float, rates: Array = RATES, **columns: Array) -> StepView:
+    """One side of a copy in I/Os of 1 MB, with so many of them in flight."""
+    rw = "read" if role == "source" else "write"
+    step = WorkloadStep.model_validate(
+        {"name": "copy", "rw": rw, "bs": "1m", "iodepth": DEPTH, "size": "100g"}
+    )
+    samples = pl.DataFrame(
+        {
+            "t_s": T_S,
+            "interval_s": np.full(len(T_S), 0.1),
+            f"{rw}_bw_mb_s": rates,
+            f"{rw}_iops": rates,
+            f"{rw}_lat_us": np.broadcast_to(in_flight, T_S.shape) * 1e6 / rates,
+            **{name.replace("__", "."): values for name, values in columns.items()},
+        }
+    )
+    return StepView(step, samples, 0.0, {}, Course({}, {}))
+
+
+def introduced(source: StepView, destination: StepView) -> dict[Role, StepView]:
+    source.partner = Partner("destination", destination)
+    destination.partner = Partner("source", source)
+    return {"source": source, "destination": destination}
+
+
+def only_drop(view: StepView) -> Drop:
+    assert view.drops is not None
+    (drop,) = view.drops
+    return drop
+
+
+def seen(view: StepView) -> dict[str, str]:
+    return {f.about: f.seen for f in observe(Case(only_drop(view), view))}
+
+
+def test_little_s_law_gives_the_io_in_flight() -> None:
+    queue = queue_of(side("source", 3.0))
+    assert queue is not None
+    assert queue.means(np.array([0.0, 10.0, 60.0, 120.0])) == pytest.approx([3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("slow", ROLES)
+def test_the_drive_with_the_full_queue_holds_up_the_other(slow: Role) -> None:
+    fast = OTHER[slow]
+    views = introduced(*(side(role, 7.9 if role == slow else 0.4) for role in ROLES))
+    assert seen(views[fast])["partner"] == "held-up"
+    assert seen(views[slow])["partner"] == "waited"
+    judged = weigh(Case(only_drop(views[fast]), views[fast]))
+    assert judged.cause == "limited-by-host"
+    (line,) = [line for line in judged.evidence if f"the {slow}" in line]
+    assert "0.4 of 8 I/Os in flight here, 7.9 of 8 there" in line
+    assert weigh(Case(only_drop(views[slow]), views[slow])).cause != "limited-by-host"
+
+
+def test_the_others_cause_is_named_once_it_is_known() -> None:
+    views = introduced(side("source", 0.4), side("destination", 8.0))
+    partner = views["source"].partner
+    assert partner is not None
+    partner.told = [(only_drop(views["destination"]), "thermal")]
+    (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
+    assert line.startswith("the destination fell at the same time, by 60%, and it has the cause")
+    partner.told = [(only_drop(views["destination"]), "unknown")]
+    (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
+    assert "it has the cause" not in line
+
+
+def test_heat_is_named_only_where_the_drive_did_not_wait() -> None:
+    """A throttled drive's temperature, and a queue that says whether it was throttled."""
+    temps = {"temp_c__composite": np.where(T_S <= ONSET_S, 40 + 0.8 * T_S, 80.0)}
+    counted = {"throttle_time_s__1": np.clip(T_S - ONSET_S, 0, None)}
+    views = introduced(side("source", 0.4, **temps), side("destination", 8.0))
+    assert weigh(Case(only_drop(views["source"]), views["source"])).cause == "limited-by-host"
+    both_full = introduced(side("source", 8.0, **temps, **counted), side("destination", 8.0))
+    view = both_full["source"]
+    assert seen(view)["partner"] == "both-busy"
+    assert weigh(Case(only_drop(view), view)).cause == "thermal"
+
+
+def test_without_a_partner_or_without_latencies_nothing_is_said() -> None:
+    assert "partner" not in seen(side("source", 0.4))
+    views = introduced(side("source", 0.4), side("destination", np.nan))
+    assert "partner" not in seen(views["source"])
+    assert waiting_shares(views["source"], views["destination"]) is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120),
+)
+def test_what_one_waits_the_other_is_waited_for(levels: list[tuple[float, float]]) -> None:
+    one, other = (np.repeat([level[at] for level in levels], 10) for at in (0, 1))
+    source, destination = side("source", one), side("destination", other)
+    shares = waiting_shares(source, destination)
+    mirrored = waiting_shares(destination, source)
+    assert shares is not None
+    assert mirrored == pytest.approx(shares[::-1])
+    assert min(shares) >= 0
+    assert sum(shares) <= 1 + 1e-9
+    expected = np.mean([b - a >= 0.25 * DEPTH for a, b in levels])
+    assert shares[0] == pytest.approx(expected, abs=0.05)
+
+
+def test_only_the_time_of_both_counts() -> None:
+    """A source is done before its destination, which has a buffer left to write."""
+    early = side("source", 8.0)
+    early = StepView(
+        early.step, early.samples.head(600), early.begin_s, early.limits_c, early.course
+    )
+    late = side("destination", np.where(T_S <= 60, 0.1, 8.0))
+    assert waiting_shares(early, late) == pytest.approx((0.0, 1.0))

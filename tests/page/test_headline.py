@@ -1,0 +1,93 @@
+"""The answer in a sentence, for what people bring."""
+
+from pathlib import Path
+
+import numpy as np
+from compared import READ, falling, run, steady
+from heatsoak.importer import Options, open_all
+from heatsoak.recording import HeldRecording
+from paged import page_of
+
+
+def hot(conditions: dict[str, object], onset_s: float, share: float, seed: int) -> HeldRecording:
+    return run(conditions, falling(onset_s, share), seed=seed, temp_c=60.0)
+
+
+def test_one_recording_that_falls_says_by_how_much_when_and_between_what() -> None:
+    head = page_of([hot({}, 60, 0.5, 1)]).headline
+    assert head.tone in ("bad", "unsure")
+    assert "read falls by 50 % after 60 s, from 2," in head.text
+    assert "MB/s" in head.text
+    assert sum(head.counts.values()) == 1
+
+
+def test_a_steady_recording_is_good() -> None:
+    head = page_of([run({}, steady(2000))]).headline
+    assert head.tone == "good"
+    assert head.text == "Steady: does not throttle in the one workload."
+
+
+def test_several_places_name_the_worst_in_plain_words() -> None:
+    recordings = [
+        hot({"slot": "top", "gpus": 2, "gpu_load": "loaded"}, 30, 0.3, 1),
+        hot({"slot": "upright", "gpus": 1, "gpu_load": "idle"}, 90, 0.7, 2),
+        run({"slot": "bottom", "gpus": 1, "gpu_load": "idle"}, steady(2000), seed=3),
+    ]
+    text = page_of(recordings).headline.text
+    assert "in 2 of 3 places" in text
+    assert "in the top slot with 2 cards under load, by 70 % after 30 s" in text
+
+
+def test_unknown_causes_leave_it_unsure() -> None:
+    head = page_of([run({}, falling(60, 0.5), temp_c=None)]).headline
+    if set(head.counts) == {"unknown"}:
+        assert head.tone == "unsure"
+        assert "the cause is not known" in head.text
+    assert any("No temperature was recorded" in more for more in head.more)
+
+
+def test_recordings_that_were_cut_or_failed_say_so() -> None:
+    cut = run({"n": 1}, steady(2000), status="running")
+    failed = run({"n": 2}, steady(2000), seed=2, status="failed", reason="the drive vanished")
+    more = page_of([cut, failed]).headline.more
+    assert any("1 recording was cut or is still going on" in text for text in more)
+    assert any("1 run failed before the end" in text for text in more)
+
+
+def test_too_little_to_judge_is_no_verdict() -> None:
+    head = page_of([run({}, np.full(20, 2000.0))]).headline
+    assert head.tone == "unsure"
+    assert head.text.startswith("Cannot be judged: too short to judge")
+
+
+def test_logs_of_other_tools_have_a_headline_too(tmp_path: Path) -> None:
+    rows = [f"{second},{2000 if second < 120 else 900}" for second in range(1, 400)]
+    (tmp_path / "log.csv").write_text("seconds,write_mb_s\n" + "\n".join(rows) + "\n")
+    options = Options.of(["time=seconds"], None)
+    opened = open_all([tmp_path / "log.csv"], options, shift_s=None, joins=True)
+    page = page_of(opened)
+    assert "after 119 s" in page.headline.text or "after 120 s" in page.headline.text
+    assert page.recordings[0].command is None
+
+
+def test_only_latencies_are_enough_for_a_verdict() -> None:
+    recording = run({}, steady(2000))
+    samples = recording.samples()
+    noise = np.random.default_rng(1).normal(0, 1, len(samples))
+    late = (samples["t_s"].to_numpy() > 1100) * 200.0
+    frame = samples.with_columns(read_lat_us=100 + noise + late)
+    frame = frame.drop("read_bw_mb_s", "read_iops")
+    columns = dict.fromkeys(frame.columns, "Float64")
+    meta = recording.meta.model_copy(update={"columns": columns})
+    only = HeldRecording(Path("lat"), meta, frame, recording.events)
+    page = page_of([only])
+    assert "µs a request" in page.headline.text
+    assert page.workloads[0].lines[0].tracks[0].unit == "µs"
+
+
+def test_every_step_of_many_workloads_is_summed_up() -> None:
+    steps = [{**READ, "name": f"read-{number}"} for number in range(6)]
+    rates = {f"read-{number}": falling(50 + number, 0.5) for number in range(6)}
+    head = page_of([run({}, rates, steps=steps)]).headline
+    assert head.more[0] == "0 of 6 workloads are steady in every run."
+    assert head.more[1].startswith("The mildest fall: ")

@@ -1,0 +1,52 @@
+"""What the page gives to make a recording again does make it again."""
+
+import tomllib
+
+import pytest
+from compared import run, steady
+from heatsoak.protocol import Observation, Protocol, apply_settings, bundled, load
+from heatsoak.protocol.source import parse
+from heatsoak.recording import RecordingMeta
+from heatsoak.report.page.repeating import command, protocol_toml
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_a_protocol_reads_back_as_it_was(name: str) -> None:
+    protocol = load(name)
+    assert parse(protocol_toml(protocol), "it") == protocol
+
+
+def test_what_is_known_of_an_observed_load_is_toml_too() -> None:
+    meta = run({}, steady(2000), imported=True).meta
+    assert isinstance(meta.protocol, Observation)
+    assert tomllib.loads(protocol_toml(meta.protocol))["name"] == "fio-log"
+
+
+def meta_of(protocol: Protocol, **drive: object) -> RecordingMeta:
+    return RecordingMeta(
+        protocol=protocol,
+        conditions={"slot": "top", "gpus": 2, "gpu_load": "loaded", "fan": True, "by": "A B"},
+        drive=drive,
+        columns={"t_s": "Float64"},
+        started_unix_s=None,
+    )
+
+
+def test_the_command_names_the_cell_of_a_bundled_protocol() -> None:
+    meta = meta_of(load("puget"), kind="simulated", path="sim:samsung-950-pro-512@puget-top-2gpu")
+    assert command(meta) == (
+        "heatsoak run puget --on sim:samsung-950-pro-512 --set slot=top --set gpus=2 "
+        "--set gpu_load=loaded --set fan=true --set 'by=A B'"
+    )
+
+
+def test_a_changed_protocol_is_named_as_a_file_and_a_drive_by_its_serial() -> None:
+    changed = apply_settings(load("puget"), ["runtime=60s"])
+    told = command(meta_of(changed, kind="block", path="/dev/nvme0n1", serial="S1"))
+    assert told is not None
+    assert told.startswith("heatsoak run protocol.toml --on /dev/nvme0n1 ")
+    assert told.endswith(" --erase S1")
+
+
+def test_a_load_that_somebody_else_made_has_no_command() -> None:
+    assert command(run({}, steady(2000), imported=True).meta) is None

@@ -1,0 +1,282 @@
+"""A copy between real places with the real fio: directories, files, loop devices, exports."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from exports import memory_export, set_rate
+from heatsoak.protocol import ROLES
+from heatsoak.recording import Recording
+
+MIB = 1 << 20
+SIZE = 96 * MIB
+NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
+LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
+LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """A protocol that copies SIZE bytes, and two empty directories."""
+    (tmp_path / "short.toml").write_text(protocol(SIZE))
+    for role in ROLES:
+        (tmp_path / f"{role} dir").mkdir()
+    return tmp_path
+
+
+def protocol(size: int, bs: str = "1m") -> str:
+    return f'schema = 1\nname = "short"\n[[steps]]\nkind = "copy"\nsize = {size}\nbs = "{bs}"\n'
+
+
+@contextmanager
+def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
+    """Attach an image that holds random bytes, or is made empty where it is not there."""
+
+    def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
+        assert LOSETUP is not None
+        return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
+
+    if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
+        pytest.skip("needs root and loop devices")
+    with image.open("ab") as file:
+        file.truncate(size)
+    with LOCK.open("a") as lock:  # two tests must not be given the same free device
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        attached = losetup("-f", "--show", image)
+    assert attached.returncode == 0, attached.stderr
+    node = Path(attached.stdout.strip())
+    try:
+        yield node
+    finally:
+        losetup("-d", node)
+
+
+def filled(path: Path, size: int = SIZE) -> str:
+    """Write random bytes, and return what they add up to."""
+    path.write_bytes(os.urandom(size))
+    return checksum(path)
+
+
+def checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> dict[str, Any]:
+    done = heatsoak(
+        *("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r", *words),
+        *("--format", "json"),
+        cwd=directory,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def moved_bytes(recording: Recording, direction: str) -> float:
+    rate = pl.col(f"{direction}_bw_mb_s") * pl.col("interval_s") * 1e6
+    of_copy = recording.samples().filter(pl.col("step") == "copy")
+    return float(of_copy.select(rate.sum()).item())
+
+
+def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: Path) -> None:
+    found = copied(short, "source dir", "destination dir")
+    source, destination = (Recording.open(short / "r" / role) for role in ROLES)
+    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+    assert moved_bytes(destination, "write") == pytest.approx(SIZE, rel=1e-6)
+    for recording, idle in ((source, "write"), (destination, "read")):
+        assert moved_bytes(recording, idle) == 0
+    ((copy,),) = [one["steps"] for one in found["copies"]]
+    assert copy["bytes"] == pytest.approx(SIZE, rel=1e-6)
+    assert [list((short / f"{role} dir").iterdir()) for role in ROLES] == [[], []]
+    # fio's own output, each side's apart
+    for role in ROLES:
+        document = json.loads((short / "r" / role / "raw" / "copy.json").read_text())
+        assert [job["jobname"] for job in document["jobs"]] == [role]
+    # both are on one disk, and say so
+    for recording in found["recordings"]:
+        assert any("share a disk" in note for note in recording["notes"])
+
+
+def test_a_file_that_is_there_is_only_read(short: Path) -> None:
+    file = short / "film.mkv"
+    before = filled(file)
+    file.chmod(0o400)
+    copied(short, file, "destination dir")
+    assert checksum(file) == before
+    source = Recording.open(short / "r" / "source")
+    assert [e.step for e in source.events if e.kind == "step-begin"] == ["copy"]
+    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+
+
+def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
+    before = filled(tmp_path / "image")
+    (tmp_path / "to").mkdir()
+    (tmp_path / "short.toml").write_text(protocol(SIZE, "16k"))
+    words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--to", "to", "-o", "r"]
+    seen: set[int] = set()
+    with loop_device(tmp_path / "image") as node:
+        with subprocess.Popen([*words, "--on", str(node)], cwd=tmp_path) as process:
+            while process.poll() is None:
+                seen |= access_modes(process.pid, node)
+                time.sleep(0.01)
+        assert process.returncode == 0
+    assert seen == {os.O_RDONLY}
+    assert checksum(tmp_path / "image") == before
+
+
+def access_modes(pid: int, node: Path) -> set[int]:
+    """How a process and its children have a node open."""
+    found = set()
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for of in (str(pid), *children):
+            for fd in Path(f"/proc/{of}/fd").iterdir():
+                if str(fd.readlink()) == str(node):
+                    flags = Path(f"/proc/{of}/fdinfo/{fd.name}").read_text()
+                    (octal,) = [x.split()[1] for x in flags.splitlines() if x.startswith("flags")]
+                    found.add(int(octal, 8) & os.O_ACCMODE)
+    except OSError:
+        pass  # it has ended, or closed it
+    return found
+
+
+def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
+    with loop_device(short / "image") as node:
+        for name, source in (
+            ("short.toml", "source dir"),
+            ("nowhere.toml", "source dir"),
+            ("short.toml", "nowhere"),
+            ("quick", "source dir"),
+        ):
+            words = ("run", name, "--on", source, "--to", str(node), "-o", "r")
+            done = heatsoak_here(*words, cwd=short)
+            assert "--erase" in complaint(done, 4)
+        assert not any((short / "image").read_bytes())
+        assert not (short / "r").exists()
+        assert list((short / "source dir").iterdir()) == []
+        copied(short, "source dir", node, "--erase", f"{node}:{SIZE}")
+        image = (short / "image").read_bytes()
+        assert all(any(image[at : at + 4096]) for at in range(0, SIZE, MIB))
+
+
+def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: Path) -> None:
+    file, image = short / "film.mkv", short / "image"
+    subprocess.run(["mkfs.ext4", "-q", str(image), "64m"], check=True)
+    sums = filled(file), checksum(image)
+    done = heatsoak_here(
+        "run", "short.toml", "--on", "source dir", "--to", str(file), "-o", "r", cwd=short
+    )
+    assert "would be overwritten" in complaint(done, 4)
+    with loop_device(image, 64 * MIB) as node:
+        name = f"{node}:{64 * MIB}"
+        words = ("--to", str(node), "--erase", name, "-o", "r")
+        done = heatsoak_here("run", "short.toml", "--on", "source dir", *words, cwd=short)
+        assert "ext4" in complaint(done, 4)
+    with loop_device(short / "empty") as node:
+        words = ("--to", str(node), "--erase", f"{node}:{SIZE}", "-o", "r")
+        done = heatsoak_here("run", "short.toml", "--on", str(node), *words, cwd=short)
+        assert "is the source itself" in complaint(done, 4)
+    assert not any((short / "empty").read_bytes())
+    assert (checksum(file), checksum(image)) == sums
+    assert not (short / "r").exists()
+
+
+def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
+    filled(short / "film.mkv", 32 * MIB)
+    places = ("--on", "film.mkv", "--to", "destination dir")
+    done = heatsoak_here("run", "short.toml", *places, cwd=short)
+    assert "film.mkv holds 33.6 MB, and 'copy' copies 101 MB: --set copy.size=32MiB" in complaint(
+        done, 2
+    )
+    places = ("--on", "source dir", "--to", "destination dir")
+    huge = ("--set", f"size={os.statvfs(short).f_blocks * os.statvfs(short).f_frsize}")
+    for words in (huge, (*huge, "--dry-run")):
+        said = complaint(heatsoak_here("run", "short.toml", *places, *words, cwd=short), 2)
+        assert "on one file system, have room for two test files of " in said
+        assert "10 % of the file system stay free: --set copy.size=" in said
+    places = ("--on", "film.mkv", "--to", "destination dir")
+    said = complaint(heatsoak_here("run", "short.toml", *places, *huge, cwd=short), 2)
+    assert "film.mkv holds" in said
+
+
+def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Path) -> None:
+    (short / "short.toml").write_text(protocol(SIZE, "4k"))
+    words = ["run", "short.toml", "--on", "source dir", "--to", "destination dir", "-o", "r"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "heatsoak", *words], cwd=short, stderr=subprocess.PIPE, text=True
+    ) as process:
+        journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            if all(j.exists() and '"step":"copy"' in j.read_text() for j in journals):
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert errors.splitlines()[-1].endswith("the recordings of both drives so far are in r")
+    for role in ROLES:
+        recording = Recording.open(short / "r" / role)
+        assert recording.meta.status == "interrupted"
+        assert recording.samples(["step"])["step"].eq("copy").any()
+        assert list((short / f"{role} dir").iterdir()) == []
+    assert heatsoak("analyze", "r", cwd=short).returncode == 0
+
+
+@pytest.mark.slow
+@NEEDS_NBD
+@pytest.mark.parametrize("slow", ROLES)
+def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
+    tmp_path: Path, slow: str
+) -> None:
+    """Exports of memory, one of which is cut to a third on the way."""
+    (tmp_path / "short.toml").write_text(protocol(1000 * 1000 * 1000, "256k"))
+    for role in ROLES:
+        (tmp_path / role).mkdir()
+    fast_mb_s, slow_mb_s = 150, 40
+    with (
+        memory_export(tmp_path / "source", 2 * fast_mb_s) as source,
+        memory_export(tmp_path / "destination", 2 * fast_mb_s) as destination,
+    ):
+        rate = (source if slow == "source" else destination)[1]
+        set_rate(rate, fast_mb_s)
+
+        def cut() -> None:
+            journal = tmp_path / "r" / slow / "samples.jsonl"
+            give_up = time.monotonic() + 60
+            while not (journal.exists() and '"step":"copy"' in journal.read_text()):
+                assert time.monotonic() < give_up
+                time.sleep(0.05)
+            time.sleep(3)
+            set_rate(rate, slow_mb_s)
+
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        found = copied(tmp_path, source[0], destination[0])
+        cutter.join()
+    ((copy,),) = [one["steps"] for one in found["copies"]]
+    assert copy["bottleneck"] == slow
+    steps = dict(zip(ROLES, (one["steps"][0] for one in found["recordings"]), strict=True))
+    (waiting,) = [role for role in ROLES if role != slow]
+    deepest = max(steps[waiting]["episodes"], key=lambda episode: episode["depth_pct"])
+    assert deepest["cause"] == "limited-by-host"
+    assert any(f"the {slow} fell at the same time" in line for line in deepest["evidence"])
+    assert steps[slow]["verdict"] != "limited-by-host"

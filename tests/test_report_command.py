@@ -1,0 +1,221 @@
+"""``heatsoak report`` as a user meets it: pages, pictures, tables, JUnit."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command import complaint, heatsoak_here
+from compared import falling, run, steady
+from heatsoak.report.page import html
+from heatsoak.report.page.contract import Page
+from paged import HOSTILE
+
+#: A program that is no page: these tests are of what goes around it.
+STAND_IN = html.Bundle.of("document.title += '';", "body { margin: 0 }")
+
+
+#: Of each element of Jenkins' JUnit schema, its attributes, and its children in their order.
+JUNIT = {
+    "testsuites": ({"name", "tests", "failures", "errors", "time", "disabled"}, ["testsuite"]),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname"},
+        ["properties", "testcase", "system-out", "system-err"],
+    ),
+    "properties": (set(), ["property"]),
+    "property": ({"name", "value"}, []),
+    "testcase": (
+        {"name", "classname", "time", "status", "assertions"},
+        ["skipped", "error", "failure", "system-out", "system-err"],
+    ),
+    "skipped": ({"message"}, []),
+    "error": ({"type", "message"}, []),
+    "failure": ({"type", "message"}, []),
+    "system-out": (set(), []),
+}
+
+
+@pytest.fixture(autouse=True)
+def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html.Bundle, "load", lambda: STAND_IN)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """A directory with a recording of a bare drive and one of it under a heatsink."""
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1, temp_c=60.0).save(tmp_path / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2, temp_c=60.0).save(tmp_path / "r" / "cooled")
+    return tmp_path
+
+
+def page_in(path: Path) -> Page:
+    text = path.read_text("utf-8")
+    begin = text.index('id="heatsoak-page">') + len('id="heatsoak-page">')
+    return Page.model_validate_json(text[begin : text.index("</script>", begin)])
+
+
+def test_a_page_has_the_recordings_and_their_comparison(pair: Path) -> None:
+    done = heatsoak_here("report", "r", "-o", "x.html", cwd=pair)
+    assert done.returncode == 0, done.stderr
+    page = page_in(pair / "x.html")
+    assert page.headline.text in done.stdout.replace("\n", " ")
+    assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink big"]
+    assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
+    assert "x.html" in done.stdout
+
+
+def test_json_is_one_document_that_says_what_was_written(pair: Path) -> None:
+    done = heatsoak_here("report", "r", "-o", "x.html", "--format", "json", cwd=pair)
+    told = json.loads(done.stdout)
+    assert told["path"] == "x.html"
+    assert told["kind"] == "page"
+    assert told["recordings"] == 2
+    assert told["bytes"] == (pair / "x.html").stat().st_size
+    assert told["headline"]
+
+
+def test_what_is_compared_and_the_title_can_be_chosen(pair: Path) -> None:
+    words = ("--by", "heatsink", "--baseline", "big", "--title", "A & B")
+    assert heatsoak_here("report", "r", "-o", "x.html", *words, cwd=pair).returncode == 0
+    page = page_in(pair / "x.html")
+    assert page.comparisons[0].baseline == "big"
+    assert page.title == "A & B"
+    assert "<title>A &amp; B</title>" in (pair / "x.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "x", "x.", "x.HTM.bak"])
+def test_an_unknown_suffix_is_one_line_with_those_that_are_known(pair: Path, name: str) -> None:
+    line = complaint(heatsoak_here("report", "r", "-o", name, cwd=pair), 2)
+    assert line.endswith("end it in .html, .png, .svg, .csv or .xml")
+
+
+def test_nothing_is_written_over_unasked(pair: Path) -> None:
+    (pair / "x.csv").write_text("mine")
+    line = complaint(heatsoak_here("report", "r", "-o", "x.csv", cwd=pair), 2)
+    assert "--force" in line
+    assert (pair / "x.csv").read_text() == "mine"
+    assert heatsoak_here("report", "r", "-o", "x.csv", "--force", cwd=pair).returncode == 0
+    assert (pair / "x.csv").read_text() != "mine"
+
+
+def test_a_comparison_that_cannot_be_made_leaves_no_file(pair: Path) -> None:
+    line = complaint(heatsoak_here("report", "r", "-o", "x.html", "--by", "fan", cwd=pair), 2)
+    assert "fan" in line
+    assert sorted(path.name for path in pair.iterdir()) == ["r"]
+
+
+def test_a_baseline_of_nothing_is_asked_about(pair: Path) -> None:
+    line = complaint(heatsoak_here("report", "r", "-o", "x.html", "--baseline", "big", cwd=pair), 2)
+    assert "--by" in line
+
+
+def test_without_its_program_a_page_says_what_to_install_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(html, "_BUNDLE", tmp_path)
+    line = complaint(heatsoak_here("report", "gone", "-o", "x.html", cwd=tmp_path), 3)
+    assert "Node 20" in line
+    assert "make build" in line
+
+
+def test_the_table_has_a_row_for_each_episode_or_step_without_one(pair: Path) -> None:
+    assert heatsoak_here("report", "r", "-o", "x.csv", cwd=pair).returncode == 0
+    with (pair / "x.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    bare, cooled = rows
+    assert (bare["condition.heatsink"], cooled["condition.heatsink"]) == ("none", "big")
+    assert float(bare["onset_s"]) == pytest.approx(60, abs=1)
+    assert float(bare["depth_pct"]) == pytest.approx(50, abs=2)
+    assert (bare["episode"], cooled["episode"]) == ("1", "")
+    assert cooled["verdict"] == "steady"
+    assert (cooled["onset_s"], cooled["evidence"]) == ("", "")
+
+
+def test_junit_fails_the_steps_that_throttle_and_no_others(pair: Path) -> None:
+    findings = json.loads(heatsoak_here("analyze", "r", "--format", "json", cwd=pair).stdout)
+    assert heatsoak_here("report", "r", "-o", "x.xml", cwd=pair).returncode == 0
+    root = ElementTree.parse(pair / "x.xml").getroot()
+    assert root.tag == "testsuites"
+    assert root.get("failures") == "1"
+    for suite, recording in zip(root, findings["recordings"], strict=True):
+        cases = suite.findall("testcase")
+        assert suite.get("tests") == str(len(cases)) == str(len(recording["steps"]))
+        assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
+        for case, step in zip(cases, recording["steps"], strict=True):
+            throttles = any(e["cause"] == "thermal" for e in step["episodes"])
+            assert (case.find("failure") is not None) == throttles
+            assert case.get("name") == step["step"]
+            assert float(case.get("time", "")) == pytest.approx(step["duration_s"], abs=0.001)
+
+
+def test_junit_fails_what_is_slower_than_was_asked_for(pair: Path) -> None:
+    done = heatsoak_here("report", "r", "-o", "x.xml", "--fail-below", "1500", cwd=pair)
+    assert done.returncode == 1
+    root = ElementTree.parse(pair / "x.xml").getroot()
+    assert [suite.get("failures") for suite in root] == ["1", "0"]
+
+
+def test_junit_has_the_shape_that_build_servers_read(tmp_path: Path) -> None:
+    cut = run({"n": 1}, steady(2000), status="running")
+    short = run({"n": 2}, steady(2000)[:20], seed=2)
+    for name, recording in (("cut", cut), ("short", short)):
+        recording.save(tmp_path / "r" / name)
+    assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
+    root = ElementTree.parse(tmp_path / "x.xml").getroot()
+    assert (root.get("errors"), root.get("failures")) == ("1", "0")
+    assert [suite.get("skipped") for suite in root] == ["0", "1"]
+    for element in root.iter():
+        allowed, children = JUNIT[element.tag]
+        assert element.attrib.keys() <= allowed
+        # what may stand in it, in this order
+        places = [children.index(child.tag) for child in element]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("suffix", ["html", "csv", "xml", "svg", "png"])
+def test_hostile_labels_do_no_harm(tmp_path: Path, suffix: str) -> None:
+    for number, text in enumerate(HOSTILE):
+        recording = run({"label": text}, falling(60, 0.5), seed=number, drive={"model": text})
+        recording.save(tmp_path / "r" / str(number))
+    done = heatsoak_here("report", "r", "-o", f"x.{suffix}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    written = (tmp_path / f"x.{suffix}").read_bytes()
+    if suffix in ("xml", "svg"):
+        root = ElementTree.fromstring(written)
+        assert not [element for element in root.iter() if element.tag.endswith("script")]
+    if suffix == "csv":
+        rows = list(csv.DictReader(io.StringIO(written.decode(), newline="")))
+        labels = [row["condition.label"] for row in rows]
+        assert [text for text in HOSTILE if text not in labels] == []
+
+
+def test_a_picture_names_its_axes_with_units(pair: Path) -> None:
+    assert heatsoak_here("report", "r", "-o", "x.svg", cwd=pair).returncode == 0
+    text = (pair / "x.svg").read_text("utf-8")
+    for label in ("throughput, MB/s", "temperature, °C", "seconds from the begin of the step"):
+        assert f"<!-- {label} -->" in text
+    assert heatsoak_here("report", "r", "-o", "y.svg", cwd=pair).returncode == 0
+    assert (pair / "y.svg").read_text("utf-8") == text
+
+
+def test_a_picture_without_matplotlib_says_how_to_get_it(
+    pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    line = complaint(heatsoak_here("report", "r", "-o", "x.png", cwd=pair), 3)
+    assert "pip install 'heatsoak[plot]'" in line
+
+
+def test_no_other_command_waits_for_what_a_report_needs() -> None:
+    code = (
+        "import sys, heatsoak.cli.app;"
+        "print([m for m in ('matplotlib', 'heatsoak.report.page.make') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,295 @@
+"""``heatsoak watch``: somebody else's load, seen by the kernel's counters."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.analysis import analyze
+from heatsoak.bench.watch import Watch
+from heatsoak.errors import ToolError
+from heatsoak.importer import WATCH, divided
+from heatsoak.protocol import Observation, Observed
+from heatsoak.recording import Recording, RecordingMeta, RecordingWriter, find_recordings
+from heatsoak.sensor import CountersSensor
+from heatsoak.target.device import describe_device
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine import Machine
+
+SECTOR = 512
+
+
+class Disk:
+    """A disk whose counters a test moves."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.machine = Machine(tmp_path / "machine")
+        _, self.directory = self.machine.nvme(0, "0000:01:00.0", "S1")
+        self.counts = [0] * 17
+        self.put()
+
+    def put(self) -> None:
+        # in place, as the kernel does: the descriptor stays good
+        with (self.directory / "stat").open("r+" if self.stat_exists else "w") as file:
+            file.write(" ".join(f"{count:12d}" for count in self.counts) + "\n")
+
+    @property
+    def stat_exists(self) -> bool:
+        return (self.directory / "stat").exists()
+
+    def move(self, way: str, ios: int, size: int, spent_ms: int = 0, busy_ms: int = 0) -> None:
+        place = 0 if way == "read" else 4
+        self.counts[place] += ios
+        self.counts[place + 2] += ios * size // SECTOR
+        self.counts[place + 3] += spent_ms
+        self.counts[9] += busy_ms
+        self.counts[10] += spent_ms
+        self.put()
+
+    def watch(self, directory: Path) -> Watch:
+        roots = self.machine.roots
+        info = describe_device("nvme0n1", roots)
+        return Watch(device=info, directory=directory, conditions={"slot": "top"}, roots=roots)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path)
+
+
+def counters(disk: Disk) -> tuple[CountersSensor, list[float]]:
+    """The sensor on a clock that the list holds."""
+    now = [100.0]
+    return CountersSensor(disk.directory, 0.1, now_s=lambda: now[0]), now
+
+
+def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
+    disk.move("write", 7, 4096)
+    sensor, now = counters(disk)
+    disk.move("read", 200, 128 * 1024, spent_ms=100, busy_ms=50)
+    disk.move("write", 50, 4096, spent_ms=10)
+    now[0] += 0.1
+    row = sensor.read()
+    assert row["interval_s"] == pytest.approx(0.1)
+    assert row["read_bw_mb_s"] == pytest.approx(200 * 128 * 1024 / 1e5)
+    assert row["write_bw_mb_s"] == pytest.approx(50 * 4096 / 1e5)
+    assert row["read_iops"] == pytest.approx(2000)
+    assert row["read_lat_us"] == pytest.approx(500)
+    assert row["write_lat_us"] == pytest.approx(200)
+    assert row["busy_pct"] == pytest.approx(50)
+    assert row["queue"] == pytest.approx(1.1)
+    assert set(row) == set(sensor.info.columns)
+    now[0] += 0.1
+    still = sensor.read()
+    assert still["read_bw_mb_s"] == still["busy_pct"] == 0
+    assert "read_lat_us" not in still
+    sensor.close()
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5000)), max_size=20))
+def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        disk = Disk(Path(directory))
+        sensor, now = counters(disk)
+        seen = {"read": 0.0, "write": 0.0}
+        for way, ios in moves:
+            disk.move(way, ios, 4096)
+            now[0] += 0.1
+            row = sensor.read()
+            for name in seen:
+                seen[name] += row[f"{name}_iops"] * row["interval_s"]
+        sensor.close()
+        for name in seen:
+            assert seen[name] == pytest.approx(sum(ios for way, ios in moves if way == name))
+
+
+def test_counters_that_begin_anew_give_nothing_and_then_go_on(disk: Disk) -> None:
+    disk.move("read", 100, 4096)
+    sensor, now = counters(disk)
+    disk.counts = [0] * 17
+    disk.put()
+    now[0] += 1
+    assert sensor.read() == {}
+    assert sensor.last_error == "the counters of nvme0n1 went back"
+    disk.move("read", 10, 4096)
+    now[0] += 1
+    assert sensor.read()["read_iops"] == pytest.approx(10)
+    sensor.close()
+
+
+def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
+    disk: Disk, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+
+    def load() -> None:
+        while not stop.wait(0.02):
+            disk.move("write", 40, 128 * 1024, spent_ms=20, busy_ms=15)
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    try:
+        beats = []
+        recording = disk.watch(tmp_path / "r").run(3.0, lambda watch: beats.append(watch.elapsed_s))
+    finally:
+        stop.set()
+        loading.join()
+    assert recording.meta.status == "finished"
+    assert recording.meta.conditions == {"slot": "top"}
+    assert isinstance(recording.meta.protocol, Observation)
+    [step] = recording.meta.protocol.steps
+    assert (step.reads, step.writes) == (False, True)
+    samples = recording.samples()
+    rates = samples.filter(pl.col("step") == step.name)
+    assert rates.height >= 10
+    assert rates["interval_s"].median() == pytest.approx(0.1, rel=0.3)
+    assert len(beats) >= 3
+    assert not (tmp_path / "r" / "samples.jsonl").exists()
+    assert divided(recording) is recording
+    [found] = analyze([recording]).recordings
+    assert [one.step for one in found.steps] == [step.name]
+
+
+def test_a_drive_that_goes_away_ends_the_watch_and_what_was_seen_is_kept(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heatsoak.bench.watch._GONE_S", 0.5)
+
+    def pull(watch: Watch) -> None:
+        if watch.elapsed_s > 1 and disk.stat_exists:
+            (disk.machine.roots.sys / "block" / "nvme0n1").unlink()
+            with (disk.directory / "stat").open("r+") as file:
+                file.truncate()
+
+    with pytest.raises(ToolError, match=r"nvme0n1: is gone; the recording so far is in .*r"):
+        disk.watch(tmp_path / "r").run(30.0, pull)
+    recording = Recording.open(tmp_path / "r")
+    assert recording.meta.status == "failed"
+    assert recording.samples().height >= 5
+    assert any("cannot be read" in event.text for event in recording.events)
+
+
+def watched(path: Path, status: str = "running") -> Recording:
+    """A watch of two loads with half a minute between, ended or cut."""
+    t_s = np.arange(1, 1001) * 0.1
+    written = np.where((t_s > 5) & (t_s <= 35), 400.0, 0.0)
+    read = np.where((t_s > 65) & (t_s <= 95), 900.0, 0.0)
+    samples = pl.DataFrame(
+        {
+            "t_s": t_s,
+            "interval_s": 0.1,
+            "read_bw_mb_s": read,
+            "write_bw_mb_s": written,
+            "busy_pct": np.where(read + written > 0, 90.0, 0.0),
+        }
+    )
+    columns = {"t_s": "Float64", "step": "String"} | dict.fromkeys(samples.columns[1:], "Float64")
+    meta = RecordingMeta(
+        protocol=Observation(name=WATCH, steps=[Observed(name="load")]),
+        conditions={},
+        drive={"model": "a drive"},
+        columns=columns,
+        started_unix_s=1e9,
+    )
+    writer = RecordingWriter(path, meta)
+    writer.append(samples)
+    if status == "running":
+        writer.close()
+    else:
+        writer.finish("finished", 100.0)
+    return Recording.open(path)
+
+
+def test_a_watch_that_was_cut_is_divided_when_it_is_read(tmp_path: Path) -> None:
+    watched(tmp_path / "r")
+    done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [found] = json.loads(done.stdout)["recordings"]
+    assert [(one["step"], one["verdict"]) for one in found["steps"]] == [
+        ("writes 1", "steady"),
+        ("reads 2", "steady"),
+    ]
+    assert [round(one["duration_s"]) for one in found["steps"]] == [30, 30]
+    assert any("cut" in note for note in found["notes"])
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-m", "heatsoak", "watch", str(tmp_path), "-o", str(tmp_path / "r")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
+        journal = tmp_path / "r" / "samples.jsonl"
+        end = time.monotonic() + 60
+        while not (journal.exists() and journal.stat().st_size > 2000):
+            if made.poll() is not None or time.monotonic() > end:
+                assert made.stderr is not None
+                text = made.stderr.read()
+                if "lies on no drive" in text or "does not count" in text:
+                    pytest.skip(text)
+                raise AssertionError(text)
+            time.sleep(0.05)
+        yield made
+        made.kill()
+
+
+def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
+    watching: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    with (tmp_path / "written").open("wb") as file:
+        for _ in range(8):
+            file.write(os.urandom(1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+    time.sleep(0.5)
+    watching.send_signal(signal.SIGINT)
+    _, errors = watching.communicate(timeout=60)
+    assert watching.returncode == 0, errors
+    [recording] = find_recordings(tmp_path / "r")
+    assert recording.meta.status == "finished"
+    assert recording.meta.reason == "stopped by the user"
+    samples = recording.samples(["interval_s", "write_bw_mb_s"]).drop_nulls()
+    assert (samples["interval_s"] * samples["write_bw_mb_s"]).sum() >= 8
+
+
+def test_a_watch_that_is_killed_leaves_what_it_saw(
+    watching: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    watching.kill()
+    watching.wait(timeout=30)
+    [recording] = find_recordings(tmp_path / "r")
+    assert recording.was_cut
+    assert recording.samples().height >= 10
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere0"], "nowhere0: not a block device"),
+        (["/dev/null"], "/dev/null: not a block device"),
+        (["/proc"], "/proc: lies on no drive that can be watched"),
+        ([".", "--for", "soon"], "--for soon: 'soon' is not a time"),
+        ([".", "--for", "0s"], "--for 0s: has to be more than nothing"),
+        ([".", "--set", "top"], "--set top: write KEY=VALUE"),
+        ([".", "-o", "full"], "full: is there already"),
+    ],
+)
+def test_what_cannot_be_watched_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("x")
+    assert said in complaint(heatsoak_here("watch", *words, cwd=tmp_path), 2)
+
+
+def test_help_says_that_nothing_is_loaded(tmp_path: Path) -> None:
+    assert "neither loaded nor" in heatsoak_here("watch", "--help", cwd=tmp_path).stdout

@@ -1,0 +1,70 @@
+"""A band tells why."""
+
+from typing import Any
+
+import pytest
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.palette import palette
+
+pytest_plugins = ["browsed"]
+
+
+def sentences(page: Page) -> list[str]:
+    """What speaks for and against the cause of the first line's episode, without whom for."""
+    evidence = page.recordings[0].findings.steps[0].episodes[0].evidence
+    assert evidence
+    return [one.split(": ", 1)[1].lower() for one in evidence]
+
+
+@pytest.mark.parametrize("how", ["click", "Enter"])
+def test_a_band_of_the_legend_shows_its_evidence(
+    open_page: Any, matrix_page: Page, how: str
+) -> None:
+    opened = open_page(matrix_page)
+    opened.show("#w1 .chart")
+    band = opened.tab.locator("#w1 .band").first
+    band.focus()
+    if how == "click":
+        band.click()
+    else:
+        opened.tab.keyboard.press(how)
+    dialog = opened.tab.locator("dialog[open]")
+    told = dialog.inner_text().lower()
+    for sentence in sentences(matrix_page):
+        assert sentence in told
+    assert matrix_page.workloads[0].lines[0].label in dialog.inner_text()
+    opened.tab.keyboard.press("Escape")
+    assert dialog.count() == 0
+    assert opened.tab.evaluate("document.activeElement.className").startswith("band")
+
+
+def test_a_band_in_the_chart_of_the_only_line_shown_shows_its_evidence(
+    open_page: Any, matrix_page: Page
+) -> None:
+    opened = open_page(matrix_page)
+    opened.show("#w1 .chart")
+    opened.tab.locator("#w1 .lane").first.hover()
+    opened.tab.locator("#w1 .lane-only").first.click()
+    over = opened.tab.locator("#w1 .u-over").first
+    box = over.bounding_box()
+    over.click(position={"x": box["width"] * 0.02, "y": 20})  # before the onset
+    opened.tab.wait_for_timeout(400)
+    assert opened.tab.locator("dialog[open]").count() == 0
+    over.click(position={"x": box["width"] * 0.8, "y": 20})
+    dialog = opened.tab.locator("dialog[open]")
+    opened.until(dialog.count)
+    told = dialog.inner_text().lower()
+    for sentence in sentences(matrix_page):
+        assert sentence in told
+    dialog.locator("button", has_text="Close").click()
+    assert dialog.count() == 0
+
+
+def test_a_band_says_its_cause_in_words_too(open_page: Any, matrix_page: Page) -> None:
+    opened = open_page(matrix_page)
+    opened.show("#w1 .chart")
+    episode = matrix_page.recordings[0].findings.steps[0].episodes[0]
+    name = opened.tab.locator("#w1 .band").first.get_attribute("aria-label")
+    label, letter = (palette()["causes"][episode.cause][key] for key in ("label", "letter"))
+    assert name.startswith(f"{letter} {label} −{episode.depth_pct:.0f} %")
+    assert matrix_page.workloads[0].lines[0].label in name

@@ -1,0 +1,159 @@
+"""Dark and light, narrow and printed, and for who uses no mouse or does not see."""
+
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.palette import palette
+
+pytest_plugins = ["browsed"]
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def background(opened: Any) -> str:
+    parts = re.findall(
+        r"\d+", opened.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    )
+    return "#" + bytes(int(part) for part in parts[:3]).hex()
+
+
+def colors(opened: Any, within: str) -> list[str]:
+    """The colours that the first canvas has."""
+    opened.show(within)
+    found = opened.tab.evaluate(
+        """within => {
+            const canvas = document.querySelector(`${within} canvas`);
+            const {width, height} = canvas;
+            const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+            const counts = {};
+            for (let i = 0; i < data.length; i += 4) {
+                if (data[i + 3] < 255) continue;
+                const name = [data[i], data[i + 1], data[i + 2]].join(" ");
+                counts[name] = (counts[name] ?? 0) + 1;
+            }
+            return Object.keys(counts);
+        }""",
+        within,
+    )
+    return ["#" + bytes(int(part) for part in one.split()).hex() for one in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_as_light_as_the_system_until_it_is_switched(
+    open_page: Any, matrix_page: Page, scheme: str
+) -> None:
+    other = {"light": "dark", "dark": "light"}[scheme]
+    opened = open_page(matrix_page, color_scheme=scheme)
+    assert background(opened) == palette()[scheme]["paper"]
+    assert palette()[scheme]["lines"][0] in colors(opened, "#w1")
+    opened.tab.locator("button.shade").click()
+    assert background(opened) == palette()[other]["paper"]
+    assert palette()[other]["lines"][0] in colors(opened, "#w1")
+    opened.tab.reload()
+    opened.wait_drawn()
+    opened.requests.pop()
+    assert background(opened) == palette()[other]["paper"]
+
+
+def test_a_phone_needs_no_scrolling_to_the_side(
+    open_page: Any, matrix_page: Page, varied_page: Page
+) -> None:
+    for page in (matrix_page, varied_page):
+        opened = open_page(page, viewport={"width": 400, "height": 800}, is_mobile=True)
+        opened.unfold()
+        opened.tab.wait_for_timeout(100)
+        for section in opened.tab.locator("main > section").all():
+            section.evaluate("e => e.scrollIntoView({behavior: 'instant'})")
+            opened.tab.wait_for_timeout(60)
+        assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
+        wide = opened.tab.evaluate(
+            """() => [...document.querySelectorAll("main *")]
+                .filter(e => e.getBoundingClientRect().right > 401)
+                .filter(e => !e.closest(".scroll, pre, nav, .readout, .unseen, .band"))
+                .map(e => e.outerHTML.slice(0, 120))"""
+        )
+        assert wide == []
+
+
+def path_segments(pdf: bytes) -> int:
+    """How many lines the paths of a PDF have: charts are drawn in it, not put in as pictures."""
+    found = 0
+    for stream in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL):
+        try:
+            found += zlib.decompress(stream).count(b" l\n")
+        except zlib.error:
+            continue
+    return found
+
+
+def test_the_print_has_every_chart_unfolded_and_light(open_page: Any, varied_page: Page) -> None:
+    opened = open_page(varied_page, color_scheme="dark")
+    before = opened.tab.locator("canvas").count()
+    pdf = opened.tab.pdf(format="A4")
+    charts = opened.tab.locator(".chart").count()
+    assert charts > before  # most were below the fold, or folded
+    assert opened.tab.locator("canvas").count() >= charts
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
+    assert path_segments(pdf) > 2 * 3000  # two lines of the first workload have as many samples
+    assert background(opened) == palette()["dark"]["paper"]
+    opened.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened.tab.wait_for_timeout(50)
+    assert palette()["light"]["lines"][0] in colors(opened, "#w1")
+    opened.tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    opened.tab.wait_for_timeout(50)
+    assert palette()["dark"]["lines"][0] in colors(opened, "#w1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(
+    open_page: Any, matrix_page: Page, varied_page: Page, scheme: str
+) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not there: npm ci in web/")
+    for page in (matrix_page, varied_page):
+        opened = open_page(page, color_scheme=scheme, bypass_csp=True)
+        for name in ("#w1", "#recordings"):
+            opened.show(name)
+        summaries = opened.tab.locator("#w1 summary, #recordings > details:first-of-type > summary")
+        for summary in summaries.all():
+            summary.click()
+        opened.tab.add_script_tag(path=str(AXE))
+        found = opened.tab.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        told = [
+            (fault["id"], [node["html"][:200] for node in fault["nodes"]][:3])
+            for fault in found["violations"]
+            if fault["impact"] in ("serious", "critical")
+        ]
+        assert told == []
+
+
+def test_everything_that_can_be_clicked_can_be_reached_with_the_keyboard(
+    open_page: Any, varied_page: Page
+) -> None:
+    opened = open_page(varied_page)
+    opened.tab.locator("#w2").evaluate("e => e.remove()")  # as good as the others
+    wanted = opened.tab.evaluate(
+        """() => {
+            const all = [...document.querySelectorAll("button, select, summary, a, [data-chart]")];
+            const shown = all.filter(e => e.checkVisibility() && !e.disabled);
+            shown.forEach((e, i) => { e.dataset.reach = i; });
+            return shown.length;
+        }"""
+    )
+    reached = set()
+    for _ in range(wanted + 60):
+        opened.tab.keyboard.press("Tab")
+        reached.add(opened.tab.evaluate("document.activeElement.dataset.reach ?? ''"))
+    assert len(reached - {""}) == wanted
+
+
+def test_charts_say_what_they_are_and_what_they_show(open_page: Any, matrix_page: Page) -> None:
+    opened = open_page(matrix_page)
+    first = matrix_page.workloads[0]
+    label = opened.tab.locator("#w1 .chart").get_attribute("aria-label")
+    assert first.title in label
+    assert first.summary in label

@@ -1,0 +1,189 @@
+"""Text that means harm, a day of samples, damage, and browsers that cannot."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from compared import READ, falling, run
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.page.packing import Packer
+from paged import HOSTILE, page_of
+
+pytest_plugins = ["browsed"]
+
+
+@pytest.fixture(scope="module")
+def hostile_page() -> Page:
+    recordings = [
+        run(
+            {"place": text, text[:40]: "x"},
+            {"read": falling(60, 0.5)},
+            steps=[READ],
+            seed=seed,
+            name=text[:60],
+            drive={"model": text, "serial": text, "firmware": text},
+        )
+        for seed, text in enumerate(HOSTILE)
+    ]
+    page = page_of(recordings)
+    first = page.workloads[0].model_copy(update={"title": HOSTILE[0], "summary": HOSTILE[4]})
+    return page.model_copy(update={"title": HOSTILE[1], "notes": HOSTILE, "workloads": [first]})
+
+
+def test_hostile_text_stays_text(open_page: Any, hostile_page: Page) -> None:
+    opened = open_page(hostile_page, viewport={"width": 400, "height": 800}, is_mobile=True)
+    opened.tab.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    opened.unfold()
+    opened.show("#w1 .chart")
+    opened.tab.locator("#w1 .band").first.click()
+    assert opened.tab.locator("dialog[open]").count() == 1
+    opened.tab.keyboard.press("Escape")
+    opened.show("#recordings")
+    text = opened.tab.locator("main").evaluate("e => e.textContent")
+    for note in (HOSTILE[0], HOSTILE[1], HOSTILE[4]):
+        assert note in text
+    # no element but those that the page makes
+    assert opened.tab.locator("main script, main iframe, main img").count() == 0
+    assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
+    with opened.tab.expect_download() as waiting:
+        opened.show("#w1 .chart")
+        opened.tab.locator("#w1 .tools button", has_text="PNG").first.click()
+    assert re.fullmatch(r"[a-z0-9-]+\.png", waiting.value.suggested_filename)
+
+
+@pytest.fixture(scope="module")
+def day_page(matrix_page: Page) -> Page:
+    """One recording of 24 h at 10 Hz: 864,000 samples, one of them a dip of a tenth of a second."""
+    count = 864_000
+    t_s = np.arange(count) / 10
+    values = 1500 + 3 * np.round(np.sin(t_s / 3000) * 30)
+    values[500_000] = 7.0
+    packer = Packer()
+    first = matrix_page.workloads[0]
+    line = first.lines[0]
+    track = line.tracks[0].model_copy(
+        update={"t": packer.times(t_s), "v": packer.values(values), "samples": count}
+    )
+    recording = matrix_page.recordings[0]
+    step = recording.findings.steps[0].model_copy(update={"duration_s": 86_400.0})
+    findings = recording.findings.model_copy(update={"steps": [step]})
+    return matrix_page.model_copy(
+        update={
+            "recordings": [recording.model_copy(update={"findings": findings})],
+            "workloads": [
+                first.model_copy(
+                    update={"lines": [line.model_copy(update={"tracks": [track], "seconds": None})]}
+                )
+            ],
+            "matrix": None,
+            "bars": [],
+            "data": packer.data(),
+        }
+    )
+
+
+LOWEST = """() => {
+    // the lowest place of the chart that has the line's colour, as a share of its height
+    const canvas = document.querySelector("#w1 canvas");
+    const {width, height} = canvas;
+    const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    for (let y = height - 30; y > 0; y--) for (let x = 215; x < width - 25; x++) {
+        const i = 4 * (y * width + x);
+        const [red, green, blue] = data.slice(i, i + 3);
+        if (red < 40 && green > 90 && green < 150 && blue > 150) return y / height;
+    }
+    return 0;
+}"""
+
+
+def test_a_day_of_samples_pans_and_keeps_its_dip(open_page: Any, day_page: Page) -> None:
+    opened = open_page(day_page, color_scheme="light")
+    opened.show("#w1 .chart")
+    assert opened.tab.evaluate(LOWEST) > 0.8  # the dip is there among 864,000 samples
+    opened.tab.locator("#w1 .chart").focus()
+    for _ in range(6):
+        opened.tab.keyboard.press("+")
+    frames = opened.tab.evaluate(
+        """async () => {
+            const chart = document.querySelector("#w1 .chart");
+            let drawn = 0;
+            for (let i = 0; i < 40; i++) {
+                const key = new KeyboardEvent("keydown",
+                    {key: i % 2 ? "ArrowLeft" : "ArrowRight", shiftKey: true, bubbles: true});
+                chart.dispatchEvent(key);
+                await new Promise(requestAnimationFrame);
+                drawn++;
+            }
+            return drawn;
+        }"""
+    )
+    assert frames == 40
+    opened.tab.keyboard.press("0")
+    opened.tab.wait_for_timeout(50)
+    assert opened.tab.evaluate(LOWEST) > 0.8
+
+
+def test_damaged_numbers_leave_the_verdict_and_the_tables(
+    open_page: Any, matrix_page: Page
+) -> None:
+    for data in (matrix_page.data[: len(matrix_page.data) // 2], "%%%"):
+        opened = open_page(matrix_page.model_copy(update={"data": data}))
+        assert "damaged or cut off" in opened.tab.locator("[role=alert]").inner_text()
+        assert matrix_page.headline.text in opened.tab.locator(".verdict").inner_text()
+        assert opened.tab.locator("#matrix td button").count() > 0
+        assert opened.tab.locator("#recordings tbody tr").count() >= 12
+        assert opened.canvases("main") == 0
+
+
+def test_a_column_that_is_not_in_the_data_is_told(open_page: Any, matrix_page: Page) -> None:
+    first, *others = matrix_page.workloads
+    line = first.lines[0]
+    track = line.tracks[0]
+    beyond = track.model_copy(update={"v": track.v.model_copy(update={"at": 10**9})})
+    lines = [line.model_copy(update={"tracks": [beyond]}), *first.lines[1:]]
+    page = matrix_page.model_copy(
+        update={"workloads": [first.model_copy(update={"lines": lines}), *others]}
+    )
+    opened = open_page(page)
+    opened.show("#w1")
+    opened.until(lambda: opened.tab.locator("#w1 .damage").count())
+    assert "damaged" in opened.tab.locator("#w1 .damage").inner_text()
+    opened.show("#w2")
+    assert opened.canvases("#w2") == 3
+
+
+def test_findings_that_cannot_be_read_are_told(
+    open_page: Any, matrix_page: Page, bundle: Bundle
+) -> None:
+    html = render(matrix_page, bundle)
+    begin = html.index('id="heatsoak-page">') + 2000
+    end = html.index("</script>", begin)
+    opened = open_page(html[:begin] + html[end:], drawn=False)
+    opened.until(lambda: opened.tab.locator("[role=alert]").count())
+    assert "cannot be read" in opened.tab.locator("[role=alert]").inner_text()
+
+
+def test_without_scripts_the_verdict_and_a_word_on_why_there_is_no_more(
+    open_page: Any, matrix_page: Page
+) -> None:
+    opened = open_page(matrix_page, drawn=False, java_script_enabled=False)
+    told = opened.tab.locator("main").inner_text()
+    assert matrix_page.headline.text in told
+    assert "JavaScript" in told
+
+
+def test_a_browser_that_cannot_unpack_is_told_which_can(
+    open_page: Any, matrix_page: Page, bundle: Bundle
+) -> None:
+    html = render(matrix_page, bundle)
+    # the policy lets no script in but the page's own
+    html = html.replace("script-src 'sha256-", "script-src 'unsafe-inline' 'x-")
+    html = html.replace(
+        '<main id="heatsoak">', "<script>delete self.DecompressionStream</script><main id=heatsoak>"
+    )
+    opened = open_page(html, drawn=False)
+    opened.until(lambda: opened.tab.locator("[role=alert]").count())
+    assert "Firefox 113" in opened.tab.locator("[role=alert]").inner_text()
+    opened.faults.clear()  # the browser complains of the policy's made-up source

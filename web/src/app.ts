@@ -1,0 +1,91 @@
+// What all parts of the page share.
+
+import { type LineInfo, Lines } from "./chart/lines";
+import { View } from "./chart/view";
+import type { Episode, Page, Track } from "./contract";
+import { Series } from "./data/series";
+import { column } from "./data/unpack";
+import { type LineStyle, lineStyles } from "./style/lines";
+
+/** What a reader has chosen in a chart, which outlives the page's being fetched again. */
+interface Chosen {
+  hidden: string[];
+  stretch: [number, number] | null;
+}
+
+export class App {
+  readonly styles: LineStyle[];
+  private readonly unpacked = new Map<Track, Series>();
+  private readonly views = new Map<string, View>();
+  private readonly lines = new Map<string, Lines>();
+
+  constructor(
+    readonly page: Page,
+    private readonly bytes: Uint8Array,
+    /** Shows the evidence of an episode. */
+    readonly evidence: (heading: string, episode: Episode) => void,
+    private readonly before: App | null = null,
+  ) {
+    this.styles = lineStyles(page);
+  }
+
+  /** A track's samples, unpacked when they are first asked for. */
+  series(track: Track): Series {
+    const known = this.unpacked.get(track);
+    if (known) return known;
+    const made = new Series(column(this.bytes, track.t), column(this.bytes, track.v), track.gap_s);
+    this.unpacked.set(track, made);
+    return made;
+  }
+
+  /** The view of a chart, zoomed as the reader had it before the page was fetched again. */
+  view(id: string, least: number, most: number): View {
+    const made = new View(least, most);
+    const stretch = this.before?.chosen(id).stretch;
+    if (stretch) made.show(...stretch);
+    this.views.set(id, made);
+    return made;
+  }
+
+  /** The lines of a workload; those are hidden that the reader had hidden before. */
+  linesOf(id: string, all: LineInfo[]): Lines {
+    const made = new Lines(all);
+    const hidden = this.before?.chosen(id).hidden ?? [];
+    all.forEach(({ label }, i) => {
+      if (hidden.includes(label)) made.hidden.add(i);
+    });
+    this.lines.set(id, made);
+    return made;
+  }
+
+  style(recording: number): LineStyle {
+    return this.styles[recording] ?? { color: 0, dash: 0 };
+  }
+
+  /** Where a picture or a table is from. */
+  get origin(): string {
+    return `${this.page.title} · ${this.page.made_by}`;
+  }
+
+  knownLines(id: string): Lines | undefined {
+    return this.lines.get(id);
+  }
+
+  /** Draws all charts again, since samples have been added. */
+  refresh(): void {
+    for (const lines of this.lines.values()) lines.refresh();
+  }
+
+  viewOf(id: string): View | undefined {
+    return this.views.get(id);
+  }
+
+  private chosen(id: string): Chosen {
+    const view = this.views.get(id);
+    const lines = this.lines.get(id);
+    return {
+      hidden: lines ? [...lines.hidden].map((i) => lines.all[i]?.label ?? "") : [],
+      stretch: view && !view.isWhole ? [view.min, view.max] : null,
+    };
+  }
+}

@@ -1,0 +1,83 @@
+// Axes: what is marked on them, and how the marks read.
+
+import type uPlot from "uplot";
+import { marks, number, TIME_STEPS, timeMarks } from "../data/format";
+import type { Colors } from "../style/colors";
+
+export type Horizontal = "time" | "number" | "log";
+
+/** Font of everything on a canvas. */
+export function font(k: number, size = 12, weight = 400): string {
+  return `${weight} ${size * k}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
+}
+
+/** The axis below a panel; without `isLabelled` only its grid. */
+export function horizontal(
+  kind: Horizontal,
+  colors: Colors,
+  k: number,
+  isLabelled: boolean,
+  fixed?: readonly number[],
+): uPlot.Axis {
+  const axis: uPlot.Axis = {
+    scale: "x",
+    font: font(k),
+    stroke: colors.soft,
+    size: isLabelled ? 26 * k : 6 * k,
+    gap: 5 * k,
+    space: (kind === "time" ? 76 : 56) * k,
+    grid: { stroke: colors.grid, width: k },
+    ticks: { stroke: colors.axis, width: k, size: isLabelled ? 5 * k : 0 },
+    border: { show: true, stroke: colors.axis, width: k },
+  };
+  const text = (places: number[], step: number) =>
+    kind === "time" ? timeMarks(places, step) : marks(places);
+  if (kind === "time") axis.incrs = TIME_STEPS;
+  if (kind === "log") {
+    axis.splits = (_u, _axis, min, max) =>
+      fixed ? fixed.filter((mark) => mark >= min && mark <= max) : logMarks(min, max);
+    axis.values = (_u, marks) =>
+      isLabelled ? marks.map((mark) => number(Number((10 ** mark).toPrecision(3)))) : [];
+  } else {
+    if (fixed) axis.splits = (_u, _axis, min, max) => fixed.filter((m) => m >= min && m <= max);
+    axis.values = (_u, marks, _axis, _space, step) => (isLabelled ? text(marks, step) : []);
+  }
+  return axis;
+}
+
+/** Powers of ten, and twice and five times them where there is room; as logarithms. */
+export function logMarks(min: number, max: number): number[] {
+  const factors = max - min > 4 ? [1] : [1, 2, 5];
+  const marks: number[] = [];
+  for (let power = Math.floor(min); power <= Math.ceil(max); power++) {
+    for (const factor of factors) {
+      const mark = power + Math.log10(factor);
+      if (mark >= min - 1e-9 && mark <= max + 1e-9) marks.push(mark);
+    }
+  }
+  return marks;
+}
+
+/** The axis beside a panel, `size` wide. */
+export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
+  return {
+    scale: "y",
+    font: font(k),
+    stroke: colors.soft,
+    size: size * k,
+    gap: 6 * k,
+    space: 34 * k,
+    grid: { stroke: colors.grid, width: k },
+    ticks: { show: false, size: 0 },
+    values: (_u, places) => marks(places),
+  };
+}
+
+/** A range with room above, from zero where values are shares of something. */
+export function roomy(extent: [number, number] | null, isFromZero: boolean): [number, number] {
+  if (!extent) return [0, 1];
+  const [low, high] = extent;
+  if (isFromZero && low >= 0) return [0, high > 0 ? high * 1.06 : 1];
+  const room = (high - low) * 0.08 || Math.max(Math.abs(high) * 0.05, 0.5);
+  return [low - room, high + room];
+}

@@ -1,0 +1,91 @@
+// Episodes within a panel: bands of the line that is looked at, a mark where others fall.
+
+import uPlot from "uplot";
+import type { Episode } from "../contract";
+import { type Box, causeLook, fillBand } from "../style/causes";
+import { lineColor } from "../style/lines";
+import { colors } from "../style/colors";
+import { font } from "./axes";
+import type { Lines } from "./lines";
+import type { Look } from "./panel";
+import type { Trace } from "./trace";
+
+/** How deep and why, in a few words: `H heat −43 %`. */
+export function bandText(episode: Episode): string {
+  const look = causeLook(episode.cause);
+  return `${look.letter} ${look.label} −${Math.round(episode.depth_pct)} %`;
+}
+
+/** Draws the bands of the line that is told, behind the lines. */
+export function drawBands(u: uPlot, look: Look, lines: Lines, isLabelled: boolean): void {
+  const { told } = lines;
+  if (told === null) return;
+  for (const episode of lines.all[told]?.episodes ?? []) {
+    const box = clipped(u, episode);
+    if (!box) continue;
+    const area: Box = [box.x, u.bbox.top, box.width, u.bbox.height];
+    fillBand(u.ctx, episode.cause, look.shade, area, look.k * uPlot.pxRatio);
+    if (isLabelled) label(u, look, episode, box);
+  }
+}
+
+function clipped(u: uPlot, { onset_s, end_s }: Episode): { x: number; width: number } | null {
+  const { left, width } = u.bbox;
+  const from = Math.max(left, u.valToPos(onset_s, "x", true));
+  const to = Math.min(left + width, u.valToPos(end_s, "x", true));
+  return to > left && from < left + width ? { x: from, width: Math.max(to - from, 2) } : null;
+}
+
+function label(u: uPlot, look: Look, episode: Episode, box: { x: number; width: number }): void {
+  const { ctx } = u;
+  const k = look.k * uPlot.pxRatio;
+  const shade = colors(look.shade);
+  ctx.save();
+  ctx.font = font(k, 12, 600);
+  const full = bandText(episode);
+  const letter = causeLook(episode.cause).letter;
+  const text = ctx.measureText(full).width + 12 * k < box.width ? full : letter;
+  const width = ctx.measureText(text).width + 10 * k;
+  if (width < box.width) {
+    ctx.fillStyle = shade.paper;
+    ctx.globalAlpha = 0.85;
+    ctx.fillRect(box.x + 2 * k, u.bbox.top + 3 * k, width, 19 * k);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = causeLook(episode.cause)[look.shade];
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.fillText(text, box.x + 7 * k, u.bbox.top + 13 * k);
+  }
+  ctx.restore();
+}
+
+/** Draws a ring where each line that is shown begins to fall. */
+export function drawOnsets(u: uPlot, look: Look, lines: Lines, traces: readonly Trace[]): void {
+  const k = look.k * uPlot.pxRatio;
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  const seen = new Set<number>();
+  for (const trace of traces) {
+    if (!lines.shown(trace.line) || seen.has(trace.line)) continue;
+    seen.add(trace.line);
+    ctx.globalAlpha = lines.focus === null || lines.focus === trace.line ? 1 : 0.2;
+    for (const { onset_s } of lines.all[trace.line]?.episodes ?? []) {
+      const i = trace.series.nearest(onset_s);
+      if (i < 0) continue;
+      ctx.beginPath();
+      const y = u.valToPos(trace.series.v(i), "y", true);
+      ctx.arc(u.valToPos(onset_s, "x", true), y, 4 * k, 0, 2 * Math.PI);
+      ctx.fillStyle = colors(look.shade).paper;
+      ctx.fill();
+      ctx.setLineDash([]);
+      ctx.lineWidth = 1.6 * k;
+      ctx.strokeStyle = lineColor(trace.style, look.shade);
+      ctx.stroke();
+    }
+  }
+  ctx.restore();
+}

@@ -1,0 +1,95 @@
+// Text and boxes on a canvas that is to be saved.
+
+import { font } from "./axes";
+
+/** How a line is written; `most` is how wide it may be. */
+export interface TextStyle {
+  size?: number;
+  weight?: number;
+  most?: number;
+  align?: CanvasTextAlign;
+}
+
+/** A sheet that grows downwards while it is written; all lengths are before enlargement by `k`. */
+export class Sheet {
+  readonly canvas = document.createElement("canvas");
+  private readonly acts: ((ctx: CanvasRenderingContext2D) => void)[] = [];
+  private readonly measure = document.createElement("canvas").getContext("2d");
+  y: number;
+
+  constructor(
+    readonly width: number,
+    readonly k: number,
+    readonly paper: string,
+    readonly margin = 24,
+  ) {
+    this.y = margin;
+  }
+
+  /** Does something when all is known; the context counts in lengths before enlargement. */
+  act(what: (ctx: CanvasRenderingContext2D) => void): void {
+    this.acts.push(what);
+  }
+
+  textWidth(text: string, size: number, weight = 400): number {
+    if (!this.measure) return 0;
+    this.measure.font = font(1, size, weight);
+    return this.measure.measureText(text).width;
+  }
+
+  /** Writes a line at a place; cut where it is wider than it may be. */
+  text(text: string, x: number, y: number, color: string, style: TextStyle = {}): void {
+    const { size = 13, weight = 400, most = Number.POSITIVE_INFINITY, align = "left" } = style;
+    const shown = this.fit(text, most, size, weight);
+    this.act((ctx) => {
+      ctx.font = font(1, size, weight);
+      ctx.fillStyle = color;
+      ctx.textAlign = align;
+      ctx.textBaseline = "alphabetic";
+      ctx.fillText(shown, x, y);
+    });
+  }
+
+  /** Writes a paragraph at the left, and goes on below it. */
+  paragraph(text: string, color: string, size: number, weight = 400): void {
+    const most = this.width - 2 * this.margin;
+    let line = "";
+    const flush = () => {
+      this.y += size * 1.3;
+      this.text(line, this.margin, this.y - size * 0.3, color, { size, weight, most });
+      line = "";
+    };
+    for (const word of text.slice(0, 1000).split(/\s+/)) {
+      const longer = line ? `${line} ${word}` : word;
+      if (line && this.textWidth(longer, size, weight) > most) flush();
+      line = line ? `${line} ${word}` : word;
+    }
+    if (line) flush();
+  }
+
+  /** The picture. */
+  finish(): HTMLCanvasElement {
+    this.canvas.width = Math.ceil(this.width * this.k);
+    this.canvas.height = Math.ceil((this.y + this.margin) * this.k);
+    const ctx = this.canvas.getContext("2d");
+    if (!ctx) throw new Error("no canvas");
+    ctx.fillStyle = this.paper;
+    ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    ctx.scale(this.k, this.k);
+    for (const act of this.acts) {
+      ctx.save();
+      act(ctx);
+      ctx.restore();
+    }
+    return this.canvas;
+  }
+
+  private fit(text: string, most: number, size: number, weight: number): string {
+    let letters = Array.from(text.slice(0, 400));
+    if (letters.length === text.length && this.textWidth(text, size, weight) <= most) return text;
+    while (letters.length && this.textWidth(`${letters.join("")}…`, size, weight) > most) {
+      letters = letters.slice(0, Math.floor(letters.length * 0.9));
+    }
+    return text.length > letters.length ? `${letters.join("")}…` : text;
+  }
+}

@@ -1,0 +1,249 @@
+// One pair of axes, drawn by uPlot.
+
+import uPlot from "uplot";
+import { h } from "../dom";
+import { type LineStyle, lineColor, lineDash } from "../style/lines";
+import { colors, type Shade } from "../style/colors";
+import { type Horizontal, horizontal, roomy, vertical } from "./axes";
+import { gestures } from "./gestures";
+import { path, type Trace } from "./trace";
+import type { View } from "./view";
+
+/** How large and in which colours something is drawn; `k` enlarges all of it. */
+export interface Look {
+  shade: Shade;
+  width: number;
+  k: number;
+}
+
+/** Room right of the axes, for the half of a mark. */
+export const RIGHT = 22;
+
+export interface PanelSpec {
+  title: string;
+  /** As it is shown: `°C`. */
+  unit: string;
+  height: number;
+  traces: Trace[];
+  x: Horizontal;
+  /** What is along the horizontal axis; empty where another panel says so. */
+  xTitle: string;
+  isFromZero: boolean;
+  isShown: boolean;
+  /** Where the traces are of several measurements: which of them to show. */
+  choice?: Choice;
+  /** What tells apart several traces of one line. */
+  key?: { label: string; style: LineStyle }[];
+  /** Marks of the horizontal axis, where they are not to be chosen. */
+  marks?: number[];
+}
+
+export interface Choice {
+  names: string[];
+  chosen: number;
+  traces: (chosen: number) => Trace[];
+}
+
+/** Where the pointer is: a place on the horizontal axis, and the line nearest to it. */
+export interface Pointer {
+  x: number;
+  line: number | null;
+  left: number;
+  top: number;
+}
+
+export interface PanelHooks {
+  shown: (line: number) => boolean;
+  focused: () => number | null;
+  pointed?: (pointer: Pointer | null) => void;
+  clicked?: (x: number) => void;
+  under?: (u: uPlot, look: Look) => void;
+  over?: (u: uPlot, look: Look) => void;
+}
+
+export class Panel {
+  readonly element = h("div", { class: "canvas" });
+  private plot: uPlot | null = null;
+  private unsubscribe: (() => void) | null = null;
+
+  constructor(
+    readonly spec: PanelSpec,
+    private readonly view: View,
+    private readonly hooks: PanelHooks,
+    private readonly group: string,
+  ) {}
+
+  /** Draws it anew; `isStill` leaves out what answers a pointer. */
+  render(look: Look, gutter: number, isStill = false): void {
+    this.destroy();
+    const { spec, view } = this;
+    const { k } = look;
+    // Damage is to be told here, not in uPlot's own time.
+    this.yRange();
+    const shades = colors(look.shade);
+    const isCrowded = spec.traces.length > 4;
+    const options: uPlot.Options = {
+      width: Math.round(look.width * k),
+      height: Math.round(spec.height * k),
+      padding: [8 * k, RIGHT * k, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: false, range: () => [view.min, view.max] },
+        y: { range: () => this.yRange() },
+      },
+      axes: [
+        horizontal(spec.x, shades, k, spec.xTitle !== "", spec.marks),
+        vertical(shades, k, gutter),
+      ],
+      series: [
+        {},
+        ...spec.traces.map((trace) => {
+          const color = lineColor(trace.style, look.shade);
+          const width = trace.kind === "dots" ? 0 : 1.6 * k;
+          return {
+            show: this.hooks.shown(trace.line),
+            stroke: color,
+            fill: trace.kind === "steps" ? (isCrowded ? "" : `${color}26`) : color,
+            width,
+            dash: lineDash(trace.style, k),
+            points: { show: false },
+            paths: (u: uPlot) => path(u, trace, k),
+          };
+        }),
+      ],
+      hooks: {
+        drawAxes: [(u) => this.hooks.under?.(u, look)],
+        draw: [(u) => this.hooks.over?.(u, look)],
+        setSelect: [(u) => this.selected(u)],
+        setCursor: [(u) => this.cursor(u)],
+      },
+      cursor: {
+        show: !isStill,
+        y: false,
+        drag: { x: true, y: false, setScale: false, dist: 4 },
+        points: { show: false },
+        bind: {
+          dblclick: () => () => {
+            view.reset();
+            return null;
+          },
+        },
+        ...(this.group ? { sync: { key: this.group, scales: ["x", null] as [string, null] } } : {}),
+      },
+    };
+    const ends = [view.least, view.most];
+    const zeros = spec.traces.map(() => [0, 0]);
+    this.plot = new uPlot(options, [ends, ...zeros] as uPlot.AlignedData, this.element);
+    this.unsubscribe = view.onChange(() => this.moved());
+    this.focusChanged();
+    if (!isStill) this.listen(this.plot);
+  }
+
+  destroy(): void {
+    this.unsubscribe?.();
+    this.unsubscribe = null;
+    this.plot?.destroy();
+    this.plot = null;
+  }
+
+  get canvas(): HTMLCanvasElement | null {
+    return this.plot?.ctx.canvas ?? null;
+  }
+
+  /** Left and width of the area within the axes, in pixels of the page. */
+  get area(): { left: number; width: number } | null {
+    const over = this.plot?.over;
+    return over ? { left: over.offsetLeft, width: over.clientWidth } : null;
+  }
+
+  /** Puts the cursor at a place of the horizontal axis. */
+  point(x: number): void {
+    const u = this.plot;
+    if (!u) return;
+    const top = u.over.clientHeight / 2;
+    u.setCursor({ left: u.valToPos(x, "x"), top }, true);
+  }
+
+  /** Draws again after the data or the shown lines have changed. */
+  refresh(): void {
+    const u = this.plot;
+    if (!u) return;
+    const ends = [this.view.least, this.view.most];
+    this.spec.traces.forEach((trace, i) => {
+      const series = u.series[i + 1];
+      if (series) series.show = this.hooks.shown(trace.line);
+    });
+    u.setData([ends, ...this.spec.traces.map(() => [0, 0])] as uPlot.AlignedData, false);
+    this.moved();
+    u.setScale("y", { min: 0, max: 1 });
+  }
+
+  /** Lines that are not looked at step back. */
+  focusChanged(): void {
+    const u = this.plot;
+    if (!u) return;
+    const focused = this.hooks.focused();
+    this.spec.traces.forEach((trace, i) => {
+      const series = u.series[i + 1];
+      if (series) series.alpha = focused === null || trace.line === focused ? 1 : 0.18;
+    });
+    u.redraw(false);
+  }
+
+  private moved(): void {
+    this.plot?.setScale("x", { min: this.view.min, max: this.view.max });
+  }
+
+  private yRange(): [number, number] {
+    let extent: [number, number] | null = null;
+    for (const { series, line } of this.spec.traces) {
+      if (series.length === 0 || !this.hooks.shown(line)) continue;
+      const own = series.extent(series.from(this.view.least), series.from(this.view.most) + 1);
+      if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
+    }
+    return roomy(extent, this.spec.isFromZero);
+  }
+
+  private selected(u: uPlot): void {
+    const { left, width } = u.select;
+    if (width <= 0) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (width > 4) this.view.show(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
+  }
+
+  private cursor(u: uPlot): void {
+    const { left = -1, top = -1 } = u.cursor;
+    if (left < 0) this.hooks.pointed?.(null);
+    else if (u.over.matches(":hover") || !u.cursor.event) {
+      const x = u.posToVal(left, "x");
+      this.hooks.pointed?.({ x, line: this.nearest(u, x, top), left, top });
+    }
+  }
+
+  /** The line within 24 pixels of the pointer that is nearest to it. */
+  private nearest(u: uPlot, x: number, top: number): number | null {
+    let [found, least] = [null as number | null, 24];
+    for (const { series, line } of this.spec.traces) {
+      const i = this.hooks.shown(line) ? series.nearest(x) : -1;
+      const away = i < 0 ? Number.POSITIVE_INFINITY : Math.abs(u.valToPos(series.v(i), "y") - top);
+      if (away < least) [found, least] = [line, away];
+    }
+    return found;
+  }
+
+  private listen(u: uPlot): void {
+    gestures(u.over, this.view);
+    let downAt = -1;
+    let waiting = 0;
+    u.over.addEventListener("pointerdown", (event) => {
+      downAt = event.clientX;
+    });
+    u.over.addEventListener("click", (event) => {
+      if (Math.abs(event.clientX - downAt) > 4) return;
+      const x = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x");
+      clearTimeout(waiting);
+      // A second click makes it a double one, which shows everything.
+      if (event.detail === 1) waiting = window.setTimeout(() => this.hooks.clicked?.(x), 260);
+    });
+  }
+}

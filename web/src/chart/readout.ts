@@ -1,0 +1,101 @@
+// Exact values under the cursor, of all panels and of the lines that are shown.
+
+import { cut, number } from "../data/format";
+import { h } from "../dom";
+import { swatch } from "../style/lines";
+import type { Lines } from "./lines";
+import type { PanelSpec } from "./panel";
+
+const MOST_ROWS = 16;
+
+export class Readout {
+  readonly element = h("div", { class: "readout", hidden: true, "aria-hidden": "true" });
+
+  /** Shows the values at `x` beside the place (`left`, `top`) of a box `width` wide. */
+  show(
+    x: number,
+    heading: string,
+    panels: readonly PanelSpec[],
+    lines: Lines,
+    { left, top, width }: { left: number; top: number; width: number },
+  ): void {
+    const rows = lines.visible
+      .map((line) => ({ line, cells: panels.map((panel) => cells(panel, line, x)) }))
+      .filter(({ cells }) => cells.some((cell) => cell.text !== ""));
+    rows.sort((a, b) => (b.cells[0]?.value ?? -1) - (a.cells[0]?.value ?? -1));
+    const shown = rows.slice(0, MOST_ROWS);
+    this.element.replaceChildren(
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, heading),
+            panels.map((panel) => h("th", { class: "number" }, panel.unit)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          shown.map(({ line, cells }) => {
+            const info = lines.all[line];
+            return h(
+              "tr",
+              { class: lines.focus === line ? "looked" : null },
+              h("td", {}, info && swatch(info.style), cut(info?.label ?? "", 34)),
+              cells.map((cell) => h("td", { class: "number" }, cell.text)),
+            );
+          }),
+        ),
+      ),
+    );
+    if (rows.length > shown.length) {
+      this.element.append(h("p", {}, `and ${rows.length - shown.length} more`));
+    }
+    this.element.hidden = shown.length === 0;
+    const own = this.element.offsetWidth;
+    const right = left + 18;
+    const at = right + own < width ? right : left - own - 18;
+    this.element.style.transform = `translate(${Math.max(0, at)}px, ${top}px)`;
+  }
+
+  hide(): void {
+    this.element.hidden = true;
+  }
+}
+
+function cells(panel: PanelSpec, line: number, x: number): { text: string; value: number } {
+  const found = panel.traces
+    .filter((trace) => trace.line === line)
+    .map((trace) => {
+      const i = trace.series.nearest(x);
+      return i < 0 ? null : trace.series.v(i);
+    });
+  const known = found.filter((one) => one !== null);
+  return {
+    text: known.length ? found.map((one) => (one === null ? "–" : number(one))).join(" / ") : "",
+    value: known.reduce((sum, one) => sum + one, 0),
+  };
+}
+
+/** The same in a sentence, for who listens. */
+export function spoken(
+  x: number,
+  heading: string,
+  panels: readonly PanelSpec[],
+  lines: Lines,
+): string {
+  const told = lines.told;
+  const which = told === null ? lines.visible.slice(0, 4) : [told];
+  const parts = which.map((line) => {
+    const values = panels
+      .map((panel) => ({ text: cells(panel, line, x).text, unit: panel.unit }))
+      .filter(({ text }) => text !== "");
+    return `${cut(lines.all[line]?.label ?? "", 60)} ${values.map(({ text, unit }) => `${text} ${unit}`).join(", ")}`;
+  });
+  return `${heading}: ${parts.join("; ")}`;
+}

@@ -1,0 +1,90 @@
+// What a panel draws, and how it becomes a path of the canvas.
+
+import uPlot from "uplot";
+import type { Series } from "../data/series";
+import type { LineStyle } from "../style/lines";
+import { addMark } from "../style/marks";
+
+export interface Trace {
+  readonly series: Series;
+  style: LineStyle;
+  /** `steps` reach back from each sample to the one before. */
+  kind: "line" | "dots" | "steps" | "points";
+  /** The line of the chart that it belongs to: they are shown and hidden together. */
+  line: number;
+  label: string;
+}
+
+/** Pixels of the canvas of a place in a panel's units. */
+function placed(u: uPlot) {
+  const { left, top, width, height } = u.bbox;
+  const x = u.scales.x as uPlot.Scale;
+  const y = u.scales.y as uPlot.Scale;
+  const [x0, y0] = [x.min ?? 0, y.min ?? 0];
+  const [kx, ky] = [width / ((x.max ?? 1) - x0 || 1), height / ((y.max ?? 1) - y0 || 1)];
+  return {
+    x: (t: number) => left + (t - x0) * kx,
+    y: (v: number) => top + height - (v - y0) * ky,
+    x0,
+    x1: x.max ?? 1,
+    pixels: width,
+  };
+}
+
+/** The path of what a trace has in the stretch that its panel shows. */
+export function path(u: uPlot, trace: Trace, k: number): uPlot.Series.Paths {
+  const { series, kind } = trace;
+  const at = placed(u);
+  const found = new Path2D();
+  const from = Math.max(0, series.from(at.x0) - 1);
+  const to = Math.min(series.length, series.from(at.x1) + 2);
+  if (kind === "dots" || kind === "points") {
+    const radius = (kind === "points" ? 3.6 : 1.5) * k * uPlot.pxRatio;
+    for (const i of series.pick(from, to, 40_000)) {
+      addMark(found, trace.style, at.x(series.t(i)), at.y(series.v(i)), radius);
+    }
+    if (kind === "dots") return { fill: found };
+    const line = new Path2D();
+    lineThrough(line, series, from, to, at);
+    return { fill: found, stroke: line };
+  }
+  if (kind === "steps") {
+    const bottom = at.y(0);
+    const area = new Path2D();
+    let before = at.x(series.t(from) - (series.t(from + 1) - series.t(from) || 1));
+    area.moveTo(before, bottom);
+    found.moveTo(before, bottom);
+    for (let i = from; i < to; i++) {
+      const [x, y] = [at.x(series.t(i)), at.y(series.v(i))];
+      for (const one of [area, found]) {
+        one.lineTo(before, y);
+        one.lineTo(x, y);
+      }
+      before = x;
+    }
+    for (const one of [area, found]) one.lineTo(before, bottom);
+    return { stroke: found, fill: area };
+  }
+  lineThrough(found, series, from, to, at);
+  return { stroke: found };
+}
+
+function lineThrough(
+  found: Path2D,
+  series: Series,
+  from: number,
+  to: number,
+  at: ReturnType<typeof placed>,
+): void {
+  let before = -1;
+  for (const i of series.pick(from, to, at.pixels * 3)) {
+    const [x, y] = [at.x(series.t(i)), at.y(series.v(i))];
+    if (before >= 0 && series.joined(before, i)) found.lineTo(x, y);
+    else {
+      found.moveTo(x, y);
+      // A sample between two gaps is a dot.
+      found.lineTo(x + 0.01, y);
+    }
+    before = i;
+  }
+}

@@ -1,0 +1,26 @@
+// Tables as RFC 4180 text.
+
+export type Cell = string | number | null | undefined;
+
+/** A cell: quoted where it must be; text that a spreadsheet would run as a formula is disarmed. */
+function cell(value: Cell): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Pieces of a table, header first; together they are the file. */
+export function csv(header: readonly string[], rows: Iterable<readonly Cell[]>): string[] {
+  const pieces: string[] = [];
+  let lines = [header.map(cell).join(",")];
+  for (const row of rows) {
+    lines.push(row.map(cell).join(","));
+    if (lines.length >= 4096) {
+      pieces.push(`${lines.join("\r\n")}\r\n`);
+      lines = [];
+    }
+  }
+  if (lines.length) pieces.push(`${lines.join("\r\n")}\r\n`);
+  return pieces;
+}

@@ -1,0 +1,126 @@
+// Numbers, times and units as a reader sees them.
+
+const SIGNS: Record<string, string> = { C: "°C", us: "µs", pct: "%", "%": "%" };
+
+/** How a unit is written: `C` is °C. */
+export function unitSign(unit: string): string {
+  return SIGNS[unit] ?? unit;
+}
+
+const grouped = [0, 1, 2, 3].map(
+  (digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
+);
+
+/** A number with as many digits as one reads: three or so, whole from 100 on. */
+export function number(value: number): string {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value)) return "–";
+  if (size !== 0 && size < 0.001) return value.toExponential(1).replace("-", "−");
+  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return (grouped[digits] as Intl.NumberFormat).format(value).replace("-", "−");
+}
+
+/** Marks of an axis, all with as many digits as the finest needs. */
+export function marks(values: readonly number[]): string[] {
+  const digits = [0, 1, 2, 3].find((n) =>
+    values.every((v) => Math.abs(v * 10 ** n - Math.round(v * 10 ** n)) < 1e-6),
+  );
+  if (digits === undefined) return values.map(number);
+  return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v).replace("-", "−"));
+}
+
+/** A number and its unit: `1,431 MB/s`, `75 °C`, `43 %`. */
+export function value(v: number | null | undefined, unit: string): string {
+  if (v === null || v === undefined) return "–";
+  const digits = unit === "C" || unit === "°C" ? Math.round(v * 10) / 10 : v;
+  const sign = unitSign(unit);
+  return sign === "" ? number(digits) : `${number(digits)}\u202f${sign}`;
+}
+
+/** A difference with its sign: `+4.2 %`. */
+export function signed(v: number | null | undefined, unit: string): string {
+  if (v === null || v === undefined) return "–";
+  return (v > 0 ? "+" : "") + value(v, unit);
+}
+
+/** A length of time: `8 s`, `5 min`, `1 h 6 min`. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds < 120) return `${number(seconds)}\u202fs`;
+  const whole = Math.round(seconds);
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
+  const parts = [h ? `${h}\u202fh` : "", m ? `${m}\u202fmin` : "", s && !h ? `${s}\u202fs` : ""];
+  return parts.filter(Boolean).join(" ");
+}
+
+/** A moment within a step, exact to what `digits` after the point show: `61.2 s`, `1:02:03.5`. */
+export function clock(seconds: number, digits = 1): string {
+  if (seconds < 600) return `${seconds.toFixed(digits)}\u202fs`;
+  const unit = 10 ** digits;
+  const whole = Math.round(seconds * unit);
+  const s = (whole % (60 * unit)) / unit;
+  const m = Math.floor(whole / (60 * unit)) % 60;
+  const h = Math.floor(whole / (3600 * unit));
+  const rest = `${String(m).padStart(2, "0")}:${s.toFixed(digits).padStart(digits ? digits + 3 : 2, "0")}`;
+  return `${h}:${rest}`;
+}
+
+/** Steps that an axis of seconds may have. */
+export const TIME_STEPS: number[] = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
+  1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400, 172800, 604800,
+];
+
+/** Marks of an axis of seconds that lie `step` apart. */
+export function timeMarks(marks: readonly number[], step: number): string[] {
+  const last = marks[marks.length - 1] ?? 0;
+  if (last < 600 || step < 1) {
+    const digits = step >= 1 ? 0 : Math.ceil(-Math.log10(step) - 1e-9);
+    return marks.map((mark) => clock(mark, digits).replace("\u202fs", " s"));
+  }
+  if (step % 3600 === 0) return marks.map((mark) => `${mark / 3600} h`);
+  if (step % 60 === 0 && last <= 3 * 3600) return marks.map((mark) => `${mark / 60} min`);
+  return marks.map((mark) => clock(mark, 0).replace("\u202fs", " s"));
+}
+
+/** A date and time of day, in the reader's zone. */
+export function moment(unixS: number | null | undefined): string {
+  if (unixS === null || unixS === undefined) return "–";
+  return new Date(unixS * 1000).toLocaleString("en-GB", {
+    dateStyle: "medium",
+    timeStyle: "short",
+  });
+}
+
+/** A text cut to `most` characters, an ellipsis at its end. */
+export function cut(text: string, most: number): string {
+  const letters = Array.from(text.slice(0, most * 4));
+  return letters.length > most || text.length > most * 4
+    ? `${letters.slice(0, most - 1).join("")}…`
+    : text;
+}
+
+/** A file name of a title: no letter that a file system minds. */
+export function fileName(title: string, suffix: string): string {
+  const bare = title
+    .normalize("NFKD")
+    .replace(/[^A-Za-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .toLowerCase();
+  return `${bare.slice(0, 80).replace(/-+$/, "") || "chart"}.${suffix}`;
+}
+
+/** A name as words: `gpu_load` is "gpu load". */
+export function words(name: string): string {
+  return name.replace(/[_-]+/g, " ").trim();
+}
+
+/** Upper case at the front. */
+export function capital(text: string): string {
+  const first = Array.from(text.slice(0, 2))[0] ?? "";
+  return first.toUpperCase() + text.slice(first.length);
+}

@@ -1,0 +1,123 @@
+// Elements, made so that any text stays text.
+
+import { cut } from "./data/format";
+
+type Child = Node | string | number | null | undefined | false | Child[];
+type Attributes = Record<string, string | number | boolean | null | undefined | EventListener>;
+
+function filled<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, given] of Object.entries(attributes)) {
+    if (typeof given === "function") element.addEventListener(name, given);
+    else if (given === true) element.setAttribute(name, "");
+    else if (given !== false && given !== null && given !== undefined) {
+      element.setAttribute(name, String(given));
+    }
+  }
+  add(element, children);
+  return element;
+}
+
+/** Appends nodes, and everything else as text. */
+export function add(to: Element, children: Child[]): void {
+  for (const child of children) {
+    if (Array.isArray(child)) add(to, child);
+    else if (child instanceof Node) to.append(child);
+    else if (child !== null && child !== undefined && child !== false) to.append(String(child));
+  }
+}
+
+/** An element of HTML; an attribute that is a function listens to the event of that name. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** An element of SVG. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/** A button that does something. */
+export function button(label: Child, action: () => void, attributes: Attributes = {}) {
+  return h("button", { type: "button", click: action, ...attributes }, label);
+}
+
+/** Longer text in a table is cut; all of it is in the tip. */
+const MOST_LETTERS = 300;
+
+function cellText(cell: Child): Child {
+  if (typeof cell !== "string" || cell.length <= MOST_LETTERS) return cell;
+  return h("span", { title: cut(cell, 20 * MOST_LETTERS) }, cut(cell, MOST_LETTERS));
+}
+
+/** A table that scrolls within itself; columns of numbers stand to the right. */
+export function table(
+  caption: string,
+  header: readonly string[],
+  rows: readonly (readonly Child[])[],
+  numeric: readonly boolean[] = [],
+): HTMLElement {
+  const kind = (i: number) => (numeric[i] ? "number" : null);
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          header.map((text, i) => h("th", { scope: "col", class: kind(i) }, text)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map((row) =>
+          h(
+            "tr",
+            {},
+            row.map((cell, i) =>
+              i === 0
+                ? h("th", { scope: "row", class: kind(i) }, cellText(cell))
+                : h("td", { class: kind(i) }, cellText(cell)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Something folded away, made when it is first opened. */
+export function fold(summary: Child, content: () => Node[], open = false): HTMLDetailsElement {
+  const body = h("div", { class: "fold" });
+  const details = h("details", {}, h("summary", {}, summary), body);
+  let isMade = false;
+  const make = () => {
+    if (isMade || !details.open) return;
+    isMade = true;
+    body.append(...content());
+  };
+  details.addEventListener("toggle", make);
+  details.addEventListener("unfold", () => {
+    details.open = true;
+    make();
+  });
+  if (open) {
+    details.open = true;
+    make();
+  }
+  return details;
+}

@@ -1,0 +1,90 @@
+// Reads what the page was given, shows it, and follows a recording that is still going on.
+
+import "uplot/dist/uPlot.min.css";
+import "./css/page.css";
+import "./css/chart.css";
+import "./css/print.css";
+import { App } from "./app";
+import { onPrint, redraw, unstage } from "./chart/stage";
+import type { Page } from "./contract";
+import { DataError, inflate } from "./data/unpack";
+import { h } from "./dom";
+import { openFolds, unfold } from "./folds";
+import { follow } from "./live";
+import { sections } from "./page";
+import { evidenceDialog } from "./parts/evidence";
+import { paletteStyle } from "./style/lines";
+import { apply, onShade } from "./style/theme";
+
+const UNREADABLE =
+  "This file is damaged or cut off: its findings cannot be read. " +
+  "Make the page again with `heatsoak report`, or copy the file again.";
+
+const dialog = evidenceDialog();
+let app: App | null = null;
+
+function embedded(): Page {
+  const text = document.getElementById("heatsoak-page")?.textContent;
+  return JSON.parse(text ?? "") as Page;
+}
+
+async function fetched(): Promise<Page> {
+  const answer = await fetch("page.json", { cache: "no-store" });
+  if (!answer.ok) throw new Error(`page.json: ${answer.status}`);
+  return (await answer.json()) as Page;
+}
+
+async function show(main: HTMLElement, page: Page): Promise<void> {
+  let bytes = new Uint8Array();
+  let damage: string | null = null;
+  try {
+    bytes = (await inflate(page.data)) as Uint8Array<ArrayBuffer>;
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    damage = error.message;
+  }
+  const top = scrollY;
+  const opened = openFolds(main);
+  unstage(main);
+  app = new App(page, bytes, dialog.open, app);
+  document.title = page.title;
+  main.replaceChildren(...sections(app, damage));
+  unfold(main, opened);
+  scrollTo(0, top);
+}
+
+/** Says when all that is in sight is drawn: charts are in the frame after they are seen. */
+function markDrawn(): void {
+  const frame = (then: () => void) => requestAnimationFrame(() => setTimeout(then, 0));
+  frame(() => frame(() => performance.mark("heatsoak-drawn")));
+}
+
+async function start(main: HTMLElement): Promise<void> {
+  document.head.append(h("style", {}, paletteStyle()));
+  apply();
+  onShade(redraw);
+  onPrint();
+  document.body.append(dialog.element);
+  let page: Page;
+  try {
+    page = embedded();
+    await show(main, page);
+  } catch {
+    main.replaceChildren(h("p", { class: "damage", role: "alert" }, UNREADABLE));
+    return;
+  }
+  markDrawn();
+  if (page.is_live && location.protocol !== "file:") live(main);
+}
+
+function live(main: HTMLElement): void {
+  const current = () => app as App;
+  const stop = follow(current, async () => {
+    const page = await fetched();
+    await show(main, page);
+    if (!page.is_live) stop();
+  });
+}
+
+const main = document.getElementById("heatsoak");
+if (main) void start(main);

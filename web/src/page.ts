@@ -1,0 +1,78 @@
+// The page as a whole: what stands where.
+
+import type { App } from "./app";
+import { cut } from "./data/format";
+import { DataError } from "./data/unpack";
+import { h } from "./dom";
+import { bars } from "./parts/bars";
+import { comparisons } from "./parts/comparison";
+import { curves } from "./parts/curves";
+import { headline, notes } from "./parts/headline";
+import { matrix } from "./parts/heatmap";
+import { recordings } from "./parts/recordings";
+import { workload } from "./parts/workload";
+import { shadeButton } from "./style/theme";
+
+/** All sections; `damage` is a sentence where the numbers cannot be read. */
+export function sections(app: App, damage: string | null): Node[] {
+  const { page } = app;
+  const charts = damage === null ? page.workloads.map((given) => section(app, given)) : [];
+  const parts = [
+    headline(page),
+    damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
+    page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
+    curves(app, page.curves),
+    ...charts,
+    bars(app, page.bars),
+    comparisons(page.comparisons),
+    notes(page),
+    recordings(app),
+    h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),
+  ].filter((part) => part !== null);
+  return [navigation(app, damage === null), ...parts];
+}
+
+function section(app: App, given: App["page"]["workloads"][number]): HTMLElement {
+  try {
+    return workload(app, given);
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    return h("section", {}, h("h2", {}, given.title), h("p", { class: "damage" }, error.message));
+  }
+}
+
+function navigation(app: App, hasCharts: boolean): HTMLElement {
+  const { page } = app;
+  const links: [string, string][] = [
+    ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
+    ...(hasCharts ? page.workloads.map(({ id, title }): [string, string] => [id, title]) : []),
+    ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
+    ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
+    ["recordings", "How it was measured"],
+  ];
+  return h(
+    "nav",
+    { "aria-label": "Parts of this page" },
+    h(
+      "div",
+      { class: "links" },
+      links.slice(0, 40).map(([id, title]) => h("a", { href: `#${id}` }, cut(title, 40))),
+    ),
+    page.is_live ? h("span", { class: "live", role: "status" }, "live") : null,
+    shadeButton(),
+  );
+}
+
+/** Goes to a workload's chart, or the first one, with the lines of one recording alone. */
+function go(app: App, recording: number, id: string | null): void {
+  const given = app.page.workloads.find((one) =>
+    id ? one.id === id : one.lines.some((line) => line.recording === recording),
+  );
+  const lines = given && app.knownLines(given.id);
+  if (!given || !lines) return;
+  lines.showOnly(given.lines.flatMap((line, i) => (line.recording === recording ? [i] : [])));
+  const target = document.getElementById(given.id);
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  target?.scrollIntoView({ behavior: still ? "auto" : "smooth" });
+  target?.querySelector<HTMLElement>("[data-chart]")?.focus({ preventScroll: true });
+}

@@ -1,0 +1,212 @@
+// A score, one bar a condition, with its 95 % interval as whiskers.
+
+import type { App } from "../app";
+import { Sheet } from "../chart/canvas";
+import { saveButtons } from "../chart/save";
+import { type Drawn, stage } from "../chart/stage";
+import type { Bar, BarChart } from "../contract";
+import { csv } from "../data/csv";
+import { cut, unitSign, value } from "../data/format";
+import { fold, h, svg, table } from "../dom";
+import { lineColor } from "../style/lines";
+import { colors, type Shade } from "../style/colors";
+import { shade } from "../style/theme";
+import { columnName } from "./track_csv";
+
+const ROW = 26;
+
+/** A section with all bar charts. */
+export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
+  if (given.length === 0) return null;
+  return h(
+    "section",
+    { id: "scores", "aria-labelledby": "scores-title" },
+    h("h2", { id: "scores-title" }, "Scores"),
+    given.map((one) => {
+      const chart = new Bars(app, one);
+      return h(
+        "section",
+        { class: "bars", id: `bars-${one.id}` },
+        h("h3", {}, one.title),
+        h("p", { class: "detail" }, `${one.definition} ${capitalBetter(one)}`),
+        stage(chart),
+        h("p", { class: "held" }, one.interval),
+        figures(one),
+      );
+    }),
+  );
+}
+
+function capitalBetter({ better }: BarChart): string {
+  return better === "higher" ? "Longer bars are better." : "Shorter bars are better.";
+}
+
+function figures(one: BarChart): HTMLElement {
+  const header = ["Run", unitSign(one.unit), "95 % interval", "Runs", "Power", "MB/s per W"];
+  const rows = one.bars.map((bar) => [
+    bar.label,
+    value(bar.value, one.unit),
+    interval(bar, one.unit),
+    bar.runs,
+    value(bar.power_w, "W"),
+    value(bar.mb_s_per_w, ""),
+  ]);
+  const numeric = header.map((_, i) => i > 0);
+  return fold("The figures as a table", () => [
+    table(`${one.title}: figures`, header, rows, numeric),
+  ]);
+}
+
+function interval({ low, high }: Bar, unit: string): string {
+  return low === null || high === null ? "–" : `${value(low, "")} to ${value(high, unit)}`;
+}
+
+interface Geometry {
+  name: number;
+  plot: number;
+  scale: (v: number) => number;
+}
+
+class Bars implements Drawn {
+  readonly element: HTMLElement;
+  private readonly holder = h("div", { class: "bar-holder" });
+
+  constructor(
+    private readonly app: App,
+    private readonly given: BarChart,
+  ) {
+    const save = saveButtons(
+      given.title,
+      () => this.picture(),
+      () => this.table(),
+    );
+    this.element = h(
+      "figure",
+      { style: `--height: ${given.bars.length * ROW}px` },
+      h("div", { class: "tools" }, h("span", { class: "grow" }), save),
+      this.holder,
+    );
+  }
+
+  draw(of: Shade, width: number | null): void {
+    const whole = width ?? this.holder.clientWidth;
+    if (whole === 0) return;
+    const { given } = this;
+    const shades = colors(of);
+    const { name, scale } = this.geometry(whole);
+    const drawn = svg("svg", {
+      width: whole,
+      height: given.bars.length * ROW + 4,
+      role: "img",
+      "aria-label": `${given.title}, ${given.unit}: ${given.bars
+        .slice(0, 40)
+        .map((bar) => `${cut(bar.label, 60)} ${value(bar.value, given.unit)}`)
+        .join("; ")}`,
+    });
+    const letters = Math.max(6, Math.floor(name / 7.2));
+    given.bars.forEach((bar, i) => {
+      const middle = i * ROW + ROW / 2;
+      const color = lineColor(this.app.style(bar.recording), of);
+      const end = scale(bar.value);
+      drawn.append(
+        svg(
+          "text",
+          { x: name - 10, y: middle + 4, "text-anchor": "end", fill: shades.ink, "font-size": 13 },
+          cut(bar.label, letters),
+          svg("title", {}, cut(bar.label, 300)),
+        ),
+        svg("rect", {
+          x: name,
+          y: middle - 8,
+          width: Math.max(0, end - name),
+          height: 16,
+          fill: color,
+          opacity: 0.85,
+        }),
+      );
+      const { low, high } = bar;
+      let right = end;
+      if (low !== null && high !== null) {
+        const [a, b] = [scale(low), scale(high)];
+        right = Math.max(end, b);
+        const whisker = `M${a} ${middle - 4}V${middle + 4}M${a} ${middle}H${b}M${b} ${middle - 4}V${middle + 4}`;
+        drawn.append(
+          svg("path", { d: whisker, stroke: shades.ink, "stroke-width": 1.3, fill: "none" }),
+        );
+      }
+      drawn.append(
+        svg(
+          "text",
+          { x: right + 7, y: middle + 4, fill: shades.ink, "font-size": 13, "font-weight": 600 },
+          value(bar.value, given.unit),
+        ),
+      );
+    });
+    drawn.append(
+      svg("line", { x1: name, x2: name, y1: 0, y2: given.bars.length * ROW, stroke: shades.axis }),
+    );
+    this.holder.replaceChildren(drawn);
+  }
+
+  private geometry(width: number): Geometry {
+    const { bars, unit } = this.given;
+    const longest = Math.max(...bars.map((bar) => Math.min(bar.label.length, 40)));
+    const name = Math.min(longest * 7.4 + 16, width * 0.42);
+    const most = Math.max(1e-9, ...bars.map((bar) => Math.max(bar.value, bar.high ?? 0)));
+    const figure = 20 + 8 * Math.max(...bars.map((bar) => value(bar.value, unit).length));
+    const plot = Math.max(40, width - name - figure);
+    return { name, plot, scale: (v) => name + (Math.max(0, v) / most) * plot };
+  }
+
+  private table(): string[] {
+    const { given } = this;
+    const column = (name: string) => columnName(name, given.unit);
+    return csv(
+      ["line", column("value"), column("low"), column("high"), "runs", "power_w", "mb_s_per_w"],
+      given.bars.map((bar) => [
+        bar.label,
+        bar.value,
+        bar.low,
+        bar.high,
+        bar.runs,
+        bar.power_w,
+        bar.mb_s_per_w,
+      ]),
+    );
+  }
+
+  private picture(): HTMLCanvasElement {
+    const { given } = this;
+    const shades = colors(shade());
+    const sheet = new Sheet(1200, 2, shades.paper);
+    sheet.paragraph(`${given.title}, ${unitSign(given.unit)}`, shades.ink, 22, 650);
+    sheet.paragraph(`${given.definition} ${capitalBetter(given)}`, shades.soft, 14);
+    sheet.y += 12;
+    const inner = 1200 - 2 * sheet.margin;
+    const { name, scale } = this.geometry(inner);
+    for (const bar of given.bars) {
+      const middle = sheet.y + ROW / 2;
+      const x = (v: number) => sheet.margin + scale(v);
+      sheet.text(bar.label, sheet.margin + name - 10, middle + 5, shades.ink, {
+        align: "right",
+        most: name - 10,
+      });
+      sheet.act((ctx) => {
+        ctx.fillStyle = lineColor(this.app.style(bar.recording), shade());
+        ctx.fillRect(x(0), middle - 8, x(bar.value) - x(0), 16);
+        if (bar.low === null || bar.high === null) return;
+        ctx.fillStyle = shades.ink;
+        ctx.fillRect(x(bar.low), middle - 0.7, x(bar.high) - x(bar.low), 1.4);
+        ctx.fillRect(x(bar.low) - 0.7, middle - 4, 1.4, 8);
+        ctx.fillRect(x(bar.high) - 0.7, middle - 4, 1.4, 8);
+      });
+      const right = x(Math.max(bar.value, bar.high ?? 0)) + 7;
+      sheet.text(value(bar.value, given.unit), right, middle + 5, shades.ink, { weight: 600 });
+      sheet.y += ROW;
+    }
+    sheet.y += 12;
+    sheet.paragraph(given.interval, shades.soft, 12);
+    sheet.paragraph(this.app.origin, shades.soft, 11);
+    return sheet.finish();
+  }
+}

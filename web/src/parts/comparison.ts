@@ -1,0 +1,198 @@
+// What a condition changes: differences with their intervals.
+
+import { csvButton } from "../chart/save";
+import type { Comparison, Row } from "../contract";
+import { csv } from "../data/csv";
+import { capital, signed, value, words } from "../data/format";
+import { fold, h, table } from "../dom";
+
+const HEADER = [
+  "Metric",
+  "",
+  "Baseline",
+  "Value",
+  "Difference",
+  "95 % interval",
+  "Runs",
+  "Verdict",
+];
+
+/** A section for each comparison. */
+export function comparisons(given: readonly Comparison[]): HTMLElement | null {
+  if (given.length === 0) return null;
+  return h(
+    "section",
+    { id: "comparisons", "aria-labelledby": "comparisons-title" },
+    h("h2", { id: "comparisons-title" }, "Comparison"),
+    given.map((one) => {
+      const pooled = one.rows.filter((row) => row.pooled);
+      const isMixed = pooled.length > 0 && pooled.length < one.rows.length;
+      return h(
+        "section",
+        {},
+        h("h3", {}, `${capital(words(one.by))}: ${one.groups.map(String).join(", ")}`),
+        h(
+          "div",
+          { class: "tools" },
+          h("p", { class: "detail grow" }, `Against ${words(one.by)} ${String(one.baseline)}.`),
+          csvButton(`comparison by ${one.by}`, () => rows(one)),
+        ),
+        remarks(one),
+        steps(one, isMixed ? pooled : one.rows),
+        isMixed
+          ? fold("Each set of conditions by itself", () =>
+              steps(
+                one,
+                one.rows.filter((row) => !row.pooled),
+              ),
+            )
+          : null,
+        ranking(one),
+      );
+    }),
+  );
+}
+
+function remarks({ notes, caveats }: Comparison): HTMLElement | null {
+  const all = [...notes, ...caveats];
+  if (all.length === 0) return null;
+  return h(
+    "ul",
+    { class: "detail" },
+    all.map((sentence) => h("li", {}, capital(sentence))),
+  );
+}
+
+/** A table for each step. */
+function steps(one: Comparison, given: readonly Row[]): HTMLElement[] {
+  const groups = new Map<string, Row[]>();
+  for (const row of given) {
+    const key = JSON.stringify([row.protocol, row.step]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  const told = differing(one.rows);
+  return [...groups.values()].map((group) => {
+    const [first] = group;
+    const title = capital(words(first?.step ?? ""));
+    const detail = [first?.workload, one.protocols.length > 1 ? first?.protocol : ""];
+    return h(
+      "div",
+      { class: "step" },
+      h("h4", {}, title, " ", h("span", {}, detail.filter(Boolean).join(", "))),
+      deltas(`${title}: differences by ${words(one.by)}`, group, told),
+    );
+  });
+}
+
+/** The conditions that are not the same in all rows. */
+function differing(all: readonly Row[]): string[] {
+  const keys = [...new Set(all.flatMap((row) => Object.keys(row.other_conditions)))];
+  return keys.filter(
+    (key) =>
+      new Set(all.map(({ other_conditions }) => JSON.stringify(other_conditions[key]))).size > 1,
+  );
+}
+
+function deltas(caption: string, given: readonly Row[], told: readonly string[]): HTMLElement {
+  return table(
+    caption,
+    HEADER,
+    given.map((row) => [
+      capital(row.title),
+      [String(row.group), others(row, told)].filter(Boolean).join(", "),
+      atLeast(row.baseline, row.baseline_at_least, row.unit),
+      atLeast(row.value, row.value_at_least, row.unit),
+      row.delta_pct === null ? signed(row.delta, row.delta_unit) : signed(row.delta_pct, "%"),
+      interval(row),
+      `${row.runs} / ${row.baseline_runs}`,
+      h("span", { class: `delta ${row.verdict.replaceAll(" ", "-")}` }, row.verdict),
+    ]),
+    HEADER.map((_, i) => i >= 2 && i <= 6),
+  );
+}
+
+function others(row: Row, told: readonly string[]): string {
+  return told
+    .filter((key) => row.other_conditions[key] !== undefined && row.other_conditions[key] !== null)
+    .map((key) => `${words(key)} ${String(row.other_conditions[key])}`)
+    .join(", ");
+}
+
+function atLeast(known: number | null, least: number | null | undefined, unit: string): string {
+  if (known !== null) return value(known, unit);
+  return least === null || least === undefined ? "–" : `over ${value(least, unit)}`;
+}
+
+function interval(row: Row): string {
+  const isShare = row.delta_pct !== null;
+  const [low, high] = isShare ? row.ci95_pct : row.ci95;
+  if (low === null || high === null) return "–";
+  return `${signed(low, "")} to ${signed(high, isShare ? "%" : row.delta_unit)}`;
+}
+
+function ranking(one: Comparison): HTMLElement | null {
+  if (one.ranking.length === 0) return null;
+  const header = [
+    "Step",
+    "Rank",
+    words(one.by),
+    "Value",
+    "95 % interval",
+    "Best in",
+    "Not told apart from",
+  ];
+  return fold("Ranking", () => [
+    table(
+      `Ranking by ${words(one.by)}`,
+      header,
+      one.ranking.map((row) => [
+        `${words(row.step)}, ${words(row.metric)}`,
+        row.rank,
+        String(row.group),
+        atLeast(row.value, row.value_at_least, row.unit),
+        row.ci95[0] === null || row.ci95[1] === null
+          ? "–"
+          : `${value(row.ci95[0], "")} to ${value(row.ci95[1], row.unit)}`,
+        row.best_share === null ? "–" : value(row.best_share * 100, "%"),
+        row.not_told_apart_from.map(String).join(", ") || "–",
+      ]),
+      [false, true, false, true, true, true, false],
+    ),
+  ]);
+}
+
+function rows(one: Comparison): string[] {
+  const header = [
+    "step",
+    "metric",
+    "group",
+    "conditions",
+    "unit",
+    "baseline",
+    "value",
+    "delta_pct",
+    "delta_low_pct",
+    "delta_high_pct",
+    "runs",
+    "baseline_runs",
+    "verdict",
+  ];
+  return csv(
+    header,
+    one.rows.map((row) => [
+      row.step,
+      row.metric,
+      String(row.group),
+      others(row, Object.keys(row.other_conditions)),
+      row.unit,
+      row.baseline,
+      row.value,
+      row.delta_pct,
+      row.ci95_pct[0],
+      row.ci95_pct[1],
+      row.runs,
+      row.baseline_runs,
+      row.verdict,
+    ]),
+  );
+}

@@ -1,0 +1,132 @@
+// What speaks for and against the cause of an episode, in a dialog.
+
+import type { Episode } from "../contract";
+import { capital, duration, number, value, words } from "../data/format";
+import { button, h } from "../dom";
+import { causeLabel, causeLook } from "../style/causes";
+import { sorted } from "./evidence_sorted";
+
+/** What is known of an episode, as names and values. */
+export function episodeFacts(episode: Episode): [string, string][] {
+  const facts: [string, string][] = [
+    ["Falls after", duration(episode.onset_s)],
+    [episode.recovered ? "Recovers after" : "Lasts until", duration(episode.end_s)],
+    ["Falls by", value(episode.depth_pct, "%")],
+    ["Throughput", change(episode.before_mb_s, episode.during_mb_s, "MB/s")],
+    ["IOPS", change(episode.before_iops, episode.during_iops, "IOPS")],
+    ["Latency", change(episode.before_lat_us, episode.during_lat_us, "us")],
+    ["Of", episode.direction ? `${episode.direction}s` : ""],
+    ["Temperature at the onset", given(episode.temp_c_at_onset, "C")],
+    ["Written until the onset", given(episode.written_gb_at_onset, "GB")],
+    ["Time to fall", episode.fall_s ? duration(episode.fall_s) : ""],
+    [
+      "Falls and recovers every",
+      episode.oscillates && episode.period_s ? duration(episode.period_s) : "",
+    ],
+    ["Share of each cycle that is low", given(percent(episode.duty), "%")],
+  ];
+  return facts.filter(([, text]) => text !== "");
+}
+
+function change(
+  before: number | null | undefined,
+  during: number | null | undefined,
+  unit: string,
+): string {
+  return given(before, unit) && given(during, unit)
+    ? `${number(before ?? 0)} → ${value(during, unit)}`
+    : "";
+}
+
+function given(v: number | null | undefined, unit: string): string {
+  return v === null || v === undefined ? "" : value(v, unit);
+}
+
+function percent(share: number | null | undefined): number | null {
+  return share === null || share === undefined ? null : share * 100;
+}
+
+/** A dialog, and how to open it. */
+export function evidenceDialog(): {
+  element: HTMLDialogElement;
+  open: (heading: string, episode: Episode) => void;
+} {
+  const body = h("div", {});
+  const element = h("dialog", { class: "evidence", "aria-labelledby": "evidence-title" }, body);
+  element.addEventListener("click", (event) => {
+    // A click beside the dialog's box is one on the dialog itself.
+    if (event.target === element) element.close();
+  });
+  const open = (heading: string, episode: Episode) => {
+    const look = causeLook(episode.cause);
+    const likely = Object.entries(episode.likelihoods ?? {})
+      .filter(([, share]) => share >= 0.005)
+      .sort((a, b) => b[1] - a[1]);
+    body.replaceChildren(
+      h(
+        "header",
+        {},
+        h("p", {}, heading),
+        h(
+          "h2",
+          { id: "evidence-title" },
+          h(
+            "span",
+            {
+              class: "letter",
+              style: `--cause: var(--cause-${episode.cause}, var(--cause-unknown))`,
+            },
+            look.letter,
+          ),
+          ` ${capital(causeLabel(episode.cause))}`,
+        ),
+        button("Close", () => element.close(), { class: "close" }),
+      ),
+      h(
+        "p",
+        { class: "confidence" },
+        episode.confidence > 0
+          ? `How likely this cause is right: ${value(episode.confidence * 100, "%")}.`
+          : "No cause could be named with confidence.",
+      ),
+      h(
+        "dl",
+        { class: "facts" },
+        episodeFacts(episode).map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]),
+      ),
+      ...sorted(episode.evidence).map(({ heading: title, sentences }) =>
+        h(
+          "section",
+          {},
+          h("h3", {}, title),
+          h(
+            "ul",
+            {},
+            sentences.map((sentence) => h("li", {}, capital(sentence))),
+          ),
+        ),
+      ),
+      likely.length > 1
+        ? h(
+            "section",
+            {},
+            h("h3", {}, "How the causes compare"),
+            h(
+              "ul",
+              {},
+              likely.map(([cause, share]) =>
+                h(
+                  "li",
+                  {},
+                  `${capital(cause === "other" ? "something else" : words(causeLabel(cause)))}: ${value(share * 100, "%")}`,
+                ),
+              ),
+            ),
+          )
+        : "",
+    );
+    element.showModal();
+    element.scrollTop = 0;
+  };
+  return { element, open };
+}

@@ -1,0 +1,58 @@
+// What each line of a workload shows, in figures: also for who does not see the chart.
+
+import type { App } from "../app";
+import type { Workload } from "../contract";
+import { duration, value } from "../data/format";
+import { button, fold, table } from "../dom";
+import { causeLabel } from "../style/causes";
+import { stepOf } from "./workload";
+
+const HEADER = [
+  "Run",
+  "Verdict",
+  "Falls after",
+  "Falls by",
+  "Ends",
+  "Before",
+  "At the end",
+  "At the onset",
+  "At the start",
+  "Mean",
+  "Power",
+  "Mean / deviation",
+];
+
+/** A row for each episode, one for a line that has none. */
+export function lineTable(app: App, given: Workload): HTMLElement {
+  return fold("The figures as a table", () => {
+    const rows = given.lines.flatMap((line) => {
+      const step = stepOf(app, line);
+      if (!step) return [];
+      const whole = [
+        value(step.start_temp_c, "C"),
+        value(step.mean_mb_s, "MB/s"),
+        value(step.power_mean_w, "W"),
+        value(step.consistency?.ratio, ""),
+      ];
+      if (step.episodes.length === 0) {
+        const none = Array.from({ length: 6 }, () => "–");
+        return [[line.label, step.why_unknown ?? causeLabel(step.verdict), ...none, ...whole]];
+      }
+      return step.episodes.map((episode) => [
+        line.label,
+        button(causeLabel(episode.cause), () =>
+          app.evidence(`${given.title} · ${line.label}`, episode),
+        ),
+        duration(episode.onset_s),
+        value(episode.depth_pct, "%"),
+        duration(episode.end_s),
+        value(episode.before_mb_s, "MB/s"),
+        value(episode.during_mb_s, "MB/s"),
+        value(episode.temp_c_at_onset, "C"),
+        ...whole,
+      ]);
+    });
+    const numeric = HEADER.map((_, i) => i > 1);
+    return [table(`${given.title}: figures of each run`, HEADER, rows, numeric)];
+  });
+}

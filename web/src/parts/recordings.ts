@@ -1,0 +1,195 @@
+// How it was measured, so that another person can repeat it.
+
+import type { App } from "../app";
+import type { Fact, PageRecording } from "../contract";
+import { clock, cut, duration, moment, value, words } from "../data/format";
+import { button, fold, h, table } from "../dom";
+
+/** A section: all recordings in a table, then each by itself. */
+export function recordings(app: App): HTMLElement {
+  const all = app.page.recordings;
+  return h(
+    "section",
+    { id: "recordings", "aria-labelledby": "recordings-title" },
+    h("h2", { id: "recordings-title" }, "How it was measured"),
+    overview(all),
+    all.map((recording, i) => one(all, recording, i)),
+  );
+}
+
+function overview(all: readonly PageRecording[]): HTMLElement {
+  const keys = [...new Set(all.flatMap(({ findings }) => Object.keys(findings.conditions)))];
+  const header = ["Recording", ...keys.map(words), "Drive", "Began", "Took", "Ended", "Starts at"];
+  const rows = all.map((recording) => {
+    const { conditions, drive, steps } = recording.findings;
+    const starts = steps.map((step) => step.start_temp_c).filter((temp) => temp !== null);
+    const [low, high] = [Math.min(...starts), Math.max(...starts)];
+    return [
+      recording.label,
+      ...keys.map((key) => plain(conditions[key])),
+      plain(drive.model),
+      moment(recording.started_unix_s),
+      duration(recording.duration_s),
+      [recording.status, recording.reason].filter(Boolean).join(": "),
+      starts.length
+        ? low === high
+          ? value(low, "C")
+          : `${value(low, "")}–${value(high, "C")}`
+        : "–",
+    ];
+  });
+  return table("Recordings and their conditions", header, rows);
+}
+
+function plain(found: unknown): string {
+  if (typeof found === "string") return found;
+  return found === undefined || found === null ? "–" : JSON.stringify(found);
+}
+
+function one(all: readonly PageRecording[], recording: PageRecording, i: number): HTMLElement {
+  const { findings } = recording;
+  const made = fold(
+    h("span", {}, cut(recording.label, 200)),
+    () => [
+      list("What it shows", recording.sentences),
+      list("Warnings", findings.notes),
+      h(
+        "div",
+        { class: "columns" },
+        facts("Drive", recording.drive),
+        facts("Host", recording.host),
+        facts("Tools", recording.tools),
+        facts("Sensors", recording.sensors),
+      ),
+      sensors(recording),
+      starts(recording),
+      code("The command", recording.command ? [recording.command] : []),
+      code("What the load generator was told", recording.commands),
+      protocol(all, recording, i),
+      events(recording),
+    ],
+    all.length === 1,
+  );
+  made.id = `recording-${i}`;
+  return made;
+}
+
+function list(title: string, sentences: readonly string[]): HTMLElement {
+  return h(
+    "div",
+    { hidden: sentences.length === 0 },
+    h("h3", {}, title),
+    h(
+      "ul",
+      {},
+      sentences.map((sentence) => h("li", {}, sentence)),
+    ),
+  );
+}
+
+function facts(title: string, given: readonly Fact[]): HTMLElement {
+  return h(
+    "div",
+    { hidden: given.length === 0 },
+    h("h3", {}, title),
+    h(
+      "dl",
+      { class: "facts" },
+      given.map(({ name, text }) => [h("dt", {}, words(name)), h("dd", {}, text)]),
+    ),
+  );
+}
+
+function sensors({ findings }: PageRecording): HTMLElement {
+  if (findings.sensors.length === 0) return h("span");
+  const rows = findings.sensors.map((sensor) => [
+    sensor.name,
+    { good: "✓ good", poor: "✗ poor", unknown: "? unknown" }[sensor.trust],
+    sensor.why,
+  ]);
+  return h(
+    "div",
+    {},
+    h("h3", {}, "Can the temperatures be trusted?"),
+    table("Temperature sensors and how far they can be trusted", ["Sensor", "Trust", "Why"], rows),
+  );
+}
+
+function starts({ findings }: PageRecording): HTMLElement {
+  const rows = findings.steps.map((step) => [
+    step.step,
+    step.workload,
+    duration(step.duration_s),
+    value(step.start_temp_c, "C"),
+  ]);
+  return h(
+    "div",
+    { hidden: rows.length === 0 },
+    h("h3", {}, "Steps and starting temperatures"),
+    table(
+      "Steps and the drive's temperature when they began",
+      ["Step", "Workload", "Took", "Starts at"],
+      rows,
+      [false, false, true, true],
+    ),
+  );
+}
+
+/** Copies where the browser lets a page do that; a file's page mostly may not. */
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // The text can be selected.
+  }
+}
+
+function code(title: string, texts: readonly string[]): HTMLElement {
+  return h(
+    "div",
+    { hidden: texts.length === 0 },
+    title ? h("h3", {}, title) : null,
+    texts.map((text) =>
+      h(
+        "div",
+        { class: "code" },
+        h("pre", { tabindex: 0 }, text),
+        button("Copy", () => void copy(text), {
+          "aria-label": "Copy this text",
+        }),
+      ),
+    ),
+  );
+}
+
+function protocol(
+  all: readonly PageRecording[],
+  { protocol }: PageRecording,
+  i: number,
+): HTMLElement {
+  if (!protocol) return h("span");
+  const first = all.findIndex((other) => other.protocol === protocol);
+  if (first < i) {
+    const label = cut(all[first]?.label ?? "", 200);
+    return h(
+      "p",
+      {},
+      "The protocol is that of ",
+      h("a", { href: `#recording-${first}` }, label),
+      ".",
+    );
+  }
+  return fold("The protocol", () => [code("", [protocol])]);
+}
+
+function events({ events: given }: PageRecording): HTMLElement {
+  if (given.length === 0) return h("span");
+  return fold(`Events (${given.length})`, () => [
+    table(
+      "Events",
+      ["At", "Event", ""],
+      given.map(({ t_s, kind, text }) => [clock(t_s), words(kind), text]),
+      [true],
+    ),
+  ]);
+}

@@ -1,0 +1,39 @@
+// The samples of a workload as a table: a row a sample, a column a quantity.
+
+import type { App } from "../app";
+import type { Track, Workload } from "../contract";
+import { type Cell, csv } from "../data/csv";
+import { unitSign } from "../data/format";
+
+const SUFFIXES: Record<string, string> = { "°C": "c", "%": "pct", µs: "us" };
+
+/** A name for a column, its unit last: `temperature_c`. */
+export function columnName(quantity: string, unit: string): string {
+  const sign = unitSign(unit);
+  const suffix = (SUFFIXES[sign] ?? sign.toLowerCase().replace(/[^a-z0-9]+/g, "_")).replace(
+    /^_+|_+$/g,
+    "",
+  );
+  return suffix === "" || suffix === quantity ? quantity : `${quantity}_${suffix}`;
+}
+
+/** All samples on the page of a workload. */
+export function trackRows(app: App, given: Workload): string[] {
+  const name = (track: Track) => columnName(track.quantity, track.unit);
+  const names = [...new Set(given.lines.flatMap((line) => line.tracks.map(name)))];
+  function* rows(): Iterable<Cell[]> {
+    for (const line of given.lines) {
+      for (const track of line.tracks) {
+        const series = app.series(track);
+        const at = names.indexOf(name(track));
+        for (let i = 0; i < series.length; i++) {
+          const row: Cell[] = [line.label, track.name, series.t(i)];
+          row[3 + at] = series.v(i);
+          for (let j = 3; j < 3 + names.length; j++) row[j] ??= null;
+          yield row;
+        }
+      }
+    }
+  }
+  return csv(["line", "track", "t_s", ...names], rows());
+}

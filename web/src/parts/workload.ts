@@ -1,0 +1,167 @@
+// A workload: throughput over time with temperatures and power below, and what goes with it.
+
+import type { App } from "../app";
+import { Figure } from "../chart/figure";
+import type { LineInfo, Lines } from "../chart/lines";
+import type { PanelSpec } from "../chart/panel";
+import { picture } from "../chart/picture";
+import { saveButtons } from "../chart/save";
+import { stage } from "../chart/stage";
+import type { Trace } from "../chart/trace";
+import type { View } from "../chart/view";
+import type { Line, StepFindings, Track, Workload } from "../contract";
+import { capital, clock, cut, unitSign } from "../data/format";
+import { fold, h } from "../dom";
+import { latency } from "./latency";
+import { lineTable } from "./line_table";
+import { scatter } from "./scatter";
+import { trackRows } from "./track_csv";
+
+const TITLES: Record<Track["quantity"], string> = {
+  throughput: "Throughput",
+  iops: "Operations",
+  latency: "Latency",
+  temperature: "Temperature",
+  power: "Power",
+  busy: "Busy",
+  level: "Level",
+};
+const ORDER = Object.keys(TITLES) as Track["quantity"][];
+const AT_ONCE: ReadonlySet<string> = new Set(["throughput", "temperature", "power"]);
+
+/** The findings of a line's step. */
+export function stepOf(app: App, line: Line): StepFindings | undefined {
+  return app.page.recordings[line.recording]?.findings.steps[line.step];
+}
+
+/** A section of the page. */
+export function workload(app: App, given: Workload): HTMLElement {
+  const infos = given.lines.map((line): LineInfo => {
+    const step = stepOf(app, line);
+    return {
+      label: line.label,
+      style: app.style(line.recording),
+      episodes: step?.episodes ?? [],
+      verdict: step?.verdict ?? "unknown",
+    };
+  });
+  const lines = app.linesOf(given.id, infos);
+  const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
+  const view = app.view(given.id, 0, most);
+  const figure = timeFigure(app, given, lines, view);
+  return h(
+    "section",
+    { id: given.id, class: "workload", "aria-labelledby": `${given.id}-title` },
+    h("h2", { id: `${given.id}-title` }, given.title),
+    h("p", { class: "detail" }, given.detail),
+    h("p", { class: "summary" }, given.summary),
+    stage(figure),
+    lineTable(app, given),
+    scatter(app, given, lines, most),
+    latency(app, given, lines),
+  );
+}
+
+function end(app: App, line: Line): number {
+  const known = stepOf(app, line)?.duration_s;
+  if (known) return known;
+  const last = line.tracks.map((track) => app.series(track).last).filter(Number.isFinite);
+  return Math.max(0, ...last);
+}
+
+function timeFigure(app: App, given: Workload, lines: Lines, view: View): Figure {
+  const title = cut(given.title, 200);
+  return new Figure({
+    title,
+    detail: given.detail,
+    summary: given.summary,
+    panels: panels(app, given),
+    lines,
+    view,
+    say: (x) => clock(x, view.span < 30 ? 2 : 1),
+    hasEpisodes: true,
+    open: (line, episode) => {
+      const info = lines.all[line];
+      const found = info?.episodes[episode];
+      if (info && found) app.evidence(`${given.title} · ${cut(info.label, 300)}`, found);
+    },
+    tools: (figure) =>
+      saveButtons(
+        title,
+        () => picture(figure, app.origin),
+        () => trackRows(app, given),
+      ),
+  });
+}
+
+/** A panel for each quantity that was measured; throughput, or what stands in for it, is first. */
+function panels(app: App, given: Workload): PanelSpec[] {
+  const quantities = ORDER.filter((quantity) =>
+    given.lines.some((line) => line.tracks.some((track) => track.quantity === quantity)),
+  );
+  const made = quantities.map((quantity, i) => panel(app, given, quantity, i === 0));
+  const last = made.filter((one) => one.isShown).at(-1);
+  for (const one of made) {
+    if (one === made[0] || one === last || !one.isShown) one.xTitle = "time since the step began";
+  }
+  return made;
+}
+
+function panel(
+  app: App,
+  given: Workload,
+  quantity: Track["quantity"],
+  isFirst: boolean,
+): PanelSpec {
+  const tracks = given.lines.flatMap((line, i) =>
+    line.tracks.filter((track) => track.quantity === quantity).map((track) => ({ track, line: i })),
+  );
+  const names = [...new Set(tracks.map(({ track }) => track.label))];
+  const units = [...new Set(tracks.map(({ track }) => unitSign(track.unit)))];
+  const trace = (
+    track: Track,
+    line: number,
+    style = app.style(given.lines[line]?.recording ?? 0),
+  ): Trace => ({
+    // Unpacked when it is drawn: most of a long page is not, at first.
+    get series() {
+      return app.series(track);
+    },
+    style,
+    kind: "line",
+    line,
+    label: track.label,
+  });
+  const spec: PanelSpec = {
+    title: TITLES[quantity],
+    unit: units.join(", "),
+    height: isFirst ? 280 : 132,
+    traces: [],
+    x: "time",
+    xTitle: "",
+    isFromZero: quantity !== "temperature" && quantity !== "level",
+    isShown: isFirst || AT_ONCE.has(quantity),
+  };
+  if (given.lines.length === 1 && names.length <= 8) {
+    const base = app.style(given.lines[0]?.recording ?? 0);
+    const style = (i: number) => ({ color: base.color + i, dash: 0 });
+    spec.traces = tracks.map(({ track, line }, i) => trace(track, line, style(i)));
+    if (names.length > 1) spec.key = names.map((label, i) => ({ label, style: style(i) }));
+    return spec;
+  }
+  const chosen = (name: number) =>
+    given.lines.flatMap((line, i) => {
+      const own = line.tracks.filter((track) => track.quantity === quantity);
+      const found =
+        own.find((track) => track.label === names[name]) ?? (name === 0 ? own[0] : null);
+      return found ? [trace(found, i)] : [];
+    });
+  spec.traces = chosen(0);
+  if (names.length > 1) spec.choice = { names: names.map(capital), chosen: 0, traces: chosen };
+  return spec;
+}
+
+/** A part of a section that may be folded away. */
+export function folded(title: string, open: boolean, ...content: Node[]): HTMLElement {
+  return fold(title, () => content, open);
+}
