@@ -77,24 +77,29 @@ def digest(image: Path) -> str:
 
 
 def newest_s(recording: Path) -> float:
-    """Return the time of the last whole sample of a recording that grows."""
+    """Return the time of the last sample of the load in a recording that grows."""
     journal = recording / "samples.jsonl"
     lines = journal.read_text().splitlines()[:-1] if journal.exists() else []
-    return float(json.loads(lines[-1])["t_s"]) if lines else 0.0
+    rows = (json.loads(line) for line in reversed(lines))
+    return next((float(row["t_s"]) for row in rows if row.get("write_bw_mb_s")), 0.0)
+
+
+def loaded_for(machine: Machine, drive: int, out: Path, load_s: float) -> Command:
+    """Return a run on a drive, once it has been loaded for some time."""
+    path = protocol(machine, f"loaded-{drive}", LOADED)
+    machine.limit(drive, FULL_MB_S)
+    words = ("run", path, "--on", f"/dev/nvme{drive}n1", "--erase", f"VM{drive}", "-o", out)
+    run = heatsoak(machine, *words)
+    machine.wait_for(lambda: newest_s(out) >= load_s or run.has_ended, START_S + load_s, "the load")
+    assert not run.has_ended, run.wait(0).err
+    return run
 
 
 @pytest.fixture(scope="module")
 def cut(machine: Machine) -> tuple[Path, float]:
     """Return a recording of a drive whose speed was cut meanwhile, and when that was, in s."""
     out = machine.share / "cut"
-    path = protocol(machine, "loaded", LOADED)
-    machine.limit(0, FULL_MB_S)
-    words = ("run", path, "--on", "/dev/nvme0n1", "--erase", "VM0", "-o", out)
-    run = heatsoak(machine, *words)
-    machine.wait_for(
-        lambda: newest_s(out) >= CUT_AFTER_S or run.has_ended, START_S + CUT_AFTER_S, "the load"
-    )
-    assert not run.has_ended, run.wait(0).err
+    run = loaded_for(machine, 0, out, CUT_AFTER_S)
     cut_s = newest_s(out)
     machine.limit(0, CUT_MB_S)
     result = run.wait(START_S + LENGTH_S)
@@ -196,3 +201,19 @@ def test_what_a_drive_does_not_offer_is_said_before_anything_is_written(machine:
     assert result.code == 2
     assert "HCTM" in result.err
     assert digest(machine.images[2]) == before
+
+
+def test_a_drive_that_is_pulled_ends_the_run_and_leaves_what_was_recorded(
+    machine: Machine,
+) -> None:
+    out = machine.share / "pulled"
+    run = loaded_for(machine, 2, out, load_s=8)
+    pulled_s = newest_s(out)
+    machine.pull(2)
+    result = run.wait(START_S)
+    assert result.code == 3
+    assert str(out) in result.err
+    recording = Recording.open(out)
+    assert recording.meta.status == "failed"
+    samples = recording.samples(["t_s", "write_bw_mb_s"]).drop_nulls()
+    assert samples["t_s"].to_list()[-1] > pulled_s - 2

@@ -63,7 +63,7 @@ class Command:
 class Machine:
     """A machine with NVMe drives of 512 MiB, ``/dev/nvme0n1`` and on, serials ``VM0``...
 
-    The last of them has two namespaces, the second as image ``b``.
+    The last of them has a second namespace, whose content is :attr:`second`.
     """
 
     def __init__(self, directory: Path, drives: int) -> None:
@@ -95,7 +95,9 @@ class Machine:
         ]
         for number, image in enumerate(self.images):
             command += _drive(f"d{number}", image)
-            command += ["-device", f"nvme,id=n{number},serial=VM{number}"]
+            # a port of its own, from which it can be pulled
+            command += ["-device", f"pcie-root-port,id=port{number},chassis={number},slot={number}"]
+            command += ["-device", f"nvme,id=n{number},serial=VM{number},bus=port{number}"]
             command += ["-device", f"nvme-ns,drive=d{number},bus=n{number},nsid=1"]
         command += _drive("second", self.second)
         command += ["-device", f"nvme-ns,drive=second,bus=n{len(self.images) - 1},nsid=2"]
@@ -152,6 +154,10 @@ class Machine:
         others = dict.fromkeys(("bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"), 0)
         bytes_s = round(1e6 * mb_s)
         self.qmp("block_set_io_throttle", device=f"d{drive}", bps=bytes_s, **others)
+
+    def pull(self, drive: int) -> None:
+        """Take a drive out."""
+        self.qmp("device_del", id=f"n{drive}")
 
     def wait_for(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Wait until `done`; raises TimeoutError, or RuntimeError where the machine has ended."""
