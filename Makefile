@@ -12,7 +12,7 @@ BUNDLE := python/heatsoak/report/page/bundle/page.js
 WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -prune -o -type f -print 2>/dev/null) python/heatsoak/report/page/palette.json
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast fuzz lint format bench calibrate weights validation clean
+.PHONY: help build demo reproduce test test-fast test-vm fuzz lint format bench calibrate weights validation clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --quiet
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVMe drive, under Debian's kernel: minutes
+	scripts/vm-tools target/vm-kernel
+	$(BIN)/pytest vm
 
 fuzz: build ## Feed the importer's readers a million damaged files each: an hour or more
 	$(PIP) --editable '.[fuzz]'

@@ -1,49 +1,33 @@
 """A block device, here a loop device, loaded through the descriptor that the guard holds."""
 
-import fcntl
 import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.target import Note
+from heatsoak.target import Batch, Note
 from heatsoak.target.fio import BlockTarget
+from loop_drive import attached
 
 MIB = 1 << 20
 SIZE = 32 * MIB
-LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
-LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
-
-
-def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-    assert LOSETUP is not None
-    return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def drive(tmp_path: Path) -> Iterator[Path]:
     """Return an empty loop device."""
-    if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
-        pytest.skip("needs root and loop devices")
-    image = tmp_path / "drive.img"
-    with image.open("wb") as file:
-        file.truncate(SIZE)
-    with LOCK.open("a") as lock:  # two tests must not be given the same free device
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        attached = losetup("-f", "--show", image)
-    assert attached.returncode == 0, attached.stderr
-    node = Path(attached.stdout.strip())
-    yield node
-    losetup("-d", node)
+    with attached(tmp_path / "drive.img", SIZE) as node:
+        yield node
 
 
 def step(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
+
+
+def last_note(batches: Iterable[Batch]) -> Note:
+    return [batch for batch in batches if isinstance(batch, Note)][-1]
 
 
 def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: Path) -> None:
@@ -51,8 +35,7 @@ def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: 
     assert target.identity.size_bytes == SIZE
     target.open(writes=True)
     try:
-        total = list(target.run(step(bs="1m")))[-1]
-        assert isinstance(total, Note)
+        total = last_note(target.run(step(bs="1m")))
         assert total.data["write_bytes"] == SIZE
         with pytest.raises(OSError, match="busy"):
             os.open(drive, os.O_RDWR | os.O_EXCL)  # nobody can mount it meanwhile
@@ -71,8 +54,7 @@ def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_p
     target = BlockTarget(drive)
     target.open(writes=False)
     try:
-        total = list(target.run(step(rw="randread", io_size="2m")))[-1]
-        assert isinstance(total, Note)
+        total = last_note(target.run(step(rw="randread", io_size="2m")))
         assert total.data["read_bytes"] == 2 * MIB
         with pytest.raises(RefusedError):
             list(target.run(step()))

@@ -149,7 +149,7 @@ class _Conductor:
             case Pause():
                 self._pause(step)
             case Purge():
-                was_done = not self._consume(self.target.purge()).has_warned
+                was_done = not self._consume(self.target.purge(step.method)).has_warned
         end_s = self.target.clock.now_s()
         data: dict[str, Any] = {
             "duration_s": end_s - begin_s,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from heatsoak import catalog
 from heatsoak.bench.conductor import conduct
+from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
@@ -26,7 +27,8 @@ from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, hwmon_power
-from heatsoak.target import Place
+from heatsoak.target import Note, Place
+from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.traces import is_shape
 
@@ -49,11 +51,13 @@ class Session:
         erase_id: str | None = None,
         power_sensor: str | None = None,
         sensors: Path | None = None,
+        thresholds: Thresholds | None = None,
         roots: Roots | None = None,
     ) -> None:
         self.place = place
         self.sensors = sensors
         self.power_sensor = power_sensor
+        self.thresholds = thresholds or Thresholds()
         self.erase_id = erase_id
         self.roots = roots or Roots()
         try:
@@ -77,6 +81,7 @@ class Session:
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
             hwmon_power.named(power_sensor, self.roots)
+        check_thresholds(place, self.thresholds, self.roots)
         if sensors is not None:
             if place.kind != "nbd":
                 raise UsageError(
@@ -147,11 +152,17 @@ class Session:
             seen.end()
 
     def _record(self, run: Run, directory: Path, observer: Observer) -> Recording:
+        with settings_for_run(run.place, self.thresholds, self.roots) as notes:
+            return self._record_as_set(run, directory, observer, notes)
+
+    def _record_as_set(
+        self, run: Run, directory: Path, observer: Observer, settings: list[Note]
+    ) -> Recording:
         target = run.place.target(
             self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
         )
         try:
-            notes = target.open(self.protocol.writes)
+            notes = settings + target.open(self.protocol.writes)
             with sensors_at(
                 run.place, directory, self.roots, self.power_sensor, self.sensors
             ) as found:

@@ -1,5 +1,6 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from heatsoak.analysis import analyze
 from heatsoak.bench.copy_session import CopySession
 from heatsoak.bench.places import Preview
 from heatsoak.bench.session import Session, default_directory
+from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -24,6 +26,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
+from heatsoak.target.hctm import Thresholds
 
 
 def run_command(
@@ -74,6 +77,18 @@ def run_command(
             help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
         ),
     ] = None,
+    tmt1: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C", help="Where an NVMe drive begins to slow lightly, for this run; 0 is off."
+        ),
+    ] = None,
+    tmt2: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C", help="Where an NVMe drive begins to slow heavily, for this run; 0 is off."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -89,6 +104,7 @@ def run_command(
         erase,
         power_sensor,
         sensors,
+        Thresholds(tmt1, tmt2),
     )
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
@@ -113,22 +129,27 @@ def _session(
     erase_id: str | None,
     power_sensor: str | None,
     sensors: Path | None,
+    thresholds: Thresholds,
 ) -> Session | CopySession:
+    place = parse_place(to or on)
+    wait_for_sanitize(place, lambda text: print(f"heatsoak: {text}", file=sys.stderr))
     if to is None:
         return Session(
-            parse_place(on),
+            place,
             load_protocol,
             erase_id=erase_id,
             power_sensor=power_sensor,
             sensors=sensors,
+            thresholds=thresholds,
         )
-    session = CopySession(
-        parse_place(to), lambda: parse_place(on), load_protocol, erase_id=erase_id
-    )
-    if power_sensor is not None:
-        raise UsageError("--power-sensor names the power of one drive, and a copy has two")
-    if sensors is not None:
-        raise UsageError("--sensors names those of one drive, and a copy has two")
+    session = CopySession(place, lambda: parse_place(on), load_protocol, erase_id=erase_id)
+    for option, is_given in (
+        ("--power-sensor", power_sensor is not None),
+        ("--sensors", sensors is not None),
+        ("--tmt1 and --tmt2", thresholds.is_asked),
+    ):
+        if is_given:
+            raise UsageError(f"{option}: for one drive, and a copy has two")
     return session
 
 

@@ -10,7 +10,7 @@ from heatsoak.errors import suggestion
 from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.score import Score
-from heatsoak.protocol.step import LoadStep, Pause, Precondition, Purge, with_kind
+from heatsoak.protocol.step import LoadStep, Pause, Precondition, Purge, PurgeMethod, with_kind
 from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
 from heatsoak.units import Size
 
@@ -239,6 +239,12 @@ class Protocol(Model):
             else isinstance(step, Purge | Copy)
             for step in self.steps
         )
+
+    @property
+    def purge_methods(self) -> set[PurgeMethod]:
+        """How its steps, those of rounds included, want the target purged."""
+        steps = [one for step in self.steps for one in getattr(step, "steps", (step,))]
+        return {step.method for step in steps if isinstance(step, Purge)}
 
     def cells(self) -> list[Conditions]:
         """Return the conditions of each recording that a run makes."""

@@ -7,6 +7,9 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.protocol.workload import Model, Seconds, Workload
 
+#: How a drive can be told to forget everything.
+PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
+
 
 def as_list(names: Any) -> Any:
     """One name may stand without brackets."""
@@ -179,10 +182,15 @@ class Pause(Conditional):
 
 
 class Purge(Conditional):
-    """Bring the whole target back to the state of a new drive (trim or format)."""
+    """Bring the whole target back to the state of a new drive.
+
+    Attributes:
+        method: how a real drive is told; ``auto`` takes the best that it offers.
+    """
 
     kind: Literal["purge"]
     name: str = Field("purge", min_length=1, max_length=200)
+    method: PurgeMethod = "auto"
 
 
 #: What loads the drive.

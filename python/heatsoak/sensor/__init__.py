@@ -8,11 +8,13 @@ from heatsoak.sensor.counters import CountersSensor
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import Ioctl, NvmeSensor
+from heatsoak.sensor.nvme import NvmeSensor
+from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.nvme_state import PowerStateSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.sensor.traffic import BusyTime, TrafficSensor
+from heatsoak.sensor.vendor_log import VendorLogSensor
 
 __all__ = [
     "BusyTime",
@@ -62,6 +64,7 @@ def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> l
         hwmon_power.of_drive(disk, roots),
         *_thermometers(disk, roots, ioctl),
         PowerStateSensor.find(disk, roots, ioctl),
+        VendorLogSensor.find(disk, roots),
         TrafficSensor.find(carrier),
         LinkSensor.find(disk),
     ]

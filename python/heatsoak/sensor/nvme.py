@@ -11,18 +11,20 @@ Offsets are those of the NVM Express base specification, "SMART / Health Informa
 02h) and "Identify Controller data structure" (CNS 01h).
 """
 
-import ctypes
-import os
 import struct
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.nvme_admin import (
+    IDENTIFY_SIZE,
+    LOG_SIZE,
+    Ioctl,
+    NvmeAdmin,
+    first_that_answers,
+)
 from heatsoak.sensor.nvme_power import (
-    POWER_LOG_SIZE,
     measures_power,
     parse_power,
     parse_power_log,
@@ -31,26 +33,6 @@ from heatsoak.sensor.nvme_power import (
 from heatsoak.sensor.placeholder import PlaceholderWatch
 
 ABSOLUTE_ZERO_C = -273.15
-LOG_SIZE = 512
-IDENTIFY_SIZE = 4096
-
-_ADMIN_CMD = 0xC0484E41  # _IOWR('N', 0x41, struct nvme_admin_cmd), linux/nvme_ioctl.h
-_COMMAND = struct.Struct("<BBHIIIQQII6III")
-_GET_LOG_PAGE, _IDENTIFY, _GET_FEATURES = 0x02, 0x06, 0x0A
-_HEALTH_LOG, _POWER_LOG, _ALL_NAMESPACES = 0x02, 0x25, 0xFFFFFFFF
-_POWER_MANAGEMENT, _HOST_THERMAL_MANAGEMENT = 0x02, 0x10
-_TIMEOUT_MS = 5000
-
-T = TypeVar("T")
-
-#: Does what fcntl.ioctl does with a mutable buffer; tests put a drive of their own here.
-Ioctl = Callable[[int, int, bytearray], int]
-
-
-def _kernel_ioctl() -> Ioctl:
-    import fcntl  # not there on Windows, where recordings are read all the same
-
-    return fcntl.ioctl
 
 
 def celsius(kelvin: int) -> float:
@@ -113,76 +95,6 @@ def parse_identify(page: bytes) -> tuple[dict[str, float], dict[str, Any]]:
 
 def _words(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip("\0 ")
-
-
-class NvmeAdmin:
-    """Admin commands to one controller; only ones that read."""
-
-    def __init__(self, path: Path, ioctl: Ioctl | None = None) -> None:
-        """Open the controller's character device; raises OSError."""
-        self._ioctl = ioctl or _kernel_ioctl()
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def health_log(self) -> bytes:
-        """Return the 512 bytes of log page 02h; raises OSError."""
-        return self._log_page(_HEALTH_LOG, LOG_SIZE)
-
-    def power_log(self) -> bytes:
-        """Return the begin of log page 25h, 64 bytes; raises OSError."""
-        return self._log_page(_POWER_LOG, POWER_LOG_SIZE)
-
-    def identify_controller(self) -> bytes:
-        """Return the 4096 bytes of Identify Controller; raises OSError."""
-        return self._run(_IDENTIFY, IDENTIFY_SIZE, cdw10=1)[0]
-
-    def thermal_management(self) -> tuple[int, int]:
-        """Return TMT1 and TMT2 in kelvin, 0 where off; raises OSError."""
-        result = self._run(_GET_FEATURES, 0, cdw10=_HOST_THERMAL_MANAGEMENT)[1]
-        return result >> 16, result & 0xFFFF
-
-    def power_state(self) -> int:
-        """Return the number of the power state it is in; raises OSError."""
-        return self._run(_GET_FEATURES, 0, cdw10=_POWER_MANAGEMENT)[1] & 0x1F
-
-    def _log_page(self, page: int, length: int) -> bytes:
-        words = length // 4 - 1
-        return self._run(_GET_LOG_PAGE, length, nsid=_ALL_NAMESPACES, cdw10=page | words << 16)[0]
-
-    def _run(self, opcode: int, length: int, nsid: int = 0, cdw10: int = 0) -> tuple[bytes, int]:
-        data = ctypes.create_string_buffer(max(length, 1))
-        address = ctypes.addressof(data) if length else 0
-        command = bytearray(
-            _COMMAND.pack(
-                *(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length),
-                *(cdw10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0),
-            )
-        )
-        status = self._ioctl(self._fd, _ADMIN_CMD, command)
-        if status:  # a positive value is the drive's own status code
-            raise OSError(f"the drive answers admin command {opcode:#04x} with {status:#x}")
-        return data.raw[:length], _COMMAND.unpack(bytes(command))[-1]
-
-    def close(self) -> None:
-        """Release the descriptor; may be called twice."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-
-def first_that_answers(
-    disk: Path, roots: Roots, ioctl: Ioctl | None, make: Callable[[NvmeAdmin, str], T]
-) -> T | None:
-    """Return what `make` gives for the first controller of `disk` that answers, or None."""
-    for controller in sysfs.nvme_controllers(disk):
-        try:
-            admin = NvmeAdmin(roots.dev / controller.name, ioctl)
-        except OSError:
-            continue
-        try:
-            return make(admin, controller.name)
-        except OSError:
-            admin.close()
-    return None
 
 
 class NvmeSensor:

@@ -7,7 +7,7 @@ I/O may have to wake for; so it is asked seldom, and states between two readings
 from pathlib import Path
 
 from heatsoak.sensor.base import Roots, SensorInfo
-from heatsoak.sensor.nvme import Ioctl, NvmeAdmin, first_that_answers
+from heatsoak.sensor.nvme_admin import Ioctl, NvmeAdmin, first_that_answers
 
 INTERVAL_S = 5.0
 

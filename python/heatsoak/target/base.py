@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from heatsoak.protocol import LoadStep
+from heatsoak.protocol import LoadStep, PurgeMethod
 
 #: Upper ends of latency bins in us, rising, and the I/Os in each; a bin begins where the one before
 #: ends, the first at 0.
@@ -70,6 +70,10 @@ def latency_bins(by_direction: Mapping[str, Bins]) -> dict[str, Any]:
 #: what a load came to.
 Batch = pl.DataFrame | Note | Outcome
 
+#: A sign of life without samples, for whoever waits for the next batch, and how often one is given.
+HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
+BEAT_S = 0.2
+
 
 class Clock(Protocol):
     """Seconds since the recording began, real or simulated."""
@@ -110,8 +114,12 @@ class Target(Protocol):
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""
 
-    def purge(self) -> Iterator[Batch]:
-        """Forget all data; raises UsageError where the target cannot."""
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+        """Forget all data; a warning note says so where that could not be done.
+
+        Raises UsageError where the target does not offer `method`. What is no real drive has one
+        way, whatever the method.
+        """
 
     def close(self) -> None:
         """Release everything and remove whatever was made; may be called twice."""

@@ -74,12 +74,20 @@ class Place:
         )
 
         settings = Settings(raw_dir=raw_dir)
+        purges = set() if protocol is None else protocol.purge_methods
+        if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
+            raise UsageError(
+                f"{self.text}: cannot be purged by method '{min(impossible)}', which is of whole "
+                'drives (/dev/...): method = "auto" does what can be done here'
+            )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
         if self.kind == "nbd":
             return NbdTarget(self.text, erase_id=erase_id, settings=settings)
         path = Path(self.text)
         if self.kind == "block":
-            return BlockTarget(path, erase_id=erase_id, roots=roots, settings=settings)
+            return BlockTarget(
+                path, erase_id=erase_id, roots=roots, settings=settings, purges=purges
+            )
         if self.kind == "file":
             return FileTarget(path, file_size, settings=settings)
         return DirectoryTarget(path, file_size, settings=settings)

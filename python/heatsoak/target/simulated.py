@@ -12,7 +12,7 @@ import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import LoadStep, Replay, Workload, WorkloadStep
+from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, latency_bins
 from heatsoak.target.traces import notes_of, open_trace, trace_error
@@ -121,7 +121,7 @@ class SimulatedTarget:
         while end_s - self._core.t_s > 1e-6:
             yield self._advance(min(IDLE_CHUNK_S, end_s - self._core.t_s))
 
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the time that the drive takes for it."""
         self._core.purge()
         return self._until_done()

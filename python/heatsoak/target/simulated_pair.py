@@ -57,7 +57,7 @@ class SimulatedPair:
         """Let one drive take a step; the other rests until it is done."""
         target = self.target(role)
         other: Role = "destination" if role == "source" else "source"
-        batches = target.purge() if isinstance(step, Purge) else target.run(step)
+        batches = target.purge(step.method) if isinstance(step, Purge) else target.run(step)
         for batch in batches:
             yield role, batch
             yield from self._catch_up(other)

@@ -22,7 +22,8 @@ from heatsoak.importer.readings import (
     whole,
 )
 from heatsoak.importer.source import Source
-from heatsoak.sensor.nvme import LOG_SIZE, parse_health_log, parse_kelvins
+from heatsoak.sensor.nvme import parse_health_log, parse_kelvins
+from heatsoak.sensor.nvme_admin import LOG_SIZE
 
 _NAME = "nvme_smart"
 

@@ -1,25 +1,21 @@
 """A whole block device: read as it is, or claimed from the write guard and overwritten."""
 
-import errno
-import fcntl
 import os
 import stat
-import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.base import Roots
+from heatsoak.sensor.nvme_admin import Ioctl
+from heatsoak.target import purge
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
-from heatsoak.target.fio.watch import HEARTBEAT
 from heatsoak.target.guard import Claim, claim
-
-_BLKDISCARD = 0x1277
-_DISCARDED_AT_ONCE = 1 << 30
 
 
 class BlockTarget(FioTarget):
@@ -33,12 +29,20 @@ class BlockTarget(FioTarget):
         roots: Roots | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        purges: Collection[PurgeMethod] = (),
+        ioctl: Ioctl | None = None,
     ) -> None:
-        """Describe the drive without opening it; raises UsageError where it is no block device."""
+        """Describe the drive without opening it; raises UsageError where it is no block device.
+
+        `purges` are the methods that it will be purged by: a drive that does not offer one is not
+        opened. `ioctl` does what fcntl.ioctl does, None for that itself.
+        """
         super().__init__(settings, clock)
         self._path = path
         self._erase_id = erase_id
         self._roots = roots or Roots()
+        self._purges = purges
+        self._ioctl = ioctl
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
@@ -49,6 +53,8 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots)
+            for method in self._purges:
+                purge.require(self._claimed, method, self._ioctl)
             return
         try:
             self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
@@ -103,29 +109,11 @@ class BlockTarget(FioTarget):
             self._claimed.recheck()
         yield from ()
 
-    def purge(self) -> Iterator[Batch]:
-        """Discard every block through the descriptor that is held."""
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+        """Purge through the descriptor that is held, as :mod:`heatsoak.target.purge` does."""
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is open for reading and cannot be purged")
-        self._claimed.recheck()
-        size = self.identity.size_bytes
-        for start in range(0, size, _DISCARDED_AT_ONCE):
-            length = min(_DISCARDED_AT_ONCE, size - start)
-            try:
-                fcntl.ioctl(self._claimed.fd, _BLKDISCARD, struct.pack("QQ", start, length))
-            except OSError as error:
-                if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL):
-                    yield Note(
-                        "warning",
-                        f"{self._path}: takes no discard, so it was not purged: what it held "
-                        "still takes up its spare area",
-                    )
-                    return
-                raise ToolError(
-                    f"{self._path}: discarding at byte {start} failed: {error.strerror}"
-                ) from error
-            yield HEARTBEAT
-        yield Note("info", f"{self._path}: every block was discarded")
+        return purge.purge(self._claimed, method, self._ioctl)
 
     def _release(self) -> None:
         if self._claimed is not None:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.sysfs import device_behind
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
-from heatsoak.target.fio.watch import HEARTBEAT
 from heatsoak.units import Size, format_bytes
 
 #: A file below this says nothing of a drive, and a file system so full is better left alone.
@@ -244,7 +244,7 @@ class DirectoryTarget(FioTarget):
         os.fsync(self._fd)
         self._laid_out.append((start, end))
 
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Give all blocks of the file back and take new ones."""
         if self._fd is None:
             raise ToolError("the target is not open")
@@ -323,11 +323,11 @@ class FileTarget(DirectoryTarget):
         if self._existing is None:
             yield from super()._before(name, regions)
 
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Purge a file of our own; raises RefusedError for any other."""
         if self._existing is not None:
             raise RefusedError(f"{self._existing}: is not ours to purge")
-        yield from super().purge()
+        yield from super().purge(method)
 
 
 class _Room:

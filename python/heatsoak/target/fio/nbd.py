@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.protocol import PurgeMethod
+from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.nbd_client import Export
 from heatsoak.target.fio.target import FioTarget, Settings
-from heatsoak.target.fio.watch import HEARTBEAT
 from heatsoak.target.guard import TOOL_PATH
 from heatsoak.units import format_bytes
 
@@ -110,7 +110,7 @@ class NbdTarget(FioTarget):
         """Return how the load is made."""
         return {**super().describe(), "uri": self._uri}
 
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Trim the whole export."""
         if not self._writes:
             raise RefusedError(f"{self._uri}: is open for reading and cannot be purged")

@@ -69,7 +69,7 @@ class FioPair:
     def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
         """Let one place take a step."""
         target = self.target(role)
-        for batch in target.purge() if isinstance(step, Purge) else target.run(step):
+        for batch in target.purge(step.method) if isinstance(step, Purge) else target.run(step):
             yield role, batch
 
     def idle(self, duration_s: float) -> Iterator[Told]:

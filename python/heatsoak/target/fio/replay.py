@@ -16,11 +16,10 @@ from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import Status
 from heatsoak.protocol import Replay
-from heatsoak.target.base import Batch, Note
+from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import Place, job_name, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.tool import Fio, takes_direct
-from heatsoak.target.fio.watch import BEAT_S, HEARTBEAT
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 from heatsoak.units import format_bytes
 

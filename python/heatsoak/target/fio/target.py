@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, Replay, WorkloadStep
+from heatsoak.protocol import LoadStep, PurgeMethod, Replay, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
-from heatsoak.target.base import Batch, Clock, Identity, Note
+from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import Place, command, region_of
@@ -25,7 +25,7 @@ from heatsoak.target.fio.replay import (
     replay_command,
     write_iolog,
 )
-from heatsoak.target.fio.watch import BEAT_S, HEARTBEAT, Watch
+from heatsoak.target.fio.watch import Watch
 from heatsoak.units import format_bytes
 
 #: Shorter ones work, but what fio spends on them becomes visible.
@@ -82,7 +82,7 @@ class FioTarget(ABC):
         """Return where fio loads; called once the place is held and fio is found."""
 
     @abstractmethod
-    def purge(self) -> Iterator[Batch]:
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data; a warning note says so where that could not be done."""
 
     @abstractmethod

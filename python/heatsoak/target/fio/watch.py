@@ -9,19 +9,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-import polars as pl
-
 from heatsoak.errors import ToolError
 from heatsoak.fio import Status
-from heatsoak.target.base import Batch, Note
+from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane
 from heatsoak.target.fio.process import FioProcess, free_path
 from heatsoak.target.fio.stream import Splitter
-
-#: A sign of life without samples, for whoever waits for the next batch.
-HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
-BEAT_S = 0.2
 
 _SILENCE_S = 10.0
 

@@ -1,0 +1,125 @@
+"""Counts of throttling that a drive keeps in a log page of its own, as nvme-cli shows them.
+
+Most drives have none: then there is no such sensor. What it costs: a process and an admin command a
+reading, so it is read seldom. The names in its JSON are those of nvme-cli 1.16 to 2.x:
+
+- ``nvme ocp smart-add-log``: OCP Datacenter NVMe SSD, log page C0h, byte 96, which counts to 255;
+  nvme-cli itself makes sure by the page's GUID that it is one;
+- ``nvme intel smart-add-log``: log page CAh of Intel's and Solidigm's drives, attribute EAh.
+"""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import Roots, SensorInfo
+
+INTERVAL_S = 10.0
+
+_TOOL_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_TIMEOUT_S = 5.0
+
+
+def _ocp(document: Any) -> Any:
+    names = ("Number of Thermal throttling events", "thermal_throttling_events")
+    return next((document[name] for name in names if name in document), None)
+
+
+def _intel(document: Any) -> Any:
+    return document["Device stats"]["thermal_throttle_status"]["raw"]["cnt"]
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A plugin's log: whose drives have it (PCI vendors; none are all), and where the count is."""
+
+    name: str
+    vendors: tuple[str, ...]
+    count: Callable[[Any], Any]
+
+
+_LOGS = (_Log("ocp", (), _ocp), _Log("intel", ("0x8086", "0x025e"), _intel))
+
+
+class VendorLogSensor:
+    """The count in one log of one controller."""
+
+    def __init__(self, tool: str, node: Path, log: _Log) -> None:
+        """Read it once; raises OSError or ValueError where the drive has no such log."""
+        self._command = [tool, log.name, "smart-add-log", str(node), "-o", "json"]
+        self._log = log
+        self._column = f"throttle_count.{log.name}"
+        self.last_error: str | None = None
+        self._take()
+        self.info = SensorInfo(
+            name=f"{log.name}-log",
+            source=f"nvme {log.name} smart-add-log of {node.name}, by nvme-cli",
+            columns=(self._column,),
+            interval_s=INTERVAL_S,
+            details={"wakes_drive": True, "cost": "a process and an admin command a reading"},
+        )
+
+    @classmethod
+    def find(
+        cls, disk: Path, roots: Roots, tool_path: str = _TOOL_PATH
+    ) -> "VendorLogSensor | None":
+        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
+        tool = shutil.which("nvme", path=tool_path)
+        if tool is None:
+            return None
+        for controller in sysfs.nvme_controllers(disk):
+            vendor = sysfs.read_text(controller / "device" / "vendor")
+            for log in _LOGS:
+                if not log.vendors or vendor in log.vendors:
+                    try:
+                        return cls(tool, roots.dev / controller.name, log)
+                    except (OSError, ValueError):
+                        continue
+        return None
+
+    def read(self) -> dict[str, float]:
+        """Return the count; nothing where the drive or nvme-cli does not answer."""
+        try:
+            count = self._take()
+        except (OSError, ValueError) as error:
+            self.last_error = str(error)
+            return {}
+        self.last_error = None
+        return {self._column: count}
+
+    def _take(self) -> float:
+        try:
+            done = subprocess.run(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
+        if done.returncode != 0:
+            raise OSError(f"nvme-cli: {' '.join(done.stderr.split())}")
+        return parse(done.stdout, self._log.count)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def parse(text: str, count: Callable[[Any], Any]) -> float:
+    """Return the count in what nvme-cli printed; raises ValueError where there is none."""
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
+        value = count(document)
+    except (KeyError, TypeError) as error:
+        raise ValueError("it has no count of throttling") from error
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"its count of throttling is {value!r}")
+    return float(value)

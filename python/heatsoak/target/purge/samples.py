@@ -1,0 +1,107 @@
+"""Whether a drive still answers with what it held: pieces of it, read before and after a purge."""
+
+import hashlib
+import mmap
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heatsoak.errors import ToolError
+from heatsoak.target.guard import Claim
+
+_PIECE_BYTES = 64 << 10
+_PIECES = 64
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What was read at one offset: a digest, and the byte it is all made of, if it is of one."""
+
+    digest: bytes
+    filled_with: int | None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the pieces show after a purge.
+
+    Attributes:
+        pieces: how many were read.
+        held_data: in how many there was something other than one byte repeated, before.
+        kept: how many of these read the same still.
+        zeros: how many read zeros now.
+        ones: how many read FFh now.
+    """
+
+    pieces: int
+    held_data: int
+    kept: int
+    zeros: int
+    ones: int
+
+    def describe(self) -> str:
+        """Return it in words."""
+        if self.kept:
+            return f"{self.kept} of {self.held_data} samples still read what they held"
+        if self.zeros == self.pieces:
+            now = "zeros"
+        elif self.ones == self.pieces:
+            now = "FFh"
+        else:
+            now = "neither what they held nor all zeros"
+        held = "" if self.held_data else ", as nothing else had been written there"
+        return f"{self.pieces} samples read {now}{held}"
+
+
+def take(claim: Claim) -> dict[int, Piece]:
+    """Read pieces all over the drive, past the page cache; by their offset in bytes.
+
+    Raises ToolError where it cannot be read.
+    """
+    try:
+        fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    except OSError as error:
+        raise ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
+    try:
+        with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, as direct reads have to be
+            return {offset: _piece(fd, memory, offset, claim) for offset in _offsets(claim)}
+    finally:
+        os.close(fd)
+
+
+def compare(before: dict[int, Piece], after: dict[int, Piece]) -> Findings:
+    """Return what became of the pieces; both were taken of one drive."""
+    held = [offset for offset, piece in before.items() if piece.filled_with is None]
+    return Findings(
+        pieces=len(after),
+        held_data=len(held),
+        kept=sum(before[offset].digest == after[offset].digest for offset in held),
+        zeros=sum(piece.filled_with == 0x00 for piece in after.values()),
+        ones=sum(piece.filled_with == 0xFF for piece in after.values()),
+    )
+
+
+def _offsets(claim: Claim) -> Iterator[int]:
+    """Both ends, and one at random in each of equal parts; the same each time."""
+    places = claim.size_bytes // _PIECE_BYTES
+    chance = random.Random(claim.size_bytes)
+    chosen = {0, places - 1} if places else set()
+    chosen |= {
+        chance.randrange(part * places // _PIECES, max(1, (part + 1) * places // _PIECES))
+        for part in range(_PIECES)
+        if part * places // _PIECES < (part + 1) * places // _PIECES
+    }
+    return (place * _PIECE_BYTES for place in sorted(chosen))
+
+
+def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> Piece:
+    try:
+        got = os.preadv(fd, [memory], offset)
+    except OSError as error:
+        raise ToolError(
+            f"{claim.path}: cannot be read at byte {offset}: {error.strerror}"
+        ) from error
+    content = memory[:got]
+    filled_with = content[0] if content and content.count(content[0]) == got else None
+    return Piece(hashlib.blake2b(content).digest(), filled_with)

@@ -1,0 +1,37 @@
+"""Loop devices as empty drives."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
+LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
+
+
+def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Run losetup."""
+    assert LOSETUP is not None
+    return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
+
+
+@contextmanager
+def attached(image: Path, size_bytes: int) -> Iterator[Path]:
+    """Give the node of a drive of zeros that lies in `image`; skips where there can be none."""
+    if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
+        pytest.skip("needs root and loop devices")
+    with image.open("wb") as file:
+        file.truncate(size_bytes)
+    with LOCK.open("a") as lock:  # two tests must not be given the same free device
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = losetup("-f", "--show", image)
+    assert done.returncode == 0, done.stderr
+    node = Path(done.stdout.strip())
+    yield node
+    losetup("-d", node)

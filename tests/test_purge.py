@@ -1,0 +1,332 @@
+"""Purging through a claim: what is chosen, what is sent, and what is believed afterwards."""
+
+import dataclasses
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import loop_drive
+import nvme_controller
+import pytest
+from command import heatsoak_here
+from heatsoak.bench.unfinished import wait_for_sanitize
+from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import PurgeMethod
+from heatsoak.target import Batch, Note, Place
+from heatsoak.target.device import describe_device
+from heatsoak.target.guard import Claim, claim
+from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
+from hypothesis import given
+from hypothesis import strategies as st
+from machine_tree import with_nvme
+from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
+
+SIZE = 32 << 20
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    return tmp_path / "drive.img"
+
+
+@pytest.fixture
+def claimed(image: Path) -> Iterator[Callable[[str], Claim]]:
+    """Return what claims a drive full of data that says it is on `transport`."""
+    with loop_drive.attached(image, SIZE) as node:
+        claims: list[Claim] = []
+
+        def take(transport: str) -> Claim:
+            made = claim(node, f"{node}:{SIZE}")
+            claims.append(made)
+            made.info = dataclasses.replace(made.info, transport=transport)
+            image.write_bytes(os.urandom(SIZE))
+            return made
+
+        yield take
+        for made in claims:
+            made.close()
+
+
+def purged(held: Claim, method: PurgeMethod, drive: Controller) -> list[Note]:
+    return notes(purge(held, method, drive.ioctl))
+
+
+def notes(batches: Iterable[Batch]) -> list[Note]:
+    return [batch for batch in batches if isinstance(batch, Note)]
+
+
+def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    drive = Controller(image)
+    warned, told = purged(claimed("nvme"), "auto", drive)
+    assert drive.done == [FORMAT]
+    assert "cannot be stopped" in warned.text
+    assert (told.level, told.data["method"]) == ("info", "format")
+    assert told.data["samples_held_data"] == told.data["samples_zeros"] == told.data["samples"]
+    assert drive.format_dword is not None
+    # format 17 as 1 and upper bits 01, metadata inline, protection 1 in the first bytes, SES 1
+    assert drive.format_dword == 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 12
+
+
+@pytest.mark.parametrize("method", ["format", "sanitize"])
+def test_what_would_erase_another_namespace_is_never_sent(
+    claimed: Callable[[str], Claim], image: Path, method: PurgeMethod
+) -> None:
+    drive = Controller(image, formats_all=True, others=(2, 7))
+    held = claimed("nvme")
+    for ask in (lambda: require(held, method, drive.ioctl), lambda: purged(held, method, drive)):
+        with pytest.raises(UsageError, match=r"namespaces 2, 7 as well.*it offers discard"):
+            ask()
+    (told,) = purged(held, "auto", drive)
+    assert told.data["method"] == "discard"
+    assert drive.done == []
+
+
+def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    class Grows(Controller):
+        looks = 0
+
+        def ioctl(self, fd: int, request: int, command: bytearray) -> int:
+            is_look = request == 0xC0484E41 and command[0] == 0x06 and command[40] == 0x10
+            self.looks += is_look
+            self.others = (2,) if self.looks > 1 else ()
+            return super().ioctl(fd, request, command)
+
+    drive = Grows(image, formats_all=True)
+    with pytest.raises(ToolError, match="namespace 2 as well"):
+        purged(claimed("nvme"), "format", drive)
+    assert drive.done == []
+
+
+def test_a_sanitize_is_followed_to_its_end(claimed: Callable[[str], Claim], image: Path) -> None:
+    drive = Controller(image, formats=False)
+    begun, told = purged(claimed("nvme"), "auto", drive)
+    assert drive.done == [SANITIZE]
+    assert "goes on by itself" in begun.text
+    assert told.data["method"] == "sanitize"
+    assert told.data["samples_kept"] == 0
+
+
+def test_a_sanitize_that_fails_says_so(claimed: Callable[[str], Claim], image: Path) -> None:
+    drive = Controller(image, sanitize_status=3, polls=0)
+    with pytest.raises(ToolError, match="sanitize failed"):
+        purged(claimed("nvme"), "sanitize", drive)
+
+
+def test_where_the_drive_declines_auto_goes_on_and_a_method_does_not(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
+    held = claimed("nvme")
+    with pytest.raises(ToolError, match="declines to format"):
+        purged(held, "format", drive)
+    assert purged(held, "auto", drive)[-1].data["method"] == "sanitize"
+
+
+def test_a_drive_that_keeps_its_data_was_not_purged_whatever_it_says(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    drive = Controller(image, forgets=False)
+    told = purged(claimed("nvme"), "format", drive)[-1]
+    assert told.level == "warning"
+    assert "still read what they held" in told.text
+    assert told.data["samples_kept"] == told.data["samples"]
+
+
+def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    drive = Controller(image, may_end=threading.Event())
+    assert drive.may_end is not None
+    running = purge(claimed("nvme"), "format", drive.ioctl)
+    while not drive.started.is_set():
+        next(running)
+    threading.Timer(0.3, drive.may_end.set).start()
+    running.close()  # type: ignore[attr-defined]
+    assert drive.done == [FORMAT]
+
+
+def test_nothing_is_sent_without_a_claim_that_holds(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    drive = Controller(image)
+    held = claimed("nvme")
+    running = purge(held, "format", drive.ioctl)
+    held.close()
+    with pytest.raises(RefusedError, match="not held"):
+        list(running)
+    other = claimed("nvme")
+    os.truncate(image, SIZE // 2)
+    assert loop_drive.losetup("-c", other.path).returncode == 0
+    with pytest.raises(RefusedError, match="changed"):
+        purged(other, "format", drive)
+    assert drive.done == []
+
+
+def test_a_drive_on_another_bus_is_asked_no_nvme_command(
+    claimed: Callable[[str], Claim], image: Path
+) -> None:
+    held = claimed("usb")
+    with pytest.raises(UsageError, match="of NVMe drives, and this is on usb"):
+        list(purge(held, "format", nvme_controller.unreachable))
+    (told,) = [
+        one for one in purge(held, "auto", nvme_controller.unreachable) if isinstance(one, Note)
+    ]
+    assert told.data["method"] == "discard"
+    assert not any(image.read_bytes())
+
+
+# -- a sanitize of an earlier run
+
+
+def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
+    roots, drive = with_nvme(tmp_path), Controller(polls=3)
+    place = Place(str(tmp_path), "block")
+    told: list[str] = []
+    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
+    assert told == []
+    drive.begin_sanitize()
+    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
+    assert len(told) == 1
+    assert "50 % are done" in told[0]
+    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
+
+
+def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path) -> None:
+    drive = Controller(sanitizes=0, declines={0x02: 0x4002})
+    roots = with_nvme(tmp_path)
+    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
+
+
+@given(st.binary(min_size=32, max_size=512))
+def test_any_sanitize_log_is_read(page: bytes) -> None:
+    state = nvme_sanitize.parse(page)
+    assert 0 <= state.done_pct < 100
+    assert state.is_running or state.done_pct == 0
+
+
+# -- ATA
+
+HDPARM = """#!/bin/sh
+echo "$*" >> {log}
+for last; do :; done
+case "$*" in
+    *--Istdout*) echo; echo "$last:"; cat {words} ;;
+    *--security-erase*) {erase} ;;
+    *--security-set-pass*) {lock} ;;
+    *--security-disable*) : ;;
+esac
+"""
+
+
+def words(status: int, minutes: int = 2) -> str:
+    values = [0] * 256
+    values[128], values[89] = status, minutes // 2
+    lines = (values[at : at + 8] for at in range(0, 256, 8))
+    return "".join(" ".join(f"{word:04x}" for word in line) + "\n" for line in lines)
+
+
+@dataclasses.dataclass
+class Hdparm:
+    """A program that answers as hdparm does, and what it was told."""
+
+    directory: Path
+    log: Path
+
+    @classmethod
+    def make(cls, tmp_path: Path, status: int, erase: str = "exit 5") -> "Hdparm":
+        directory = tmp_path / "bin"
+        directory.mkdir()
+        (tmp_path / "words").write_text(words(status))
+        program = directory / "hdparm"
+        log = tmp_path / "log"
+        text = HDPARM.format(log=log, words=tmp_path / "words", erase=erase, lock=":")
+        program.write_text(text)
+        program.chmod(0o755)
+        return cls(directory, log)
+
+    def told(self) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if "Istdout" not in line]
+
+
+def test_a_secure_erase_sets_a_password_erases_and_looks(
+    claimed: Callable[[str], Claim], image: Path, tmp_path: Path
+) -> None:
+    tool = Hdparm.make(
+        tmp_path, status=0x21, erase=f"/bin/dd if=/dev/zero of={image} bs=1M count=32"
+    )
+    held = claimed("sata")
+    way = ata.way(held, str(tool.directory))
+    assert way.why_not is None
+    assert "is locked until" in notes(way.run(held))[0].text
+    assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
+    assert all(line.endswith(held.fd_path) for line in tool.told())
+    assert not any(image.read_bytes())
+
+
+def test_a_secure_erase_that_fails_takes_its_password_off(
+    claimed: Callable[[str], Claim], tmp_path: Path
+) -> None:
+    tool = Hdparm.make(tmp_path, status=0x21)
+    held = claimed("sata")
+    with pytest.raises(ToolError, match="exit 5"):
+        list(ata.way(held, str(tool.directory)).run(held))
+    assert "--security-disable" in tool.told()[-1]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [(0x00, "offers no"), (0x29, "frozen.*suspend"), (0x23, "password already"), (0x11, "no more")],
+)
+def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
+    claimed: Callable[[str], Claim], tmp_path: Path, status: int, why: str
+) -> None:
+    tool = Hdparm.make(tmp_path, status)
+    held = claimed("sata")
+    way = ata.way(held, str(tool.directory))
+    assert way.why_not is not None
+    assert re.search(why, way.why_not)
+    assert tool.told() == []
+
+
+@given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
+def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
+    with pytest.raises(ValueError, match="256"):
+        ata.parse(text)
+
+
+# -- protocols
+
+
+def test_a_method_that_the_drive_does_not_offer_is_told_before_anything_is_written(
+    image: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "purged.toml"
+    path.write_text(
+        'name = "purged"\n[[steps]]\nname = "w"\nrw = "write"\nio_size = "1m"\n'
+        '[[steps]]\nkind = "purge"\nmethod = "secure-erase"\n'
+    )
+    with loop_drive.attached(image, SIZE) as node:
+        words = ("run", str(path), "--on", str(node), "--erase", f"{node}:{SIZE}", "-o", "r")
+        done = heatsoak_here(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "of SATA drives" in done.stderr
+    assert "it offers discard" in done.stderr
+    assert not any(image.read_bytes())
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_is_no_drive_is_purged_in_the_one_way_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "purged.toml"
+    path.write_text(
+        'name = "purged"\n[[steps]]\nkind = "purge"\nmethod = "format"\n'
+        '[[steps]]\nname = "r"\nrw = "read"\nruntime = 1\n'
+    )
+    done = heatsoak_here("run", str(path), "--on", str(tmp_path), "-o", "r", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "method 'format'" in done.stderr
