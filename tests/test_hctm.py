@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from heatsoak.errors import UsageError
+from heatsoak.errors import ToolError, UsageError
 from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
@@ -64,6 +64,83 @@ def test_thresholds_are_put_back_however_the_run_ends(
     with pytest.raises(ending):
         run()
     assert drive.tmt == BEFORE
+    assert list(state.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_they_are_put_back_waits_until_they_are(
+    roots: Roots, state: Path, number: int
+) -> None:
+    class Interrupted(Controller):
+        def _set_feature(self, feature: int, value: int) -> int:
+            os.kill(os.getpid(), number)
+            return super()._set_feature(feature, value)
+
+    drive = Interrupted(hctm=(LOWEST, HIGHEST), tmt=BEFORE)
+
+    def stop(_number: int, _frame: object) -> None:
+        assert drive.done  # not before the command was through
+        raise KeyboardInterrupt
+
+    def run() -> None:
+        with held(drive_of(roots), Thresholds(60, 80), roots, ioctl=drive.ioctl, state=state):
+            pytest.fail("the signal came while they were set")
+
+    usual = signal.signal(number, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        signal.signal(number, usual)
+    assert drive.tmt == BEFORE
+    assert list(state.iterdir()) == []
+
+
+def test_a_drive_that_sets_something_else_than_it_was_told_gets_back_what_it_had(
+    roots: Roots, state: Path
+) -> None:
+    class Rounds(Controller):
+        def _set_feature(self, feature: int, value: int) -> int:
+            super()._set_feature(feature, value)
+            if self.tmt != BEFORE:
+                self.tmt = (self.tmt[0] + 1, self.tmt[1])
+            return 0
+
+    drive = Rounds(hctm=(LOWEST, HIGHEST), tmt=BEFORE)
+    with (
+        pytest.raises(ToolError, match="answers 344 and 350 K"),
+        held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state),
+    ):
+        pytest.fail("it was not set")
+    assert drive.tmt == BEFORE
+    assert list(state.iterdir()) == []
+
+
+def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(
+    roots: Roots, state: Path
+) -> None:
+    drive = controller()
+
+    def run() -> None:
+        with held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state):
+            drive.declines = {0x0A: 0x4002}
+            raise ToolError("the drive is gone")
+
+    with pytest.raises(ToolError, match=r"the drive is gone; nvme0: .* the next run tries again"):
+        run()
+    drive.declines = {}
+    [note] = put_back(roots, ioctl=drive.ioctl, state=state)
+    assert "put back" in note.text
+    assert drive.tmt == BEFORE
+
+
+def test_what_another_user_has_left_is_told_to_whoever_may_not_read_it(
+    roots: Roots, state: Path
+) -> None:
+    state.mkdir()
+    (state / "hctm-S1-0.json").mkdir()  # even root cannot open this one as a file
+    [note] = put_back(roots, ioctl=controller().ioctl, state=state)
+    assert "as root puts them back" in note.text
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ _PAUSE_KEYS = ("duration", "until_temp_c")
 _REPLAY_KEYS = ("trace", "scale", "seed", "idle_limit", "iodepth", "damaged", "beyond")
 _COPY_KEYS = ("size", "bs", "iodepth", "buffer")
 _ROUNDS_KEYS = ("at_most",)
+_PURGE_KEYS = ("method",)
 _PROTOCOL_KEYS = ("file_size",)
 #: What a key is called in the model, where that differs.
 _FIELDS = {
@@ -158,7 +159,7 @@ def _keys_of(step: Step) -> tuple[str, ...]:
         return _COPY_KEYS
     if isinstance(step, Rounds):
         return _ROUNDS_KEYS
-    return _PAUSE_KEYS if isinstance(step, Pause) else ()
+    return _PAUSE_KEYS if isinstance(step, Pause) else _PURGE_KEYS
 
 
 def _changed(

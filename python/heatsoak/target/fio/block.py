@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import PurgeMethod
+from heatsoak.protocol import LoadStep, PurgeMethod
+from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import purge
@@ -108,6 +109,18 @@ class BlockTarget(FioTarget):
         if self._claimed is not None:
             self._claimed.recheck()
         yield from ()
+
+    def run(self, step: LoadStep) -> Iterator[Batch]:
+        """Run one workload or replay; says so where it failed because the drive has gone.
+
+        The kernel takes a drive's size away when it is pulled, which fio calls a lack of space.
+        """
+        try:
+            yield from super().run(step)
+        except ToolError as error:
+            if sysfs.directory_of_number(self._number, self._roots) is None:
+                raise ToolError(f"{self._path}: the drive has gone: {error}") from error
+            raise
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Purge through the descriptor that is held, as :mod:`heatsoak.target.purge` does."""

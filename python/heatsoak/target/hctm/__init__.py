@@ -5,6 +5,7 @@ back however a run ends.
 """
 
 from heatsoak.target.hctm.feature import Thresholds, check
-from heatsoak.target.hctm.held import held, put_back
+from heatsoak.target.hctm.held import held
+from heatsoak.target.hctm.leftovers import put_back
 
 __all__ = ["Thresholds", "check", "held", "put_back"]

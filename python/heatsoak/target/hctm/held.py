@@ -1,20 +1,12 @@
-"""Thresholds that are set for a run and put back after it, even one that was killed.
+"""Thresholds that are set for a run and put back after it, however it ends."""
 
-What they were is written down before they are changed, below ``/run``, which is as short-lived as
-the change itself: both end when the machine starts anew. The file is locked as long as its run
-lives, so that a file without a lock is one whose run was killed.
-"""
-
-import json
-import os
-import re
 import signal
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from heatsoak.errors import ToolError, UsageError
-from heatsoak.sensor import sysfs
+from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Note
@@ -24,12 +16,10 @@ from heatsoak.target.hctm.feature import (
     Kelvins,
     Thresholds,
     controllers,
-    identity_of,
     shown,
     target_of,
 )
-
-STATE = Path("/run/heatsoak")
+from heatsoak.target.hctm.state import STATE, Kept, file_of, locked
 
 
 @contextmanager
@@ -60,21 +50,44 @@ def held(
 
 @contextmanager
 def _held(controller: Controller, wanted: Thresholds, state: Path) -> Iterator[Note]:
-    path = state / f"hctm-{_plain(controller.serial)}-{_plain(controller.number)}.json"
-    with _locked(path, controller) as file:
+    path = file_of(controller, state)
+    with locked(path, controller) as file:
         with _told(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
-        _write(file, controller, before, after)
+        mine: Kelvins | None = None  # until it is known to be what was asked for
         try:
             with _uninterrupted(), _told(controller):
+                Kept(controller.serial, controller.number, before, after).write(file)
                 controller.set(after)
+                mine = after
             yield _note(controller, before, after)
-        finally:
-            with _uninterrupted(), _told(controller):
-                # not where somebody else has changed it since, or the drive was reset
-                if controller.thresholds() == after:
-                    controller.set(before)
+        except HeatsoakError as error:
+            if (why := _back(controller, before, mine, path)) is not None:
+                raise type(error)(f"{error}; {why}") from error
+            raise
+        except BaseException:
+            _back(controller, before, mine, path)
+            raise
+        if (why := _back(controller, before, mine, path)) is not None:
+            raise ToolError(why)
+
+
+def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: Path) -> str | None:
+    """Put back what was there; returns why that failed.
+
+    Not where somebody else has changed `mine` since, or the drive was reset.
+    """
+    with _uninterrupted():
+        try:
+            if mine is None or controller.thresholds() == mine:
+                controller.set(before)
+        except (OSError, ToolError) as error:
+            return (
+                f"{controller.name}: TMT1 and TMT2 could not be put back to {shown(before[0])} and "
+                f"{shown(before[1])}: {error}; the next run tries again"
+            )
         path.unlink(missing_ok=True)
+        return None
 
 
 @contextmanager
@@ -83,122 +96,32 @@ def _told(controller: Controller) -> Iterator[None]:
         yield
     except OSError as error:
         raise ToolError(
-            f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}; what they were is "
-            "kept, and the next run puts it back"
+            f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
         ) from error
-
-
-def put_back(roots: Roots, *, ioctl: Ioctl | None = None, state: Path = STATE) -> list[Note]:
-    """Put back what runs that were killed have left set; returns what was done, as warnings.
-
-    Whatever cannot be put back stays written down and is told again.
-    """
-    notes = []
-    for path in sorted(state.glob("hctm-*.json")) if state.is_dir() else []:
-        with suppress(BlockingIOError), path.open("r+") as file:
-            _lock(file.fileno())
-            notes.append(Note("warning", _put_back(path, file.read(), roots, ioctl)))
-    return notes
-
-
-def _put_back(path: Path, text: str, roots: Roots, ioctl: Ioctl | None) -> str:
-    try:
-        left = json.loads(text)
-        before, after = _pair(left["before_k"]), _pair(left["set_k"])
-        serial, number = str(left["serial"]), str(left["cntlid"])
-    except (ValueError, KeyError, TypeError):
-        path.unlink(missing_ok=True)  # killed while it was written: nothing had been set yet
-        return f"{path}: was not whole; the run that wrote it had set nothing yet"
-    what = f"TMT1 and TMT2 of the drive {serial}, which a run that was killed had set"
-    by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
-    try:
-        controller = _find(serial, number, roots, ioctl)
-        if controller is None:
-            return f"{what}, could not be put back: it is not there ({by_hand} does it by hand)"
-        try:
-            if controller.thresholds() == after:
-                controller.set(before)
-                done = f"were put back ({shown(before[0])}, {shown(before[1])})"
-            else:
-                done = "have changed since and were left alone"
-        finally:
-            controller.close()
-    except (OSError, ToolError) as error:
-        return f"{what}, could not be put back: {error} ({by_hand} does it by hand)"
-    path.unlink(missing_ok=True)
-    return f"{what}, {done}"
-
-
-def _find(serial: str, number: str, roots: Roots, ioctl: Ioctl | None) -> Controller | None:
-    directory = roots.sys / "class" / "nvme"
-    for name in sysfs.names(directory):
-        place = (directory / name).resolve()
-        if (identity_of(place)) == (serial, number):
-            return Controller(place, roots, ioctl)
-    return None
-
-
-@contextmanager
-def _locked(path: Path, controller: Controller) -> Iterator[int]:
-    """Hold the file of a controller; raises UsageError where another run does."""
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be written ({error.strerror}), and what TMT1 and TMT2 were has to be "
-            "written down before they are set: run as root"
-        ) from error
-    try:
-        try:
-            _lock(file)
-        except BlockingIOError:
-            raise UsageError(
-                f"{controller.name}: another run has set its TMT1 and TMT2: wait for that one"
-            ) from None
-        if os.fstat(file).st_size:
-            raise UsageError(
-                f"{path}: says what TMT1 and TMT2 were before a run that was killed, and they "
-                "could not be put back yet: put them back, and remove that file"
-            )
-        try:
-            yield file
-        finally:
-            if not os.fstat(file).st_size:
-                path.unlink(missing_ok=True)
-    finally:
-        os.close(file)
-
-
-def _lock(file: int) -> None:
-    import fcntl  # not there on Windows, where recordings are read all the same
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _write(file: int, controller: Controller, before: Kelvins, after: Kelvins) -> None:
-    text = json.dumps(
-        {
-            "serial": controller.serial,
-            "cntlid": controller.number,
-            "before_k": before,
-            "set_k": after,
-        }
-    )
-    os.ftruncate(file, 0)
-    os.pwrite(file, text.encode(), 0)
-    os.fsync(file)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Keep signals for later: a few milliseconds that have to be whole."""
-    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    """Keep signals for later: a few milliseconds that have to be whole.
+
+    They are caught, not blocked: another thread would take a blocked one, and Python would raise
+    it here all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are raised elsewhere
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda got, _frame: came.append(got))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        for got in came:
+            signal.raise_signal(got)
 
 
 def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:
@@ -211,12 +134,3 @@ def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:
         f"{controller.name}: set for this run and put back after it: {', '.join(words)}",
         {"tmt_k": list(after), "tmt_before_k": list(before)},
     )
-
-
-def _pair(values: list[int]) -> Kelvins:
-    first, second = values
-    return int(first), int(second)
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none"

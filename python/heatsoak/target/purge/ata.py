@@ -99,10 +99,7 @@ def _run(claim: Claim, hdparm: str) -> Generator[Batch, None, str]:
     )
     yield from waiting_for(lambda: _erase(claim, hdparm))
     if _security(claim, hdparm).status & _ENABLED:
-        raise ToolError(
-            f"{claim.path}: kept its password, so it did not erase itself: hdparm --user-master u "
-            f"--security-disable {PASSWORD} {claim.path} takes it off"
-        )
+        raise ToolError(f"{claim.path}: did not erase itself: {_kept(claim)}")
     return "it erased itself (ATA secure erase)"
 
 
@@ -112,9 +109,19 @@ def _erase(claim: Claim, hdparm: str) -> None:
     try:
         claim.recheck()
         _tell(claim, hdparm, "--security-erase", PASSWORD)
-    except BaseException:
-        _tell(claim, hdparm, "--security-disable", PASSWORD)
+    except BaseException as error:
+        try:
+            _tell(claim, hdparm, "--security-disable", PASSWORD)
+        except ToolError:
+            raise ToolError(f"{error}; {_kept(claim)}") from error
         raise
+
+
+def _kept(claim: Claim) -> str:
+    return (
+        "it keeps its password, which this takes off: hdparm --user-master u --security-disable "
+        f"{PASSWORD} {claim.path}"
+    )
 
 
 def _security(claim: Claim, hdparm: str) -> Security:
