@@ -15,6 +15,7 @@ settings.load_profile("untimed")
 # tests that run beside each other load one disk, which two runs must not; each process of theirs
 # has locks of its own
 _locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
+Path(_locks.name).chmod(0o1777)  # as /run/lock is: some run as another user
 os.environ["HEATSOAK_LOCKS"] = _locks.name
 
 #: Drives as small as are still drives: what they are made of, and 8 GB in place of 512 or 2000.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.recording import find_recordings
+from heatsoak.target.lock import DIRECTORY_VARIABLE
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,6 +68,8 @@ def run_and_kill(directory: Path, after_s: float) -> None:
         cwd=directory,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        # those beside each other share a disk, which two runs must not
+        env={**os.environ, DIRECTORY_VARIABLE: str(directory)},
     ) as process:
         deadline = time.monotonic() + 60
         while not (output / "samples.jsonl").exists() and time.monotonic() < deadline:

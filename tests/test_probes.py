@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import shutil
 import threading
 import time
@@ -505,7 +506,11 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
 def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_path: Path) -> None:
     recording = on_disk(REAL.format(runtime="9s", beside="4500ms", end=""), tmp_path)
     assert begun(recording) == ["load", "again"]
-    assert begin_of(recording, "again").text.startswith("probe: 'load' fell by 7")
+    told = re.fullmatch(
+        r"probe: 'load' fell by (\d+) % after .*", begin_of(recording, "again").text
+    )
+    assert told is not None
+    assert 65 <= int(told[1]) < 80  # 75, but for what other tests do to the disk
     assert skipped(recording) == {
         "purge": "a file cannot be purged for certain, only a whole drive can",
         "purged": "'purge' was not done",

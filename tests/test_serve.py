@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import select
 import signal
 import socket
 import subprocess
@@ -298,14 +297,10 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
             open_ones = [stack.enter_context(server.listen("/r/now/events")) for _ in range(1000)]
         except OSError as error:
             pytest.skip(f"this machine gives no thousand connections: {error.strerror}")
-        waiting = set(open_ones)
         answers: list[bytes] = []
-        while waiting:
-            ready, _, _ = select.select(list(waiting)[:1000], [], [], 60)
-            assert ready, f"{len(waiting)} got no answer"
-            for connection in ready:
-                answers.append(connection.recv(4096).split(b"\r\n")[0])
-                waiting.discard(connection)
+        for connection in open_ones:  # each waits a minute at most
+            connection.settimeout(60)
+            answers.append(connection.recv(4096).split(b"\r\n")[0])
         assert set(answers) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 503 Service Unavailable"}
         assert answers.count(b"HTTP/1.1 200 OK") >= 500
         writer.append(samples(begin_s=60.0, count=10))

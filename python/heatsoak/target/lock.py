@@ -6,7 +6,6 @@ the same by whatever path the drive is named; for this machine alone, and for co
 its lock directory.
 """
 
-import fcntl
 import hashlib
 import os
 import re
@@ -57,6 +56,8 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     path = directory / f"heatsoak-{plain}-{digest}.lock"
+    import fcntl  # Linux's, and so are all drives that are held
+
     fd = _open(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
