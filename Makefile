@@ -70,7 +70,7 @@ validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.
 	$(BIN)/python benches/validation.py
 
 clean: ## Remove what was built
-	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE))
+	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE)) python/heatsoak/nbd/*.so
 
 $(BIN)/python:
 	@scripts/require $(PYTHON) cargo
