@@ -207,6 +207,21 @@ def test_without_a_temperature_the_cause_is_unknown(tmp_path: Path) -> None:
         assert any("no temperature" in line for line in step.episodes[0].evidence)
 
 
+def test_a_temperature_that_cannot_be_believed_is_named_as_such(tmp_path: Path) -> None:
+    fall = governed(60, 0.5)
+    placeholder = np.full(len(T_S), 39.85)
+    findings = judged(
+        tmp_path,
+        steps={"r": ("read", fall), "w": ("write", fall)},
+        temps={"r": placeholder, "w": placeholder},
+    )
+    for step in findings.steps:
+        assert step.verdict == "unknown"
+        said = step.episodes[0].evidence
+        assert any("of composite nothing can be believed" in line for line in said)
+        assert not any("no temperature" in line for line in said)
+
+
 def test_a_level_series_is_steady_however_warm_it_gets(tmp_path: Path) -> None:
     step = only(judged(tmp_path, steps={"r": ("read", STEADY)}, temps={"r": WARMING}))
     assert step.verdict == "steady"

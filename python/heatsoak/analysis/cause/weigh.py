@@ -54,9 +54,15 @@ def weigh(case: Case) -> Judgement:
         return Judgement(first, min(shares[first], MOST), evidence, shares, findings)
     evidence = [_said(finding, first, second, shares, rules) for finding in findings]
     if len(case.view.temp.values) == 0:
+        distrusted = sorted(case.view.course.distrusted)
+        missing = (
+            f"of {', '.join(distrusted)} nothing can be believed"
+            if distrusted
+            else "no temperature of the drive was recorded"
+        )
         evidence.append(
-            "open: no temperature of the drive was recorded; a log of it, or the same step again "
-            "after a pause and in other cooling, would tell"
+            f"open: {missing}; a log of it, or the same step again after a pause and in other "
+            "cooling, would tell"
         )
     evidence.append(f"open: {_probe(first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings)
