@@ -222,6 +222,17 @@ def test_a_temperature_that_cannot_be_believed_is_named_as_such(tmp_path: Path) 
         assert not any("no temperature" in line for line in said)
 
 
+def test_a_load_behind_a_fill_that_slowed_the_drive_is_said_to_be(tmp_path: Path) -> None:
+    def notes(name: str, fill: Array) -> list[str]:
+        steps = {"fill": ("write", fill), "r": ("read", STEADY * 0.3)}
+        return judged(tmp_path / name, steps=steps, preconditions=("fill",)).notes
+
+    [note] = [note for note in notes("slow", governed(60, 0.7)) if "'fill'" in note]
+    assert note.startswith("'fill' fell by 68 % after 62 s")
+    assert "'r' began, which may have been so from its begin" in note
+    assert not any("'fill'" in note for note in notes("steady", STEADY))
+
+
 def test_a_level_series_is_steady_however_warm_it_gets(tmp_path: Path) -> None:
     step = only(judged(tmp_path, steps={"r": ("read", STEADY)}, temps={"r": WARMING}))
     assert step.verdict == "steady"

@@ -8,6 +8,7 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import WINDOW_S, step_consistency
 from heatsoak.analysis.copies import copy_findings, introduce, note_of, pairs_of, waited_all_along
 from heatsoak.analysis.cost import cost_of
+from heatsoak.analysis.fills import slowed_by_fills
 from heatsoak.analysis.findings import (
     Episode,
     Findings,
@@ -232,6 +233,7 @@ def _notes(recording: Recording, views: list[StepView], once: list[StepView]) ->
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
+    notes += slowed_by_fills(recording)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
     if (text := note_of(recording, is_alone=is_alone)) is not None:
