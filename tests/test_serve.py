@@ -108,12 +108,15 @@ def served(directory: Path) -> Iterator[Served]:
     assert process.returncode == 0
 
 
-def running(path: Path) -> RecordingWriter:
-    """A recording that goes on until it is finished."""
+def running(path: Path, *later: str) -> RecordingWriter:
+    """A recording that goes on until it is finished; `later` are steps that are yet to come."""
     frame = samples()
     meta = RecordingMeta(
         protocol=Protocol.model_validate(
-            {"name": "x", "steps": [{"name": "load", "rw": "write", "bs": "128k"}]}
+            {
+                "name": "x",
+                "steps": [{"name": name, "rw": "write", "bs": "128k"} for name in ("load", *later)],
+            }
         ),
         conditions={},
         drive={"model": "a drive"},
@@ -273,6 +276,26 @@ def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -
         assert status == 200
         assert not json.loads(text)["is_live"]
         assert server.ask("/r/now/events")[0] == 204
+
+
+def test_a_step_that_begins_while_it_is_followed_is_told_sample_by_sample(shown: Path) -> None:
+    writer = running(shown / "now", "next")
+    with served(shown) as server, server.listen("/r/now/events") as connection:
+        told = events(connection)
+        time.sleep(1)
+        names: list[str] = []
+        for turn in range(20):
+            more = samples(begin_s=61.0 + turn, count=10)
+            writer.append(more.with_columns(step=pl.lit("next")))
+            names.append(next(told)[0])
+            if names[-1] == "append":
+                break
+        assert "page" in names
+        assert names[-1] == "append"
+        page = json.loads(server.ask("/r/now/page.json")[1])
+        assert [workload["step"] for workload in page["workloads"]] == ["load", "next"]
+        writer.finish("finished", 90.0)
+        assert [name for name, _ in told][-1] == "page"
 
 
 def test_a_recording_that_is_deleted_while_it_is_followed_ends_the_events(shown: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
@@ -86,11 +87,12 @@ class _Pages:
             if not any(entry.is_running for entry in entries):
                 return Response(status_code=204)  # so that the browser does not ask again
             look = await run_in_threadpool(self._looker, name, entries)
-            channel = self.channels.setdefault(name, Channel(look, lambda: self._close(name)))
+            channel = self.channels.setdefault(name, Channel(look, partial(self._close, name)))
         return EventSourceResponse(_sent(channel))
 
-    def _close(self, name: str) -> None:
-        self.channels.pop(name, None)
+    def _close(self, name: str, channel: Channel) -> None:
+        if self.channels.get(name) is channel:
+            del self.channels[name]
 
     async def _entries(self, request: Request) -> "list[Entry] | Response":
         entries = await run_in_threadpool(self.library.find, _name(request))
@@ -101,25 +103,46 @@ class _Pages:
             return PlainTextResponse(text, 413)
         return entries
 
-    def _looker(self, name: str, entries: Sequence[Entry]) -> "_Look":
+    def _looker(self, name: str, entries: Sequence[Entry]) -> "_LookAtOne | _LookAtAll":
         if len(entries) == 1:
-            shown = self.shelf.show(entries)
-            return _Look(self.library, name, Follower(entries[0].recording, shown.page))
-        return _Look(self.library, name, None)
+            return _LookAtOne(self.library, self.shelf, entries[0])
+        return _LookAtAll(self.library, name, len(entries))
+
+
+class _LookAtOne:
+    """Looks for what is new of one recording, sample by sample."""
+
+    def __init__(self, library: Library, shelf: Shelf, entry: Entry) -> None:
+        self._library = library
+        self._shelf = shelf
+        self._name = entry.name
+        self._follower = self._follow(entry)
+        #: What came and was not on the page, and was looked for there once: some never is.
+        self._missed: set[tuple[str, str]] = set()
+
+    def __call__(self) -> News:
+        news = self._follower.look()
+        if news.unknown - self._missed:
+            # a step has begun, or a sensor of it answers for the first time
+            self._missed |= news.unknown
+            for entry in self._library.find(self._name):
+                self._follower = self._follow(entry)
+                news.is_new = True
+        return news
+
+    def _follow(self, entry: Entry) -> Follower:
+        return Follower(entry.recording, self._shelf.show([entry]).page)
 
 
 @dataclass
-class _Look:
-    """Looks for what is new of a page: in detail where it is of one recording."""
+class _LookAtAll:
+    """Looks whether there are more recordings below a directory, or none that goes on."""
 
     library: Library
     name: str
-    follower: Follower | None
-    count: int = 0
+    count: int
 
     def __call__(self) -> News:
-        if self.follower is not None:
-            return self.follower.look()
         entries = self.library.find(self.name)
         is_new, self.count = len(entries) != self.count, len(entries)
         return News(is_new=is_new, is_over=not any(entry.is_running for entry in entries))

@@ -23,7 +23,7 @@ _FETCH: Event = ("page", "{}")
 class Channel:
     """Tells all who listen what `look` finds, until that is over."""
 
-    def __init__(self, look: Callable[[], News], on_end: Callable[[], None]) -> None:
+    def __init__(self, look: Callable[[], News], on_end: Callable[["Channel"], None]) -> None:
         """Call `on_end` once nobody listens any more, or all is over."""
         self._look = look
         self._on_end = on_end
@@ -43,22 +43,25 @@ class Channel:
             self._listeners.discard(queue)
             if not self._listeners and self._task is not None:
                 self._task.cancel()
-                self._on_end()
+                self._task = None  # somebody may just have been given this channel
+                self._on_end(self)
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         judged_s = loop.time()
-        while True:
-            await asyncio.sleep(LOOK_S)
-            news = await run_in_threadpool(self._look)
-            if news.appended:
-                self._tell(("append", json.dumps([one.model_dump() for one in news.appended])))
-            if news.is_new or loop.time() - judged_s > JUDGE_S:
-                judged_s = loop.time()
-                self._tell(_FETCH)
-            if news.is_over:
-                self._end()
-                return
+        is_over = False
+        try:
+            while not is_over:
+                await asyncio.sleep(LOOK_S)
+                news = await run_in_threadpool(self._look)
+                is_over = news.is_over
+                if news.appended:
+                    self._tell(("append", json.dumps([one.model_dump() for one in news.appended])))
+                if news.is_new or loop.time() - judged_s > JUDGE_S:
+                    judged_s = loop.time()
+                    self._tell(_FETCH)
+        finally:
+            self._end()  # whatever ended it: who listens asks again, and is told
 
     def _tell(self, event: Event) -> None:
         for queue in self._listeners:
@@ -69,7 +72,7 @@ class Channel:
                 queue.put_nowait(_FETCH)
 
     def _end(self) -> None:
-        self._on_end()
+        self._on_end(self)
         for queue in self._listeners:
             if queue.full():
                 _empty(queue)

@@ -25,11 +25,13 @@ class News:
     Attributes:
         is_new: whether the page has to be fetched again: a step began, or all is over.
         is_over: whether nothing more will come.
+        unknown: steps, and tracks of them, that have samples and are not on the page.
     """
 
     appended: list[Appended] = field(default_factory=list)
     is_new: bool = False
     is_over: bool = False
+    unknown: set[tuple[str, str]] = field(default_factory=set)
 
 
 class Follower:
@@ -72,7 +74,7 @@ class Follower:
         if frame is None:
             news.is_new = True
         else:
-            news.appended = list(self._appended(frame))
+            news.appended = list(self._appended(frame, news.unknown))
         return news
 
     def _read(self, journal: Path) -> pl.DataFrame | None:
@@ -89,24 +91,29 @@ class Follower:
             return pl.DataFrame(schema=self._schema)
         return pl.read_ndjson(BytesIO(text[:whole]), schema=self._schema)
 
-    def _appended(self, frame: pl.DataFrame) -> Iterator[Appended]:
+    def _appended(self, frame: pl.DataFrame, unknown: set[tuple[str, str]]) -> Iterator[Appended]:
         for (name,), rows in frame.group_by("step", maintain_order=True):
             if name is None and self._without_step:
                 name = self._without_step[0]
+            if name is None:
+                continue  # a pause
             known = self._views.get(str(name))
             if known is None:
+                unknown.add((str(name), ""))
                 continue
             view = StepView(known.step, rows.sort("t_s"), known.begin_s, {}, known.course)
             for course in courses(view):
                 workload = self._tracks.get((known.step.name, course.name))
-                if workload is not None:
-                    yield Appended(
-                        workload=workload,
-                        recording=0,
-                        track=course.name,
-                        t=[round(float(t_s), 3) for t_s in course.t_s],
-                        v=[float(f"{value:.6g}") for value in course.values],
-                    )
+                if workload is None:
+                    unknown.add((known.step.name, course.name))
+                    continue
+                yield Appended(
+                    workload=workload,
+                    recording=0,
+                    track=course.name,
+                    t=[round(float(t_s), 3) for t_s in course.t_s],
+                    v=[float(f"{value:.6g}") for value in course.values],
+                )
 
 
 def _size(file: Path) -> int:
