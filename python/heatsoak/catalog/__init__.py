@@ -19,6 +19,7 @@ from heatsoak.catalog.loader import (
 from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
     CELL_METRICS,
+    PUGET_STEPS,
     Article,
     Measured,
     Published,
@@ -36,6 +37,7 @@ from heatsoak.catalog.traces import TraceShape
 
 __all__ = [
     "CELL_METRICS",
+    "PUGET_STEPS",
     "Article",
     "Drive",
     "Enclosure",

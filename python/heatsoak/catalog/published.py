@@ -14,6 +14,9 @@ Range = tuple[float, float]
 #: The figures of one cell of a matrix, as the ends of their ids.
 CELL_METRICS = ("onset_s", "depth_pct")
 
+#: The steps that Puget's table summarises: a place's onset is the earlier, its depth the deeper.
+PUGET_STEPS = ("sequential-read", "sequential-write")
+
 
 class Article(Strict):
     """Where figures were printed."""

@@ -9,9 +9,6 @@ from rich.text import Text
 from heatsoak import catalog
 from heatsoak.analysis import Findings, RecordingFindings
 
-#: The steps that the published table summarises.
-_SUMMARISED = ("sequential-read", "sequential-write")
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -93,7 +90,10 @@ def print_matrix(findings: Findings, console: Console) -> None:
 def _cell(recording: RecordingFindings) -> Cell:
     conditions = recording.conditions
     episodes = [
-        episode for step in recording.steps if step.step in _SUMMARISED for episode in step.episodes
+        episode
+        for step in recording.steps
+        if step.step in catalog.PUGET_STEPS
+        for episode in step.episodes
     ]
     slot, gpus, load = str(conditions["slot"]), conditions["gpus"], str(conditions["gpu_load"])
     return Cell(

@@ -15,8 +15,7 @@ from heatsoak.report.page.names import Named, Names
 
 #: More conditions than these make no table that one can read.
 _MOST_KEYS = 4
-#: The steps that the published table summarises, and the drive that it is of.
-_SUMMARISED = ("sequential-read", "sequential-write")
+#: The drive that the published table is of.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
 
@@ -135,7 +134,7 @@ def _values(
 
 def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
     """Return the steps that a table of places speaks of: where they were run, those published."""
-    chosen = [step for step in steps if step.step in _SUMMARISED]
+    chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
     return chosen or list(steps)
 
 
