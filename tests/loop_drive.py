@@ -1,4 +1,4 @@
-"""Loop devices as empty drives."""
+"""Loop devices as drives."""
 
 import fcntl
 import os
@@ -23,15 +23,20 @@ def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
 
 @contextmanager
 def attached(image: Path, size_bytes: int) -> Iterator[Path]:
-    """Give the node of a drive of zeros that lies in `image`; skips where there can be none."""
+    """Give the node of a drive that lies in `image`, zeros but for what the image holds already.
+
+    Skips where there can be none.
+    """
     if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
         pytest.skip("needs root and loop devices")
-    with image.open("wb") as file:
+    with image.open("ab") as file:
         file.truncate(size_bytes)
     with LOCK.open("a") as lock:  # two tests must not be given the same free device
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = losetup("-f", "--show", image)
     assert done.returncode == 0, done.stderr
     node = Path(done.stdout.strip())
-    yield node
-    losetup("-d", node)
+    try:
+        yield node
+    finally:
+        losetup("-d", node)

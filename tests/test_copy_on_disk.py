@@ -1,6 +1,5 @@
 """A copy between real places with the real fio: directories, files, loop devices, exports."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -8,11 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +18,11 @@ from command import complaint, heatsoak, heatsoak_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
+from loop_drive import attached
 
 MIB = 1 << 20
 SIZE = 96 * MIB
 NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
-LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
-LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
@@ -43,29 +38,6 @@ def short(tmp_path: Path) -> Path:
 
 def protocol(size: int, bs: str = "1m") -> str:
     return f'schema = 1\nname = "short"\n[[steps]]\nkind = "copy"\nsize = {size}\nbs = "{bs}"\n'
-
-
-@contextmanager
-def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
-    """Attach an image that holds random bytes, or is made empty where it is not there."""
-
-    def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-        assert LOSETUP is not None
-        return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
-
-    if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
-        pytest.skip("needs root and loop devices")
-    with image.open("ab") as file:
-        file.truncate(size)
-    with LOCK.open("a") as lock:  # two tests must not be given the same free device
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        attached = losetup("-f", "--show", image)
-    assert attached.returncode == 0, attached.stderr
-    node = Path(attached.stdout.strip())
-    try:
-        yield node
-    finally:
-        losetup("-d", node)
 
 
 def filled(path: Path, size: int = SIZE) -> str:
@@ -132,7 +104,7 @@ def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(protocol(SIZE, "16k"))
     words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--to", "to", "-o", "r"]
     seen: set[int] = set()
-    with loop_device(tmp_path / "image") as node:
+    with attached(tmp_path / "image", SIZE) as node:
         with subprocess.Popen([*words, "--on", str(node)], cwd=tmp_path) as process:
             while process.poll() is None:
                 seen |= access_modes(process.pid, node)
@@ -159,7 +131,7 @@ def access_modes(pid: int, node: Path) -> set[int]:
 
 
 def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
-    with loop_device(short / "image") as node:
+    with attached(short / "image", SIZE) as node:
         for name, source in (
             ("short.toml", "source dir"),
             ("nowhere.toml", "source dir"),
@@ -185,12 +157,12 @@ def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: 
         "run", "short.toml", "--on", "source dir", "--to", str(file), "-o", "r", cwd=short
     )
     assert "would be overwritten" in complaint(done, 4)
-    with loop_device(image, 64 * MIB) as node:
+    with attached(image, 64 * MIB) as node:
         name = f"{node}:{64 * MIB}"
         words = ("--to", str(node), "--erase", name, "-o", "r")
         done = heatsoak_here("run", "short.toml", "--on", "source dir", *words, cwd=short)
         assert "ext4" in complaint(done, 4)
-    with loop_device(short / "empty") as node:
+    with attached(short / "empty", SIZE) as node:
         words = ("--to", str(node), "--erase", f"{node}:{SIZE}", "-o", "r")
         done = heatsoak_here("run", "short.toml", "--on", str(node), *words, cwd=short)
         assert "is the source itself" in complaint(done, 4)
