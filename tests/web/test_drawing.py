@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from heatsoak.report.page.contract import Page
 from paged import series
+from pixels import colored
 
 pytest_plugins = ["browsed"]
 
@@ -178,8 +179,12 @@ def test_lines_are_hidden_and_shown_by_their_names(open_page: Any, matrix_page: 
     opened = open_page(matrix_page)
     opened.show(CHART)
     names = opened.tab.locator(f"{CHART} .lane-name")
+    drawn = colored(opened.tab, CHART)
+    assert drawn > 1000
     names.nth(2).click()
     assert names.nth(2).get_attribute("aria-pressed") == "false"
+    # the pointer is on the hidden line still, and the others have not stepped back for it
+    opened.until(lambda: drawn / 2 < colored(opened.tab, CHART) < drawn)
     opened.tab.locator(f"{CHART} .lane").nth(4).hover()
     opened.tab.locator(f"{CHART} .lane-only").nth(4).click()
     pressed = [one.get_attribute("aria-pressed") for one in names.all()]

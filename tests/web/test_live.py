@@ -12,6 +12,7 @@ import pytest
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
+from pixels import colored
 
 pytest_plugins = ["browsed"]
 
@@ -129,6 +130,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     served.say("append", more(served.page, 31, 60))
     until(tab, lambda: at_end(tab).startswith("59.9"))
     assert "400" in at_end(tab)
+    assert colored(tab, "#w1") > 200
     tab.keyboard.press("+")
     zoomed = at_end(tab)
     served.say("append", more(served.page, 60, 90))

@@ -173,21 +173,27 @@ export class Panel {
       const series = u.series[i + 1];
       if (series) series.show = this.hooks.shown(trace.line);
     });
+    this.fade(u);
     u.setData([ends, ...this.spec.traces.map(() => [0, 0])] as uPlot.AlignedData, false);
     this.moved();
-    u.setScale("y", { min: 0, max: 1 });
+    const [min, max] = this.yRange(); // uPlot takes a scale that is set as it is
+    u.setScale("y", { min, max });
   }
 
   /** Lines that are not looked at step back. */
   focusChanged(): void {
     const u = this.plot;
     if (!u) return;
+    this.fade(u);
+    u.redraw(false);
+  }
+
+  private fade(u: uPlot): void {
     const focused = this.hooks.focused();
     this.spec.traces.forEach((trace, i) => {
       const series = u.series[i + 1];
       if (series) series.alpha = focused === null || trace.line === focused ? 1 : 0.18;
     });
-    u.redraw(false);
   }
 
   private moved(): void {
