@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.protocol import Conditions, LoadStep, Observed
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, step_of_attempt
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ def _loads(recording: Recording, samples: pl.DataFrame) -> list[Load]:
         .collect()
     )
     return [
-        Load(steps[row["step"]], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
+        Load(steps[name], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
         for row in rows.iter_rows(named=True)
-        if row["step"] in steps and np.isfinite(row["begin_s"])
+        # what was cut and taken again loaded the drive too
+        if (name := step_of_attempt(row["step"], steps)) is not None and np.isfinite(row["begin_s"])
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from heatsoak.bench.observer import Observer
+from heatsoak.bench.past import Past, Turn
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
 from heatsoak.bench.rounds import RoundsWatch
@@ -26,7 +27,7 @@ from heatsoak.protocol import (
     Step,
     WorkloadStep,
 )
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
 from heatsoak.target import Batch, Note, Outcome, Target
@@ -41,13 +42,15 @@ def conduct(
     sensors: list[Sensor],
     observer: Observer,
     notes: list[Note] | None = None,
+    past: Past | None = None,
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
+    With a `past` it goes on with what lies there, and the target's clock with its time.
     Whatever ends the run, the recording keeps all that was seen; its status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
-    conductor = _Conductor(protocol, target, conditions, directory, sensors, observer)
+    conductor = _Conductor(protocol, target, conditions, directory, sensors, observer, past)
     return conductor.run(notes or [])
 
 
@@ -68,11 +71,21 @@ class _Conductor:
         directory: Path,
         sensors: list[Sensor],
         observer: Observer,
+        past: Past | None,
     ) -> None:
         self.protocol = protocol
         self.target = target
         self.observer = observer
-        self.recorder = Recorder(protocol, target, conditions, directory, sensors, observer.on_note)
+        self.past = past
+        self.recorder = Recorder(
+            protocol,
+            target,
+            conditions,
+            directory,
+            sensors,
+            observer.on_note,
+            goes_on_with=None if past is None else past.reopen().recording,
+        )
         self.rounds: RoundsWatch | None = None
         self.prober = Prober(
             protocol.steps,
@@ -81,7 +94,9 @@ class _Conductor:
         )
 
     def run(self, notes: list[Note]) -> Recording:
-        self.recorder.start(self.protocol.notes, notes)
+        self.recorder.start(self.protocol.notes if self.past is None else [], notes)
+        if self.past is not None:
+            self.recorder.note("warning", self.past.describe(), {"attempt": self.past.attempt})
         try:
             for index, step in enumerate(self.protocol.steps):
                 self._step(index, step)
@@ -102,13 +117,19 @@ class _Conductor:
         return self.recorder.recording
 
     def _step(self, index: int, step: Step) -> None:
+        if self.past is not None and self._was_taken(index, step, self.past):
+            return
         decision = self.prober.decide(step)
         if decision is not None and not decision.is_taken:
             self._skip(index, step, decision.reason)
             return
         assert not isinstance(step, Copy)  # it takes two drives
         if isinstance(step, Rounds):
-            self._begin(index, step, decision)
+            if self.past is not None and self.past.has_begun(index):
+                begin_s = self.target.clock.now_s() - self.past.kept_s(index)
+                self.observer.on_step(index, step, begin_s)
+            else:
+                self._begin(index, step, decision)
             self._rounds(index, step)
             self.prober.end(step)
         else:
@@ -120,7 +141,11 @@ class _Conductor:
         try:
             for number in range(1, rounds.at_most + 1):
                 for step in rounds.of_round(number):
-                    self._single(index, step, None, number)
+                    turn = None if self.past is None else self.past.take(index, number)
+                    if turn is None:
+                        self._single(index, step, None, number)
+                    else:
+                        self._relive(step, turn)
                 watch.end_round()
                 if watch.is_steady:
                     break
@@ -133,10 +158,50 @@ class _Conductor:
             self.recorder.event("step-end", rounds.name, "", data)
             self.recorder.note("warning", text)
 
+    def _was_taken(self, index: int, step: Step, past: Past) -> bool:
+        """Take over what became of a step in the past; False where it has to be taken now."""
+        if isinstance(step, Rounds):
+            if not past.has_ended(index):
+                return False
+            past.drop_rounds(index)
+            self.prober.decide(step)
+            self.prober.end(step)
+        else:
+            turn = past.take(index)
+            if turn is None:
+                return False
+            assert not isinstance(step, Copy)
+            self._relive(step, turn)
+        self.observer.on_kept(index, step)
+        return True
+
+    def _relive(self, step: SingleStep, turn: Turn) -> None:
+        """Let whoever decides on later steps see what was recorded of this one."""
+        assert self.past is not None
+        self.prober.decide(step)
+        if turn.is_skipped:
+            return
+        self.prober.begin(step)
+        samples = self.past.samples(step.name) if isinstance(step, LoadStep) else None
+        if samples is not None:
+            self.prober.append(samples)
+            if self.rounds is not None:
+                self.rounds.append(step.name, samples)
+        self.prober.end(step, was_done=turn.was_done)
+
+    def _restore(self, past: Past) -> None:
+        """Repeat what made the test file what it was, under names of its own."""
+        restores, past.restores = past.restores, []
+        for index, step in restores:
+            name = attempt_name(step.name, past.attempt)
+            self._single(index, step.model_copy(update={"name": name}), None)
+
     def _single(
         self, index: int, step: SingleStep, decision: Decision | None, number: int | None = None
     ) -> None:
         """Take a step once; `number` is its round, where it is one of rounds."""
+        if self.past is not None and self.past.restores:
+            self._restore(self.past)
         self.recorder.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
         self.recorder.outcome = {}

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.copying import Side, conduct_copy
+from heatsoak.bench.directories import require_empty
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import Preview, Run, preview, sensors_at, speeds_of
 from heatsoak.bench.plan import Plan, Speeds, plan
-from heatsoak.bench.session import require_empty
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import ROLES, Protocol, Role, of_side, turns
 from heatsoak.recording import Recording

@@ -10,7 +10,7 @@ from typing_extensions import override
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
-from heatsoak.protocol import Step
+from heatsoak.protocol import SingleStep, Step
 
 #: Runs made at once. The simulator works outside Python's lock, so that threads do; more than two
 #: would need more memory than small machines have, since a large drive takes a gigabyte.
@@ -97,6 +97,14 @@ class _Stoppable(Observer):
     def on_skip(self, index: int, step: Step, reason: str) -> None:
         self._look()
         self._observer.on_skip(index, step, reason)
+
+    @override
+    def on_kept(self, index: int, step: Step) -> None:
+        self._observer.on_kept(index, step)
+
+    @override
+    def on_round(self, step: SingleStep, number: int) -> None:
+        self._observer.on_round(step, number)
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:

@@ -20,6 +20,10 @@ class Observer(Protocol):
         """A step is left out for `reason`."""
         return
 
+    def on_kept(self, index: int, step: Step) -> None:  # noqa: ARG002 -- likewise
+        """A step is over since before the run was cut."""
+        return
+
     def on_round(self, step: SingleStep, number: int) -> None:  # noqa: ARG002 -- likewise
         """A step of a round begins, within the rounds that have begun."""
         return

@@ -10,7 +10,7 @@ from heatsoak.analysis.drops import Drop, drops_of
 from heatsoak.protocol import LoadStep, Purge, Step
 
 #: What a drop is seen in.
-_RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
+RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
 #: A step that a drop may end is judged this often while it goes on...
 CHECK_S = 5.0
 #: ...or after this share of the time it has gone on for: a longer series takes longer to judge.
@@ -37,7 +37,7 @@ class _Rates:
     checked_s: float = 0.0
 
     def append(self, samples: pl.DataFrame) -> None:
-        self.frames.append(samples.select(name for name in _RATES if name in samples.columns))
+        self.frames.append(samples.select(name for name in RATES if name in samples.columns))
         if len(self.frames) > _FRAMES:
             self.frames = [pl.concat(self.frames, how="diagonal")]
         if self.begin_s is None:

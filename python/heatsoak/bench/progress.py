@@ -26,6 +26,8 @@ class RunView(Observer):
         #: How many steps have begun or been left out.
         self.begun = 0
         self.t_s = 0.0
+        #: What the recording's clock showed when the run began: one that was cut goes on with it.
+        self.first_t_s: float | None = None
         #: The step of a round, where rounds are taken, and its round.
         self.inner: tuple[SingleStep, int] | None = None
         #: Why the step is taken, where it is a probe.
@@ -47,6 +49,8 @@ class RunView(Observer):
         self._leave_rounds()
         self.begun, self.step, self.step_begin_s = index + 1, step, t_s
         self.t_s, self.because = t_s, ""
+        if self.first_t_s is None:
+            self.first_t_s = t_s
         self.view.on_step(self)
 
     @override
@@ -69,6 +73,12 @@ class RunView(Observer):
         self.view.on_skip(self, step, reason)
 
     @override
+    def on_kept(self, index: int, step: Step) -> None:
+        self._leave_rounds()
+        self.begun, self.step, self.because = index + 1, None, ""
+        self.skipped_s += self.plan.steps[index].duration_s
+
+    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self.t_s, self.latest = t_s, latest
         throughput = latest.throughput_mb_s()
@@ -87,6 +97,11 @@ class RunView(Observer):
             left = 1 - self.inner[1] / self.step.at_most
             self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
         self.inner = None
+
+    @property
+    def passed_s(self) -> float:
+        """How long it has gone on for, in the target's time."""
+        return 0.0 if self.first_t_s is None else self.t_s - self.first_t_s
 
     def remaining_s(self) -> float:
         """Return how long it still takes as planned, in the target's time."""
@@ -192,7 +207,7 @@ class View:
         Simulated time runs faster than the wall's; how much faster, the time that passed tells.
         """
         remaining_s = self.remaining_s()
-        passed_s = sum(run.t_s for run in list(self.runs))
+        passed_s = sum(run.passed_s for run in list(self.runs))
         speed = passed_s / max(time.monotonic() - self._began_at, 1e-3)
         return remaining_s / speed if speed > 2 else remaining_s
 

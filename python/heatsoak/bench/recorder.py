@@ -49,8 +49,12 @@ class Recorder:
         sensors: list[Sensor],
         on_note: Callable[[str, str], None],
         part_of_copy: CopyPart | None = None,
+        goes_on_with: Recording | None = None,
     ) -> None:
-        """Begin the recording in `directory`; `on_note` is told of what is worth a line."""
+        """Begin the recording in `directory`; `on_note` is told of what is worth a line.
+
+        `goes_on_with` is what lies there already, and has been made ready to be written on.
+        """
         self.target = target
         self.latest = Latest()
         self.step_name: str | None = None
@@ -59,22 +63,23 @@ class Recorder:
         self._limits_c = _critical_limits(sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in sensors for column in sensor.info.columns]
-        schema = schema_of(columns)
-        self.writer = RecordingWriter(
-            directory,
-            RecordingMeta(
+        said = [sensor_meta(sensor) for sensor in sensors]
+        if goes_on_with is None:
+            meta = RecordingMeta(
                 protocol=protocol,
                 conditions=conditions,
                 drive=asdict(target.identity),
                 host=host_facts(),
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
-                sensors=[sensor_meta(sensor) for sensor in sensors],
-                columns={name: str(dtype()) for name, dtype in schema.items()},
+                sensors=said,
+                columns=types_of(columns),
                 started_unix_s=time.time() - target.clock.now_s(),
                 part_of_copy=part_of_copy,
-            ),
-        )
+            )
+        else:
+            meta = _going_on(goes_on_with.meta, columns, said)
+        self.writer = RecordingWriter(directory, meta, goes_on=goes_on_with is not None)
         self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self.note)
 
     @property
@@ -142,6 +147,29 @@ class Recorder:
         """Take a reading of the poller's thread."""
         self.latest.update(row)
         self.writer.append_row({**row, "step": self.step_name})
+
+
+def types_of(columns: Sequence[str]) -> dict[str, str]:
+    """Return the type of each column by its name, as a recording says it."""
+    return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
+
+
+def _going_on(
+    then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
+) -> RecordingMeta:
+    """What a recording says of itself once it is written on: sensors may have come since."""
+    here = {sensor.name for sensor in sensors}
+    gone = [sensor for sensor in then.sensors if sensor.name not in here]
+    return then.model_copy(
+        update={
+            "status": "running",
+            "reason": None,
+            "duration_s": None,
+            "tools": {**then.tools, "heatsoak": heatsoak.__version__},
+            "columns": types_of([*then.columns, *columns]),
+            "sensors": [*sensors, *gone],
+        }
+    )
 
 
 def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:

@@ -1,17 +1,18 @@
 """One command's worth of runs: which cells, on what, into which directories."""
 
 import re
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
 from heatsoak.bench.conductor import conduct
+from heatsoak.bench.directories import begun_in, clear, finished_in, require_empty
 from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
+from heatsoak.bench.past import Past
 from heatsoak.bench.places import (
     Preview,
     Run,
@@ -25,7 +26,8 @@ from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol
-from heatsoak.recording import Recording
+from heatsoak.recording import META, Recording
+from heatsoak.recording.layout import RAW
 from heatsoak.sensor import Roots, hwmon_power
 from heatsoak.target import Note, Place
 from heatsoak.target.hctm import Thresholds
@@ -94,33 +96,56 @@ class Session:
         """Return what each run would take and write; nothing is touched."""
         return [preview(run, self.protocol, self.roots) for run in self.runs]
 
-    def record(self, directory: Path, *, workers: int = WORKERS) -> list[Recording]:
+    def record(
+        self, directory: Path, *, resume: bool = False, workers: int = WORKERS
+    ) -> list[Recording]:
         """Make all recordings, in `directory` itself or one directory each below it.
 
         Several on simulated drives are made at once, by `workers` threads; what they hold does not
-        depend on it. Where one fails, the others are kept.
+        depend on it. Where one fails, the others are kept. With `resume`, recordings that are whole
+        are left as they are, and those that were cut are gone on with.
         Raises UsageError where the directory holds something already, RefusedError where another
         run has the drive, and what :func:`heatsoak.bench.conduct` raises.
         """
         purpose = f"recording into {directory.absolute()}"
         with drives_held([run.place for run in self.runs], self.roots, purpose):
-            require_empty(directory)
+            if not resume:
+                require_empty(directory, ", or go on with what was begun there with --resume")
+            elif len(self.runs) == 1:
+                begun_in(directory)  # says what is there instead
+            elif (directory / META).exists():
+                raise UsageError(
+                    f"{directory}: is one recording, and {self.protocol.name} makes "
+                    f"{len(self.runs)} here: repeat the command as it was"
+                )
             return self._record_all(directory, workers)
 
     def _record_all(self, directory: Path, workers: int) -> list[Recording]:
-        plans = [preview.plan for preview in self.preview()]
+        is_alone = len(self.runs) == 1
+        places = [directory if is_alone else directory / run.name for run in self.runs]
+        results: list[Recording | HeatsoakError | None] = [finished_in(place) for place in places]
+        todo = [index for index, result in enumerate(results) if result is None]
+        previews = self.preview()
+        plans = [previews[index].plan for index in todo]
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
-            if len(self.runs) == 1:
-                return [self._record(self.runs[0], directory, view.begin_run(plans[0], ""))]
+            if is_alone:
+                return [
+                    result
+                    if isinstance(result, Recording)
+                    else self._record(self.runs[0], directory, view.begin_run(plans[0], ""))
+                    for result in results
+                ]
             fleet = Fleet[Recording](workers if self.place.is_simulated else 1)
             makers = [
-                partial(self._record_one, run, directory / run.name, plan, view, fleet)
-                for run, plan in zip(self.runs, plans, strict=True)
+                partial(self._record_one, self.runs[index], places[index], plan, view, fleet)
+                for index, plan in zip(todo, plans, strict=True)
             ]
             try:
-                results = fleet.make(makers)
+                made = fleet.make(makers)
             except RunInterrupted:
                 raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
+        for index, result in zip(todo, made, strict=True):
+            results[index] = result
         return self._whole(results, directory)
 
     def _whole(
@@ -158,10 +183,23 @@ class Session:
     def _record_as_set(
         self, run: Run, directory: Path, observer: Observer, settings: list[Note]
     ) -> Recording:
+        begun = begun_in(directory)
+        past = None if begun is None else Past(begun)
         target = run.place.target(
-            self.protocol, erase_id=self.erase_id, roots=self.roots, raw_dir=directory / "raw"
+            self.protocol,
+            erase_id=self.erase_id,
+            roots=self.roots,
+            raw_dir=directory / RAW,
+            start_s=0.0 if past is None else past.start_s,
+            file_bytes=None if past is None else past.file_bytes,
         )
         try:
+            if past is not None:
+                past.require_same(self.protocol, run.conditions, target.identity)
+            if past is None or run.place.is_simulated:
+                # a simulated drive went with its process, and the same comes again from its begin
+                clear(directory)
+                past = None
             notes = settings + target.open(self.protocol.writes)
             with sensors_at(
                 run.place, directory, self.roots, self.power_sensor, self.sensors
@@ -175,6 +213,7 @@ class Session:
                     sensors=sensors,
                     observer=observer,
                     notes=notes + more,
+                    past=past,
                 )
         finally:
             target.close()
@@ -219,12 +258,6 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
-def require_empty(directory: Path) -> None:
-    """Raise UsageError where `directory` holds something already."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: is there already: name a new directory with -o")
-
-
 def typical_plan(protocol: Protocol) -> Plan:
     """Return how long one recording takes and writes on a drive of the published kind."""
     drive = catalog.load_drive(TYPICAL_DRIVE)
@@ -236,14 +269,3 @@ def typical_plan(protocol: Protocol) -> Plan:
         rated_speeds(drive),
         lambda step: shapes(step) if is_shape(step) else None,
     )
-
-
-def default_directory(name: str, parent: Path = Path("recordings")) -> Path:
-    """Return a directory below `parent` that is not there yet, named after protocol and time."""
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path = parent / stem
-    count = 2
-    while path.exists():
-        path = parent / f"{stem}-{count}"
-        count += 1
-    return path

@@ -9,8 +9,9 @@ import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.copy_session import CopySession
+from heatsoak.bench.directories import PARENT, default_directory, latest_begun
 from heatsoak.bench.places import Preview
-from heatsoak.bench.session import Session, default_directory
+from heatsoak.bench.session import Session
 from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.cli.common import (
     FailBelowOption,
@@ -24,6 +25,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
+from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
@@ -89,6 +91,12 @@ def run_command(
             metavar="C", help="Where an NVMe drive begins to slow heavily, for this run; 0 is off."
         ),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with what was begun in -o, or with the last run that was cut."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -113,7 +121,7 @@ def run_command(
         else:
             print_preview(rows, console())
         return 0
-    recordings = session.record(output or default_directory(session.protocol.name))
+    recordings = _record(session, output, resume)
     findings = analyze(recordings)
     if output_format is Format.JSON:
         print_json(findings.model_dump(mode="json"))
@@ -151,6 +159,25 @@ def _session(
         if is_given:
             raise UsageError(f"{option}: for one drive, and a copy has two")
     return session
+
+
+def _record(session: Session | CopySession, output: Path | None, resume: bool) -> list[Recording]:
+    name = session.protocol.name
+    if not resume:
+        return session.record(output or default_directory(name))
+    if isinstance(session, CopySession):
+        raise UsageError(
+            "--resume: a copy cannot be gone on with, since both drives would have to be as they "
+            "were: begin it anew"
+        )
+    begun = output or latest_begun(name)
+    if begun is None:
+        raise UsageError(
+            f"--resume: the last run of {name} in {PARENT} is whole, or there is none: name the "
+            "directory of the one that was cut with -o"
+        )
+    print(f"heatsoak: going on in {begun}", file=sys.stderr)
+    return session.record(begun, resume=True)
 
 
 def _row(session: Session | CopySession, preview: Preview) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.session import default_directory, require_empty
+from heatsoak.bench.directories import default_directory, require_empty
 from heatsoak.cli.common import (
     FailOnOption,
     Format,

@@ -4,6 +4,7 @@ A recording is a directory: `recording.json` (what was run, on what, by what), `
 while it runs and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's own output.
 """
 
+from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.held import HeldRecording, save_all
 from heatsoak.recording.layout import META
@@ -19,10 +20,14 @@ __all__ = [
     "Recording",
     "RecordingMeta",
     "RecordingWriter",
+    "Reopened",
     "SensorMeta",
     "Status",
+    "attempt_name",
     "dtype_of",
     "find_recordings",
+    "reopen",
     "save_all",
     "schema_of",
+    "step_of_attempt",
 ]

@@ -8,7 +8,8 @@ journal becomes Parquet at the end, and goes only when the Parquet file is safel
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ import polars as pl
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.journal import scan_journal
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RAW
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, PARTIAL, RAW
 from heatsoak.recording.meta import Event, RecordingMeta, Status
 
 SYNC_INTERVAL_S = 1.0
@@ -28,26 +29,26 @@ SYNC_INTERVAL_S = 1.0
 class RecordingWriter:
     """Writes one recording into `directory`, which must be new or empty.
 
+    With `goes_on` it writes on one that :func:`heatsoak.recording.reopen` has made ready.
     Samples and events may come from several threads.
     Raises UsageError where something stands in the directory already, ToolError where it
     cannot be written (disk full, for one).
     """
 
-    def __init__(self, directory: Path, meta: RecordingMeta) -> None:
+    def __init__(self, directory: Path, meta: RecordingMeta, *, goes_on: bool = False) -> None:
         self.directory = directory
         self.meta = meta
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        try:
+        with saying_that_it_cannot_be_written(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
+            if not goes_on and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
-            self._write_meta()
+            # what says that a recording is here comes last: where it is, all of it is
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
-        except OSError as error:
-            raise _cannot_write(directory, error) from error
+            self._write_meta()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
 
@@ -149,17 +150,11 @@ class RecordingWriter:
                 raise _cannot_write(self.directory, error) from error
 
     def _write_meta(self) -> None:
-        path = self.directory / META
-        partial = path.with_suffix(".partial")
-        try:
-            with partial.open("wb") as file:
-                file.write(self.meta.model_dump_json(indent=1).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            _sync_directory(self.directory)
-        except OSError as error:
-            raise _cannot_write(self.directory, error) from error
+        with (
+            saying_that_it_cannot_be_written(self.directory),
+            put_in_place(self.directory / META) as partial,
+        ):
+            partial.write_bytes(self.meta.model_dump_json(indent=1).encode() + b"\n")
 
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):
@@ -177,12 +172,31 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    partial = directory / (PARQUET + ".partial")
-    frame.sink_parquet(partial, compression="zstd")
+    with put_in_place(directory / PARQUET) as partial:
+        frame.sink_parquet(partial, compression="zstd")
+
+
+@contextmanager
+def put_in_place(path: Path) -> Iterator[Path]:
+    """Give a path to write to, and put what is there in the place of `path`, whole or not at all.
+
+    It is safely on disk by the end.
+    """
+    partial = path.with_name(path.name + PARTIAL)
+    yield partial
     with partial.open("rb+") as file:
         os.fsync(file.fileno())
-    partial.replace(directory / PARQUET)
-    _sync_directory(directory)
+    partial.replace(path)
+    _sync_directory(path.parent)
+
+
+@contextmanager
+def saying_that_it_cannot_be_written(directory: Path) -> Iterator[None]:
+    """Raise what the system refuses as a ToolError with the directory's name."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(directory, error) from error
 
 
 def _sync_directory(directory: Path) -> None:

@@ -10,6 +10,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.base import Target
+from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.device import DeviceInfo, describe_device
 from heatsoak.units import Size
 
@@ -54,10 +55,13 @@ class Place:
         erase_id: str | None = None,
         roots: Roots | None = None,
         raw_dir: Path | None = None,
+        start_s: float = 0.0,
+        file_bytes: int | None = None,
     ) -> Target:
         """Return the target, not yet open, as large as `protocol` wants it.
 
-        `raw_dir` is where a tool's own output is kept.
+        `raw_dir` is where a tool's own output is kept. The clock of a real one counts from
+        `start_s`; `file_bytes` is the size of a test file where that is fixed.
         """
         if self.kind == "simulated":
             from heatsoak.target.simulated import SimulatedTarget
@@ -74,6 +78,7 @@ class Place:
         )
 
         settings = Settings(raw_dir=raw_dir)
+        clock = MonotonicClock(start_s)
         purges = set() if protocol is None else protocol.purge_methods
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
             raise UsageError(
@@ -81,16 +86,23 @@ class Place:
                 'drives (/dev/...): method = "auto" does what can be done here'
             )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
+        if file_bytes is not None:
+            file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
-            return NbdTarget(self.text, erase_id=erase_id, settings=settings)
+            return NbdTarget(self.text, erase_id=erase_id, settings=settings, clock=clock)
         path = Path(self.text)
         if self.kind == "block":
             return BlockTarget(
-                path, erase_id=erase_id, roots=roots, settings=settings, purges=purges
+                path,
+                erase_id=erase_id,
+                roots=roots,
+                settings=settings,
+                clock=clock,
+                purges=purges,
             )
         if self.kind == "file":
-            return FileTarget(path, file_size, settings=settings)
-        return DirectoryTarget(path, file_size, settings=settings)
+            return FileTarget(path, file_size, settings=settings, clock=clock)
+        return DirectoryTarget(path, file_size, settings=settings, clock=clock)
 
     def refuse_unsafe(self, *, writes: bool, erase_id: str | None, roots: Roots) -> None:
         """Raise RefusedError where loading it could destroy something; changes nothing."""

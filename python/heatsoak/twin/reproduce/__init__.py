@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from heatsoak import catalog
-from heatsoak.bench.session import require_empty
+from heatsoak.bench.directories import require_empty
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.twin.reproduce.plan import Job, Question, jobs_of, questions
 from heatsoak.twin.reproduce.rows import Row, make_row

@@ -1,0 +1,88 @@
+"""Where recordings are made, and what lies there of a run that may be gone on with."""
+
+import time
+from pathlib import Path
+
+from heatsoak.errors import UsageError
+from heatsoak.recording import META, Recording
+from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL
+
+#: Where recordings are made whose place was not named.
+PARENT = Path("recordings")
+
+_FILES = (META, JOURNAL, EVENTS, PARQUET)
+#: What a run that is killed at once leaves, all of it empty but the last.
+_BEFORE = (JOURNAL, EVENTS, META + PARTIAL)
+
+
+def default_directory(name: str, parent: Path = PARENT) -> Path:
+    """Return a directory below `parent` that is not there yet, named after protocol and time."""
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = parent / stem
+    count = 2
+    while path.exists():
+        path = parent / f"{stem}-{count}"
+        count += 1
+    return path
+
+
+def require_empty(directory: Path, otherwise: str = "") -> None:
+    """Raise UsageError where `directory` holds something already; `otherwise` adds a way out."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory}: is there already: name a new directory with -o{otherwise}")
+
+
+def begun_in(directory: Path) -> Recording | None:
+    """Return the recording that was begun in `directory`; None where none was yet.
+
+    Raises UsageError where something else is there.
+    """
+    if (directory / META).exists():
+        return Recording.open(directory)
+    if directory.exists() and (other := _foreign(directory)) is not None:
+        raise UsageError(
+            f"{directory}: {other}, and there is no recording that --resume could go on with: name "
+            "the directory of one with -o"
+        )
+    return None
+
+
+def _foreign(directory: Path) -> str | None:
+    """What is in a directory that no run of ours has left before its recording began."""
+    if not directory.is_dir():
+        return "is a file"
+    for path in sorted(directory.iterdir()):
+        if path.name not in _BEFORE or not path.is_file():
+            return f"holds {path.name}"
+        if path.name != META + PARTIAL and path.stat().st_size > 0:
+            return f"holds {path.name}"
+    return None
+
+
+def finished_in(directory: Path) -> Recording | None:
+    """Return the recording in `directory`, where there is one and it came to its end."""
+    begun = Recording.open(directory) if (directory / META).exists() else None
+    return begun if begun is not None and begun.meta.status == "finished" else None
+
+
+def clear(directory: Path) -> None:
+    """Remove what a recording is made of, so that it can be made again from its begin."""
+    # what says that it is one goes last: killed in between, it is one still
+    for name in reversed(_FILES):
+        for path in (directory / (name + PARTIAL), directory / name):
+            path.unlink(missing_ok=True)
+
+
+def latest_begun(name: str, parent: Path = PARENT) -> Path | None:
+    """Return the directory below `parent` that the last run of protocol `name` was to fill.
+
+    None where no run of it was begun there, or the last one was finished.
+    """
+    stems = sorted(parent.glob(f"{name}-[0-9]*"), reverse=True) if parent.is_dir() else []
+    for directory in stems:
+        metas = [directory / META, *directory.glob(f"*/{META}")]
+        recordings = [Recording.open(meta.parent) for meta in metas if meta.exists()]
+        if all(r.meta.protocol.name == name for r in recordings):
+            is_whole = recordings and all(r.meta.status == "finished" for r in recordings)
+            return None if is_whole else directory
+    return None

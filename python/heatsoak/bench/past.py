@@ -1,0 +1,309 @@
+"""What a run that was cut had done, and where one goes on with it.
+
+Steps that had ended are kept. The step that was cut is taken again from its begin, and with it
+what had made the drive ready for it directly before: pauses always, purges and preconditions where
+the cut step may have changed data. A test file of our own is gone with the process that made it, so
+there the preconditions since the last purge are repeated as well.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from heatsoak.bench.probes import RATES
+from heatsoak.errors import UsageError
+from heatsoak.protocol import (
+    LoadStep,
+    Pause,
+    Precondition,
+    Protocol,
+    Purge,
+    Rounds,
+    SingleStep,
+    Step,
+)
+from heatsoak.recording import Event, Recording, Reopened, reopen
+from heatsoak.target import Identity
+from heatsoak.units import format_bytes, format_duration
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step's turn in the past, or that it was left out.
+
+    Attributes:
+        index: of its step among the protocol's; of rounds, theirs.
+        round: its round, where it is one of rounds.
+        at: the number of the event that began it.
+        end: the event that ended it; None where it was cut.
+    """
+
+    index: int
+    round: int | None
+    name: str
+    at: int
+    begin_s: float
+    end: Event | None = None
+    is_skipped: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it came to its end, or was left out."""
+        return self.end is not None or self.is_skipped
+
+    @property
+    def was_done(self) -> bool:
+        """Whether it did what it is for."""
+        return self.end is not None and bool(self.end.data.get("was_done", True))
+
+    @property
+    def duration_s(self) -> float:
+        """How long it took; 0 where it was cut or left out."""
+        return 0.0 if self.end is None else float(self.end.data.get("duration_s", 0.0))
+
+
+class Past:
+    """A recording that is to be gone on with.
+
+    Attributes:
+        restores: preconditions that had ended and are taken once more before anything else, each
+            with its place among the protocol's steps.
+        start_s: what the recording's clock shows now.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        """Read what was done; raises UsageError where the recording is of no run."""
+        protocol = recording.meta.protocol
+        if not isinstance(protocol, Protocol) or recording.meta.part_of_copy is not None:
+            what = "one of a copy's two" if isinstance(protocol, Protocol) else "no run of ours"
+            raise UsageError(
+                f"{recording.path}: is {what}, and cannot be gone on with: name a new directory "
+                "with -o"
+            )
+        self.recording = recording
+        self.protocol = protocol
+        turns, self._begun, self._ended = _turns(protocol, recording.events)
+        self._cut = turns[-1] if turns and not turns[-1].is_over else None
+        first = self._first_again(turns)
+        self._kept = deque(turns[:first])
+        self._again = turns[first:]
+        self.since = self._again[0].at if self._again else None
+        self.kept_count = len(self._kept)
+        self.restores = self._lost() if self._file_is_gone else []
+        self._last_s = self._seen_until_s()
+        started_unix_s = recording.meta.started_unix_s
+        passed_s = 0.0 if started_unix_s is None else time.time() - started_unix_s
+        # a wall clock that was set back must not let time go backwards
+        self.start_s = max(self._last_s, passed_s)
+        self.attempt = 0
+
+    def require_same(
+        self, protocol: Protocol, conditions: dict[str, Any], identity: Identity
+    ) -> None:
+        """Raise UsageError unless it is the same protocol, conditions and drive."""
+        meta = self.recording.meta
+        anew = "; repeat the command as it was, or name a new directory with -o"
+        if self.protocol != protocol:
+            key = _difference(self.protocol.model_dump(), protocol.model_dump())
+            raise UsageError(f"{self.recording.path}: was begun with another {key}{anew}")
+        if meta.conditions != conditions:
+            raise UsageError(f"{self.recording.path}: was begun in other conditions{anew}")
+        then = meta.drive
+        if then.get("serial"):
+            told, now = then["serial"], identity.serial
+        else:
+            told = f"{then.get('path')} of {then.get('size_bytes')} bytes"
+            now = f"{identity.path} of {identity.size_bytes} bytes"
+        if self._file_is_gone and identity.size_bytes != then.get("size_bytes"):
+            raise UsageError(
+                f"{self.recording.path}: its test file had {format_bytes(then['size_bytes'])}, and "
+                f"there is room for {format_bytes(identity.size_bytes)} now: make room, or begin "
+                "anew in a new directory with -o"
+            )
+        if then.get("kind") != identity.kind or told != now:
+            raise UsageError(
+                f"{self.recording.path}: was begun on the {then.get('kind')} {told}, and this is "
+                f"the {identity.kind} {now}{anew}"
+            )
+
+    def reopen(self) -> Reopened:
+        """Make the recording one that can be written on."""
+        reopened = reopen(self.recording, self.since)
+        self.recording, self.attempt = reopened.recording, reopened.attempt
+        self.__dict__.pop("_samples", None)
+        return reopened
+
+    def describe(self) -> str:
+        """Return what happens in a sentence, for the recording and for whoever watches."""
+        gap_s = self.start_s - self._last_s
+        status, reason = self.recording.meta.status, self.recording.meta.reason
+        how = {"running": "was cut", "failed": "failed"}.get(status, f"was {status}")
+        where = "between two steps"
+        if self._cut is not None:
+            where = f"in '{self._cut.name}' after {self._last_s - self._cut.begin_s:.1f} s"
+        because = f" ({reason})" if reason and status == "failed" else ""
+        names = list(dict.fromkeys(f"'{turn.name}'" for turn in self._again))
+        names = [
+            f"'{step.name}'" for _, step in self.restores if f"'{step.name}'" not in names
+        ] + names
+        again = f"; taken again: {', '.join(names)}" if names else ""
+        lost = ", since the test file was gone" if self._file_is_gone and names else ""
+        return (
+            f"the run {how} {where}{because}, and was gone on with {format_duration(gap_s)} later"
+            f"{again}{lost}"
+        )
+
+    @property
+    def file_bytes(self) -> int | None:
+        """How large a test file of our own has to be made again; None for what has its size."""
+        return int(self.recording.meta.drive["size_bytes"]) if self._file_is_gone else None
+
+    def take(self, index: int, number: int | None = None) -> Turn | None:
+        """Return the turn that a step had, where it is kept; in the order of the steps.
+
+        Raises UsageError where another step's turn comes first.
+        """
+        if not self._kept:
+            return None
+        turn = self._kept[0]
+        if (turn.index, turn.round) != (index, number):
+            raise UsageError(
+                f"{self.recording.path}: its events do not fit its protocol at '{turn.name}': "
+                "it cannot be gone on with; name a new directory with -o"
+            )
+        return self._kept.popleft()
+
+    def has_begun(self, index: int) -> bool:
+        """Whether rounds had begun, and nothing before them is taken again."""
+        return self._is_kept(self._begun.get(index))
+
+    def has_ended(self, index: int) -> bool:
+        """Whether rounds had ended."""
+        return self._is_kept(self._ended.get(index))
+
+    def kept_s(self, index: int) -> float:
+        """Return how long the kept turns of rounds took that have not been asked for yet."""
+        return sum(turn.duration_s for turn in self._kept if turn.index == index)
+
+    def drop_rounds(self, index: int) -> None:
+        """Leave out the turns of rounds that had ended."""
+        while self._kept and self._kept[0].index == index and self._kept[0].round is not None:
+            self._kept.popleft()
+
+    def samples(self, step: str) -> pl.DataFrame | None:
+        """Return the rates that were recorded of a step."""
+        return self._samples.get((step,))
+
+    @cached_property
+    def _samples(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        columns = [name for name in RATES if name in self.recording.meta.columns or name == "t_s"]
+        rows = self.recording.scan(["step", *columns]).filter(
+            pl.col("step").is_not_null(), pl.col("interval_s").is_not_null()
+        )
+        return rows.collect().partition_by("step", as_dict=True, include_key=False)
+
+    def _is_kept(self, at: int | None) -> bool:
+        return at is not None and (self.since is None or at < self.since)
+
+    @property
+    def _file_is_gone(self) -> bool:
+        drive = self.recording.meta.drive
+        return drive.get("kind") == "file" and not drive.get("details", {}).get("existing")
+
+    def _first_again(self, turns: list[Turn]) -> int:
+        """The first turn, by its place among all, that is taken again."""
+        first = len(turns) - (self._cut is not None)
+        changed = self._cut is not None and _changes_data(self._step_of(self._cut))
+        while first > 0:
+            step = self._step_of(turns[first - 1])
+            if not isinstance(step, Pause | Purge | Precondition):
+                break
+            if not (changed or self._file_is_gone or isinstance(step, Pause)):
+                break
+            first -= 1
+        return first
+
+    def _lost(self) -> list[tuple[int, Precondition]]:
+        """The kept preconditions that made what was in the test file; of rounds the last."""
+        found: dict[tuple[int, str], Precondition] = {}
+        for turn in self._kept:
+            step = self._step_of(turn)
+            if isinstance(step, Purge):
+                found.clear()
+            elif isinstance(step, Precondition) and not turn.is_skipped:
+                found[turn.index, turn.name.removesuffix(f"/{turn.round}")] = step
+        return [(index, step) for (index, _), step in found.items()]
+
+    def _step_of(self, turn: Turn) -> Step:
+        step = self.protocol.steps[turn.index]
+        if turn.round is None or not isinstance(step, Rounds):
+            return step
+        return next(one for one in step.of_round(turn.round) if one.name == turn.name)
+
+    def _seen_until_s(self) -> float:
+        last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
+        times = [event.t_s for event in self.recording.events]
+        return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
+
+
+def _turns(
+    protocol: Protocol, events: list[Event]
+) -> tuple[list[Turn], dict[int, int], dict[int, int]]:
+    """The turns of single steps in order, and where rounds begin and end among the events."""
+    known = set(_names(protocol))
+    turns: list[Turn] = []
+    begun: dict[int, int] = {}
+    ended: dict[int, int] = {}
+    for at, event in enumerate(events):
+        if event.step not in known:
+            continue  # earlier attempts among them
+        index, number = event.data.get("index", -1), event.data.get("round")
+        if event.kind == "step-skipped":
+            turns.append(Turn(index, number, event.step, at, event.t_s, is_skipped=True))
+        elif event.kind == "step-begin" and event.data.get("step_kind") == "rounds":
+            begun[index] = at
+        elif event.kind == "step-begin":
+            turns.append(Turn(index, number, event.step, at, event.t_s))
+        elif event.kind == "step-end":
+            if turns and not turns[-1].is_over and turns[-1].name == event.step:
+                turns[-1] = Turn(
+                    turns[-1].index, turns[-1].round, event.step, turns[-1].at, turns[-1].begin_s,
+                    event,
+                )  # fmt: skip
+            else:
+                ended |= {index: at for index in begun if protocol.steps[index].name == event.step}
+    return turns, begun, ended
+
+
+def _names(protocol: Protocol) -> Iterator[str]:
+    for step in protocol.steps:
+        yield step.name
+        if isinstance(step, Rounds):
+            yield from (one.name for one in step.load_steps())
+            yield from (one.name for one in step.steps if not isinstance(one, LoadStep))
+
+
+def _changes_data(step: Step | SingleStep) -> bool:
+    return isinstance(step, Purge) or (isinstance(step, LoadStep) and step.changes_data)
+
+
+def _difference(then: Any, now: Any, path: str = "protocol") -> str:
+    """Where two protocols differ: ``"protocol: steps.2.runtime_s was 60.0 and is 30.0"``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        pairs = [(str(key), then.get(key), now.get(key)) for key in {**then, **now}]
+    elif isinstance(then, list | tuple) and isinstance(now, list | tuple) and len(then) == len(now):
+        pairs = [(str(number), *pair) for number, pair in enumerate(zip(then, now, strict=True), 1)]
+    else:
+        where = path.removeprefix("protocol.")
+        return f"protocol: {where} was {_short(then)} and is {_short(now)}"
+    return next(_difference(a, b, f"{path}.{key}") for key, a, b in pairs if a != b)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
