@@ -9,7 +9,7 @@ there the preconditions since the last purge are repeated as well.
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -108,27 +108,20 @@ class Past:
         """Raise UsageError unless it is the same protocol, conditions and drive."""
         meta = self.recording.meta
         anew = "; repeat the command as it was, or name a new directory with -o"
+        then, now = _drive(meta.drive), _drive(asdict(identity))
+        if then != now:
+            raise UsageError(f"{self.recording.path}: was begun on {then}, and this is {now}{anew}")
         if self.protocol != protocol:
             key = _difference(self.protocol.model_dump(), protocol.model_dump())
             raise UsageError(f"{self.recording.path}: was begun with another {key}{anew}")
         if meta.conditions != conditions:
             raise UsageError(f"{self.recording.path}: was begun in other conditions{anew}")
-        then = meta.drive
-        if then.get("serial"):
-            told, now = then["serial"], identity.serial
-        else:
-            told = f"{then.get('path')} of {then.get('size_bytes')} bytes"
-            now = f"{identity.path} of {identity.size_bytes} bytes"
-        if self._file_is_gone and identity.size_bytes != then.get("size_bytes"):
+        size_bytes = meta.drive.get("size_bytes")
+        if identity.size_bytes != size_bytes:
             raise UsageError(
-                f"{self.recording.path}: its test file had {format_bytes(then['size_bytes'])}, and "
-                f"there is room for {format_bytes(identity.size_bytes)} now: make room, or begin "
-                "anew in a new directory with -o"
-            )
-        if then.get("kind") != identity.kind or told != now:
-            raise UsageError(
-                f"{self.recording.path}: was begun on the {then.get('kind')} {told}, and this is "
-                f"the {identity.kind} {now}{anew}"
+                f"{self.recording.path}: its target had {format_bytes(int(size_bytes or 0))}, and "
+                f"this one has {format_bytes(identity.size_bytes)}: make it as large as it was, or "
+                "begin anew in a new directory with -o"
             )
 
     def reopen(self) -> Reopened:
@@ -290,6 +283,14 @@ def _names(protocol: Protocol) -> Iterator[str]:
 
 def _changes_data(step: Step | SingleStep) -> bool:
     return isinstance(step, Purge) or (isinstance(step, LoadStep) and step.changes_data)
+
+
+def _drive(drive: dict[str, Any]) -> str:
+    """What tells a drive from others; a place on it too, where it is not loaded as a whole."""
+    serial, kind = drive.get("serial"), drive.get("kind")
+    if kind == "file":
+        return f"the file system at {drive.get('details', {}).get('directory', drive.get('path'))}"
+    return f"the drive {serial}" if serial else f"{drive.get('path')}"
 
 
 def _difference(then: Any, now: Any, path: str = "protocol") -> str:

@@ -170,7 +170,9 @@ def _record(session: Session | CopySession, output: Path | None, resume: bool) -
             "--resume: a copy cannot be gone on with, since both drives would have to be as they "
             "were: begin it anew"
         )
-    begun = output or latest_begun(name)
+    if output is not None:
+        return session.record(output, resume=True)
+    begun = latest_begun(name)
     if begun is None:
         raise UsageError(
             f"--resume: the last run of {name} in {PARENT} is whole, or there is none: name the "

@@ -1,0 +1,317 @@
+"""Runs that were cut, and are gone on with."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from cut_run import PROTOCOL, begin, cut_in, own_locks, require_whole, resume, wait_for_step
+from heatsoak.recording import Recording, reopen
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+from loop_drive import attached
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+SIZE = 64 << 20
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A directory with a protocol, and a place to run it on."""
+    (tmp_path / "place").mkdir()
+    (tmp_path / "short.toml").write_text(PROTOCOL)
+    return tmp_path
+
+
+def steps_begun(recording: Recording) -> list[str]:
+    return [str(event.step) for event in recording.events if event.kind == "step-begin"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_was_ended_in_any_way_is_gone_on_with(bench: Path, with_: int) -> None:
+    cut_in(bench, "write", with_=with_)
+    before = Recording.open(bench / "r").samples()
+    done = resume(bench)
+    assert done.returncode == 0, done.stderr
+    recording = require_whole(bench / "r")
+    samples = recording.samples()
+    assert samples["t_s"].is_sorted()
+    # all that was seen before is there still, whatever it is called now
+    columns = ["t_s", "write_bw_mb_s", "read_bw_mb_s"]
+    kept = samples.filter(pl.col("t_s") <= before["t_s"].max()).select(columns)
+    assert kept.equals(before.select(columns))
+    # the file went with the process: what was in it is made again
+    assert steps_begun(recording)[-3:] == ["fill~1", "pause", "write"]
+    (warning,) = (e for e in recording.events if "gone on with" in e.text)
+    assert "in 'write'" in warning.text
+    assert warning.text in " ".join(done.stdout.split())
+    # once it is whole, it is left as it is, and judged
+    files = {path: path.read_bytes() for path in (bench / "r").iterdir() if path.is_file()}
+    done = resume(bench, "--format", "json")
+    assert [step["step"] for step in json.loads(done.stdout)["recordings"][0]["steps"]]
+    assert {p: p.read_bytes() for p in (bench / "r").iterdir() if p.is_file()} == files
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[Path]:
+    with attached(tmp_path / "image", SIZE) as node:
+        yield node
+
+
+DRIVE_PROTOCOL = """
+schema = 1
+name = "short"
+[[steps]]
+kind = "purge"
+[[steps]]
+kind = "precondition"
+name = "fill"
+rw = "write"
+bs = "1m"
+rate = "200m"
+[[steps]]
+kind = "pause"
+duration = "0.2s"
+[[steps]]
+name = "first"
+rw = "read"
+bs = "128k"
+runtime = "1s"
+rate = "50m"
+[[steps]]
+kind = "pause"
+name = "rest"
+duration = "0.2s"
+[[steps]]
+name = "second"
+rw = "write"
+bs = "128k"
+runtime = "1s"
+rate = "50m"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "again"),
+    [
+        # a read has changed nothing: the drive is as the precondition has left it
+        ("first", ["pause", "first", "rest", "second"]),
+        # the precondition is cut: it begins on a purged drive again
+        ("fill", ["purge", "fill", "pause", "first", "rest", "second"]),
+        # what was written is not undone, and the step before is whole
+        ("second", ["rest", "second"]),
+    ],
+)
+def test_a_drive_takes_again_what_made_it_ready_for_the_step_that_was_cut(
+    tmp_path: Path, drive: Path, step: str, again: list[str]
+) -> None:
+    (tmp_path / "short.toml").write_text(DRIVE_PROTOCOL)
+    erase = ("--erase", f"{drive}:{SIZE}")
+    cut_in(tmp_path, step, *erase, on=str(drive))
+    before = [name for name in steps_begun(Recording.open(tmp_path / "r")) if name != step]
+    done = resume(tmp_path, *erase, on=str(drive))
+    assert done.returncode == 0, done.stderr
+    recording = require_whole(tmp_path / "r")
+    assert steps_begun(recording)[-len(again) :] == again
+    first_again = next(name for name in (*before, step) if name in again)
+    renamed = [f"{name}~1" for name in [*before, step] if name in again]
+    assert [name for name in steps_begun(recording) if "~" in name] == renamed
+    assert first_again == again[0]
+
+
+@pytest.mark.slow
+def test_rounds_go_on_with_the_round_that_was_cut(bench: Path) -> None:
+    cut_in(bench, "again/2")
+    assert resume(bench).returncode == 0
+    recording = require_whole(bench / "r")
+    begun = steps_begun(recording)
+    assert begun.count("rounds") == 1
+    assert begun.count("again/1") == 1
+    assert begun.index("again/2~1") < begun.index("again/2")
+    (end,) = (e for e in recording.events if e.kind == "step-end" and e.step == "rounds")
+    assert end.data["rounds"] == 2
+
+
+@pytest.mark.slow
+def test_what_was_gone_on_with_can_be_cut_and_gone_on_with_again(bench: Path) -> None:
+    cut_in(bench, "read")
+    with begin(bench, "--resume", env=own_locks(bench)) as process:
+        wait_for_step(bench / "r", "fill~1")
+        wait_for_step(bench / "r", "fill", "step-end")
+        process.kill()
+    assert resume(bench).returncode == 0
+    recording = require_whole(bench / "r")
+    assert [name for name in steps_begun(recording) if name.startswith("fill")] == [
+        "fill~1",
+        "fill~2",
+        "fill",
+    ]
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was cut in its last step, not to be changed."""
+    directory = tmp_path_factory.mktemp("cut")
+    (directory / "place").mkdir()
+    (directory / "short.toml").write_text(PROTOCOL)
+    cut_in(directory, "write")
+    return directory
+
+
+@pytest.fixture
+def copied(cut: Path, tmp_path: Path) -> Path:
+    """A copy of it, on the same place."""
+    copy = tmp_path / "copied"
+    shutil.copytree(cut, copy, ignore=shutil.ignore_patterns("place"))
+    (copy / "place").symlink_to(cut / "place")
+    return copy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["short.toml", "--on", "place", "--set", "write.runtime=9s"],
+            "was begun with another protocol: steps.6.",
+        ),
+        (["short.toml", "--on", "other"], "r: was begun on the file system at"),
+        (
+            ["short.toml", "--on", "place", "--set", "slot=top"],
+            "was begun with another protocol: conditions.slot was None and is top",
+        ),
+        (["quick", "--on", "place"], "was begun with another protocol: name was short"),
+        (["short.toml", "--on", "sim:samsung-950-pro-512"], "r: was begun on the file system at"),
+    ],
+)
+def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said: str) -> None:
+    (copied / "other").mkdir()
+    before = {path: path.read_bytes() for path in (copied / "r").iterdir() if path.is_file()}
+    done = heatsoak_here("run", *words, "-o", "r", "--resume", cwd=copied)
+    line = complaint(done, 2)
+    assert said in line
+    assert "-o" in line
+    after = {path: path.read_bytes() for path in (copied / "r").iterdir() if path.is_file()}
+    assert after == before
+
+
+@pytest.mark.parametrize("name", ["raw", "photo.jpg", "samples.parquet"])
+def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
+    (bench / "r").mkdir()
+    (bench / "r" / name).write_text("mine")
+    line = complaint(resume(bench), 2)
+    assert f"r: holds {name}" in line
+    assert (bench / "r" / name).read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
+    (bench / "r").mkdir()
+    for name in (JOURNAL, EVENTS):
+        (bench / "r" / name).touch()
+    assert resume(bench).returncode == 0
+    require_whole(bench / "r")
+
+
+def test_a_recording_that_stands_in_the_way_says_how_to_go_on(copied: Path) -> None:
+    done = heatsoak_here("run", "short.toml", "--on", "place", "-o", "r", cwd=copied)
+    assert "--resume" in complaint(done, 2)
+
+
+@pytest.mark.slow
+def test_without_a_directory_the_last_run_that_was_cut_is_gone_on_with(copied: Path) -> None:
+    runs = copied / "recordings"
+    runs.mkdir()
+    for day in ("20260101", "20260102"):
+        shutil.copytree(copied / "r", runs / f"short-{day}-000000")
+    words = ("run", "short.toml", "--on", "place", "--resume")
+    assert heatsoak(*words, cwd=copied, env=own_locks(copied)).returncode == 0
+    require_whole(runs / "short-20260102-000000")
+    assert Recording.open(runs / "short-20260101-000000").was_cut
+    # the one before was given up: the last one counts
+    assert "-o" in complaint(heatsoak_here(*words, cwd=copied), 2)
+
+
+@pytest.mark.slow
+def test_a_journal_that_power_loss_left_torn_is_gone_on_with(copied: Path) -> None:
+    journal, events = copied / "r" / JOURNAL, copied / "r" / EVENTS
+    whole = len(Recording.open(copied / "r").samples())
+    with journal.open("ab") as file:
+        file.write(b'{"t_s":5.0,"step":"wri\0\0\0\0\n{"t_s": 5.1, "ste')
+    with events.open("ab") as file:
+        file.write(b'{"t_s": 5.0, "kin')
+    assert resume(copied).returncode == 0
+    assert len(require_whole(copied / "r").samples()) > whole
+
+
+@pytest.mark.slow
+def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
+    cut: Path, tmp_path: Path
+) -> None:
+    events = Recording.open(cut / "r").events
+    since = max(at for at, event in enumerate(events) if event.kind == "step-begin")
+    whole = shutil.copytree(cut / "r", tmp_path / "whole")
+    assert reopen(Recording.open(whole), since).attempt == 1
+    # only the samples were put in place; then the power went
+    half = shutil.copytree(cut / "r", tmp_path / "half")
+    shutil.copy(whole / JOURNAL, half / JOURNAL)
+    (half / (EVENTS + ".partial")).write_bytes(b'{"t_s"')
+    reopen(Recording.open(half), since)
+    assert Recording.open(half).samples().equals(Recording.open(whole).samples())
+    assert (half / EVENTS).read_bytes() == (whole / EVENTS).read_bytes()
+
+
+SIMULATED = """
+schema = 1
+name = "sim"
+[[steps]]
+name = "write"
+rw = "write"
+bs = "128k"
+iodepth = 32
+runtime = "60s"
+[[steps]]
+name = "read"
+rw = "randread"
+iodepth = 32
+runtime = "30s"
+[matrix]
+enclosure = "puget-{slot}-1gpu-idle"
+[matrix.axes]
+slot = ["bottom", "top", "upright"]
+"""
+
+
+def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    (tmp_path / "sim.toml").write_text(SIMULATED)
+    words = ("run", "sim.toml", "--on", f"sim:{small_drive}", "-o", "r")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    first, second, third = sorted(path.parent for path in (tmp_path / "r").rglob(META))
+    expected = {d: Recording.open(d).samples() for d in (first, second, third)}
+    kept = (first / META).stat().st_mtime_ns
+    # the second was cut, the third was never begun
+    meta = Recording.open(second).meta.model_copy(update={"status": "running"})
+    (second / META).write_text(meta.model_dump_json())
+    expected[second].head(100).write_ndjson(second / JOURNAL)
+    (second / PARQUET).unlink()
+    shutil.rmtree(third)
+    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for directory, samples in expected.items():
+        assert Recording.open(directory).meta.status == "finished"
+        assert Recording.open(directory).samples().equals(samples)
+    assert (first / META).stat().st_mtime_ns == kept
+
+
+def test_a_copy_cannot_be_gone_on_with(tmp_path: Path) -> None:
+    sim = "sim:samsung-950-pro-512"
+    done = heatsoak_here("run", "copy", "--on", sim, "--to", sim, "--resume", cwd=tmp_path)
+    assert "begin it anew" in complaint(done, 2)
