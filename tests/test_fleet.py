@@ -150,7 +150,9 @@ def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) 
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert errors.splitlines()[-1] == "heatsoak: stopped; the recordings so far are in r"
+    assert errors.splitlines()[-1] == (
+        "heatsoak: stopped; the recordings so far are in r, and --resume goes on with them"
+    )
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2
 

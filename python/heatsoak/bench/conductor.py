@@ -102,14 +102,10 @@ class _Conductor:
                 self._step(index, step)
         except KeyboardInterrupt:
             self._finish("interrupted", "stopped by the user")
-            raise RunInterrupted(
-                f"stopped; the recording is in {self.recorder.directory}"
-            ) from None
+            raise RunInterrupted(f"stopped; {self._kept()}") from None
         except HeatsoakError as error:
             self._finish("failed", str(error))
-            raise type(error)(
-                f"{error}; the recording so far is in {self.recorder.directory}"
-            ) from error
+            raise type(error)(f"{error}; {self._kept()}") from error
         except BaseException:
             self._finish("failed", "a fault in heatsoak itself")
             raise
@@ -305,6 +301,12 @@ class _Conductor:
         if self.rounds is not None:
             self.rounds.append(self.recorder.step_name, samples)
         self.recorder.record(samples)
+
+    def _kept(self) -> str:
+        where = f"the recording so far is in {self.recorder.directory}"
+        # what a simulated drive did, it would do again
+        is_new_try = not self.target.identity.simulated
+        return f"{where}, and --resume goes on with it" if is_new_try else where
 
     def _finish(self, status: Status, reason: str | None) -> None:
         # it holds on to this, and this to the target: a simulated drive is gigabytes

@@ -143,7 +143,10 @@ class Session:
             try:
                 made = fleet.make(makers)
             except RunInterrupted:
-                raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
+                raise RunInterrupted(
+                    f"stopped; the recordings so far are in {directory}, "
+                    "and --resume goes on with them"
+                ) from None
         for index, result in zip(todo, made, strict=True):
             results[index] = result
         return self._whole(results, directory)
