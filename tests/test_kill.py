@@ -95,6 +95,7 @@ def kill_and_resume(directory: Path, chance: random.Random) -> int:
     return kills
 
 
+@pytest.mark.timeout(120 + 60 * RUNS)
 def test_runs_killed_at_random_times_lose_less_than_a_second_and_can_be_gone_on_with(
     tmp_path: Path,
 ) -> None:
