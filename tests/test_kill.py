@@ -63,8 +63,10 @@ def kill(directory: Path, after_s: float) -> int:
     samples = recording.samples()
     assert samples["t_s"].null_count() == 0
     assert analyze([recording]).recordings
-    # what goes on has nothing to lose before it begins, nor what has come to its end
-    if not was_over and recording.was_cut and times_gone_on(output) > before:
+    # nothing is lost before it begins, after its end, and while the load gets ready
+    begun = [event.step for event in recording.events if event.kind == "step-begin"]
+    is_measured = bool(begun) and begun[-1] in samples["step"].drop_nulls().unique()
+    if not was_over and recording.was_cut and is_measured and times_gone_on(output) > before:
         seen_s = [event.t_s for event in recording.events] + samples["t_s"].to_list()
         assert recording.meta.started_unix_s is not None
         assert killed_unix_s - recording.meta.started_unix_s - max(seen_s, default=0.0) < 1.0
