@@ -3,6 +3,8 @@
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -43,6 +45,15 @@ class LiveView(View):
     def __enter__(self) -> Self:
         self.live.start()
         return self
+
+    @override
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        self.live.stop()
+        try:
+            yield
+        finally:
+            self.live.start()
 
     @override
     def end(self) -> None:

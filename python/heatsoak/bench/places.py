@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from heatsoak import catalog
+from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Protocol, Replay
@@ -65,6 +66,8 @@ def preview(
         endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     speeds = slowed(speeds_of(run.place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
+    if not run.place.is_simulated:
+        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, run.conditions)))
     return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
 
 

@@ -1,15 +1,18 @@
 """One command's worth of runs: which cells, on what, into which directories."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
+from heatsoak.bench.cells import by_hand, require_hands, runs_of
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
+from heatsoak.bench.heating import Heating, heats_on, make_heater
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import (
@@ -23,14 +26,21 @@ from heatsoak.bench.places import (
 )
 from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
+from heatsoak.bench.prompt import Prompt, is_attended
+from heatsoak.bench.walking import described, walk
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol
+from heatsoak.heat import Heater
+from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, hwmon_power
 from heatsoak.target import Note, Place
+from heatsoak.target.again import drive_at, found_again
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.traces import is_shape
+
+#: What became of several runs: a recording, an error, or nothing where none was begun.
+Results = Sequence[Recording | HeatsoakError | None]
 
 #: What the length of a bundled protocol is told for.
 TYPICAL_DRIVE = "samsung-950-pro-512"
@@ -60,6 +70,7 @@ class Session:
         self.thresholds = thresholds or Thresholds()
         self.erase_id = erase_id
         self.roots = roots or Roots()
+        self._prompt = Prompt(nullcontext)
         try:
             self.protocol = load_protocol()
         except HeatsoakError:
@@ -74,7 +85,9 @@ class Session:
                 f"{self.protocol.name} copies from one drive to another: "
                 f"--on {place.text} is the source, name the destination with --to"
             )
-        self.runs = _runs(self.protocol, place)
+        #: What only hands can change between runs.
+        self.axes_by_hand = [] if place.is_simulated else by_hand(self.protocol)
+        self.runs = runs_of(self.protocol, place, self.axes_by_hand)
         if power_sensor is not None:
             if place.is_simulated:
                 raise UsageError(
@@ -90,6 +103,20 @@ class Session:
             for sensor in sensors_of_tree(sensors):
                 sensor.close()
 
+    def _sources(self, run: Run, directory: Path) -> list[tuple[Heat, Heater]]:
+        """What is to heat during a run; raises UsageError where it cannot be commanded."""
+        if run.place.is_simulated:
+            return []
+        heats = heats_on(self.protocol, run.conditions)
+        ask = self._ask if is_attended() else None
+        return [
+            (heat, make_heater(self.protocol, heat, directory / "raw" / f"heat-{n}.log", ask))
+            for n, heat in enumerate(heats, 1)
+        ]
+
+    def _ask(self, wanted: str) -> None:
+        self._prompt.ask(wanted)
+
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
         return [preview(run, self.protocol, self.roots) for run in self.runs]
@@ -98,10 +125,15 @@ class Session:
         """Make all recordings, in `directory` itself or one directory each below it.
 
         Several on simulated drives are made at once, by `workers` threads; what they hold does not
-        depend on it. Where one fails, the others are kept.
-        Raises UsageError where the directory holds something already, RefusedError where another
+        depend on it. On a real machine they are made one after the other, and whoever is at the
+        terminal is asked for what only hands can change. Where one fails, the others are kept.
+        Raises UsageError where the directory holds something already, where hands are needed and
+        there is no terminal, and for heat that cannot be commanded here; RefusedError where another
         run has the drive, and what :func:`heatsoak.bench.conduct` raises.
         """
+        require_hands(self.protocol, self.runs, self.axes_by_hand)
+        for run in self.runs:
+            self._sources(run, directory)
         purpose = f"recording into {directory.absolute()}"
         with drives_held([run.place for run in self.runs], self.roots, purpose):
             require_empty(directory)
@@ -110,22 +142,46 @@ class Session:
     def _record_all(self, directory: Path, workers: int) -> list[Recording]:
         plans = [preview.plan for preview in self.preview()]
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
+            self._prompt = Prompt(view.held_back)
             if len(self.runs) == 1:
                 return [self._record(self.runs[0], directory, view.begin_run(plans[0], ""))]
-            fleet = Fleet[Recording](workers if self.place.is_simulated else 1)
-            makers = [
-                partial(self._record_one, run, directory / run.name, plan, view, fleet)
-                for run, plan in zip(self.runs, plans, strict=True)
-            ]
             try:
-                results = fleet.make(makers)
+                if self.place.is_simulated:
+                    results = self._record_at_once(plans, directory, workers, view)
+                else:
+                    results = self._walk(plans, directory, view)
             except RunInterrupted:
                 raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
         return self._whole(results, directory)
 
-    def _whole(
-        self, results: Sequence[Recording | HeatsoakError | None], directory: Path
-    ) -> list[Recording]:
+    def _record_at_once(
+        self, plans: Sequence[Plan], directory: Path, workers: int, view: View
+    ) -> Results:
+        fleet = Fleet[Recording](workers)
+        return fleet.make(
+            [
+                partial(self._record_one, run, directory, plan, view, fleet.stoppable)
+                for run, plan in zip(self.runs, plans, strict=True)
+            ]
+        )
+
+    def _walk(self, plans: Sequence[Plan], directory: Path, view: View) -> Results:
+        before = drive_at(self.place, self.roots)
+        plan_of = dict(zip((run.name for run in self.runs), plans, strict=True))
+        here = self.place
+
+        def set_up(wanted: Conditions) -> None:
+            nonlocal here
+            self._prompt.ask(f"Set up: {described(wanted)}")
+            here = found_again(here, before, self.roots)
+
+        def make(run: Run) -> Recording:
+            there = replace(run, place=here)
+            return self._record_one(there, directory, plan_of[run.name], view)
+
+        return walk(self.runs, self.axes_by_hand, set_up, make)
+
+    def _whole(self, results: Results, directory: Path) -> list[Recording]:
         """The recordings, where all of them were made; else raise the first one's error."""
         failed = [
             (run.name, result)
@@ -142,12 +198,17 @@ class Session:
         raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
 
     def _record_one(
-        self, run: Run, directory: Path, plan: Plan, view: View, fleet: Fleet[Recording]
+        self,
+        run: Run,
+        directory: Path,
+        plan: Plan,
+        view: View,
+        stoppable: Callable[[Observer], Observer] = lambda observer: observer,
     ) -> Recording:
         """One of several."""
         seen = view.begin_run(plan, run.name)
         try:
-            return self._record(run, directory, fleet.stoppable(seen))
+            return self._record(run, directory / run.name, stoppable(seen))
         finally:
             seen.end()
 
@@ -175,48 +236,10 @@ class Session:
                     sensors=sensors,
                     observer=observer,
                     notes=notes + more,
+                    heating=Heating(self._sources(run, directory)),
                 )
         finally:
             target.close()
-
-
-def _runs(protocol: Protocol, place: Place) -> list[Run]:
-    cells = protocol.cells()
-    matrix = protocol.matrix
-    if place.is_simulated:
-        if matrix is None or matrix.enclosure is None or place.enclosure is not None:
-            fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
-            here = place.in_enclosure(place.enclosure)
-            assert here.enclosure is not None
-            conditions = {**fixed, "enclosure": here.enclosure}
-            return [Run(conditions, here, here.enclosure)]
-        return [
-            Run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
-            for cell in cells
-        ]
-    if matrix is not None:
-        by_hand = {tuple(cell[name] for name in matrix.by_hand) for cell in cells}
-        if len(by_hand) > 1:
-            example = " ".join(f"--set {name}={cells[0][name]}" for name in matrix.axes)
-            raise UsageError(
-                f"{protocol.name} walks through {len(by_hand)} places that only hands can change "
-                f"on a real machine: name the one that the drive is in, such as {example}"
-            )
-    for cell in cells:
-        for heat in protocol.heat:
-            if heat.source != "person" and heat.is_on(cell) and cell.get("heat") != "by-hand":
-                raise UsageError(
-                    f"{protocol.name} wants {heat.source} heat at {heat.load_pct:g} % here, which "
-                    "heatsoak cannot command yet: make it yourself and say --set heat=by-hand"
-                )
-    return [Run(cell, place, _name(cell, matrix)) for cell in cells]
-
-
-def _name(cell: Conditions, matrix: Matrix | None) -> str:
-    """A directory's name that tells a cell from the others."""
-    axes = list(cell) if matrix is None else list(matrix.axes)
-    words = [f"{axis}-{cell[axis]}" for axis in axes]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
 def require_empty(directory: Path) -> None:

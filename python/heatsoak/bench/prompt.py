@@ -1,0 +1,35 @@
+"""Asks the person at the terminal, and waits for the answer."""
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from heatsoak.errors import RunInterrupted
+
+_GO_ON = "then press Enter (or type stop: the same command with --resume goes on later)"
+
+
+def is_attended() -> bool:
+    """Whether somebody can answer: standard input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+class Prompt:
+    """Puts a question on standard error, with whatever else is shown there held back meanwhile."""
+
+    def __init__(self, held_back: Callable[[], AbstractContextManager[None]]) -> None:
+        """`held_back` gives what holds back the view of a run."""
+        self._held_back = held_back
+
+    def ask(self, wanted: str) -> None:
+        """Return once `wanted` is said to be done; raises RunInterrupted for ``stop``."""
+        with self._held_back():
+            while True:
+                print(f"{wanted}; {_GO_ON}: ", end="", file=sys.stderr, flush=True)
+                answer = sys.stdin.readline()
+                word = answer.strip().lower()
+                if word == "stop" or not answer:  # the end of input
+                    raise RunInterrupted("stopped")
+                if not word:
+                    return
+                print(f"'{word}' is neither", file=sys.stderr)
