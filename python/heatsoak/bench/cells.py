@@ -38,7 +38,7 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 
 
 def by_hand(protocol: Protocol) -> list[str]:
-    """Return the axes of the matrix that only hands can change.
+    """Return the axes of the matrix that only hands can change; none where nothing changes them.
 
     Beside those that it names, they are the ones that say when heat is on that nobody commands.
     """
@@ -48,15 +48,17 @@ def by_hand(protocol: Protocol) -> list[str]:
     heated = {
         axis for heat in protocol.heat if is_theirs or heat.source == "person" for axis in heat.when
     }
-    return [axis for axis in protocol.matrix.axes if axis in heated.union(protocol.matrix.by_hand)]
+    axes = [axis for axis in protocol.matrix.axes if axis in heated.union(protocol.matrix.by_hand)]
+    places = {tuple(cell[axis] for axis in axes) for cell in protocol.cells()}
+    return axes if len(places) > 1 else []
 
 
 def require_hands(protocol: Protocol, runs: Sequence[Run], axes: Sequence[str]) -> None:
     """Raise UsageError where somebody has to change `axes` between runs, and nobody is there."""
-    places = {tuple(run.conditions[axis] for axis in axes) for run in runs}
-    if len(places) <= 1 or is_attended():
+    if not axes or is_attended():
         return
     assert protocol.matrix is not None
+    places = {tuple(run.conditions[axis] for axis in axes) for run in runs}
     cell = runs[0].conditions
     example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
     raise UsageError(

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.recorder import Recorder
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
-from heatsoak.heat import Heater, Steadiness, heater
-from heatsoak.heat.base import Ask
+from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak.heat import Heater, Steadiness
 from heatsoak.protocol import Conditions, Heat, Protocol
 
 #: The label that says that somebody makes a protocol's heat without being asked.
@@ -32,17 +30,6 @@ def heats_on(protocol: Protocol, conditions: Conditions) -> list[Heat]:
 def warm_up_s(heats: Sequence[Heat]) -> float:
     """Return how long they warm up before the first step, at most."""
     return max((heat.longest_warm_up_s for heat in heats), default=0.0)
-
-
-def make_heater(protocol: Protocol, heat: Heat, log: Path, ask: Ask | None) -> Heater:
-    """Return what makes `heat`; raises UsageError where it cannot be commanded here."""
-    try:
-        return heater(heat.source, heat.load_pct, heat.command, log, ask)
-    except UsageError as error:
-        how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
-        raise UsageError(
-            f"{protocol.name} wants {heat.source} heat{how_hard} here: {error}"
-        ) from error
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -32,11 +32,19 @@ class Run:
 
 
 @dataclass(frozen=True)
+class HeatPreview:
+    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
+
+    text: str
+    why_not: str | None
+
+
+@dataclass(frozen=True)
 class Preview:
     """What ``--dry-run`` tells of one run.
 
     `endurance_bytes` is what the drive is rated for, or typical of its size where
-    `endurance_is_rated` is false.
+    `endurance_is_rated` is false. `set_up` is what hands have to change before it.
     """
 
     run: Run
@@ -44,6 +52,8 @@ class Preview:
     size_bytes: int
     endurance_bytes: float
     endurance_is_rated: bool
+    set_up: Conditions = field(default_factory=dict)
+    heat: tuple[HeatPreview, ...] = ()
 
 
 def preview(

@@ -12,7 +12,8 @@ from heatsoak.bench.cells import by_hand, require_hands, runs_of
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.heating import Heating, heats_on, make_heater
+from heatsoak.bench.heat_sources import HeatSources
+from heatsoak.bench.heating import Heating
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import (
@@ -26,11 +27,10 @@ from heatsoak.bench.places import (
 )
 from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
-from heatsoak.bench.prompt import Prompt, is_attended
-from heatsoak.bench.walking import described, walk
+from heatsoak.bench.prompt import Prompt
+from heatsoak.bench.walking import changed, described, walk
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.heat import Heater
-from heatsoak.protocol import Conditions, Heat, Protocol
+from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, hwmon_power
 from heatsoak.target import Note, Place
@@ -87,6 +87,7 @@ class Session:
             )
         #: What only hands can change between runs.
         self.axes_by_hand = [] if place.is_simulated else by_hand(self.protocol)
+        self.heat = HeatSources(self.protocol, lambda wanted: self._prompt.ask(wanted))
         self.runs = runs_of(self.protocol, place, self.axes_by_hand)
         if power_sensor is not None:
             if place.is_simulated:
@@ -103,23 +104,20 @@ class Session:
             for sensor in sensors_of_tree(sensors):
                 sensor.close()
 
-    def _sources(self, run: Run, directory: Path) -> list[tuple[Heat, Heater]]:
-        """What is to heat during a run; raises UsageError where it cannot be commanded."""
-        if run.place.is_simulated:
-            return []
-        heats = heats_on(self.protocol, run.conditions)
-        ask = self._ask if is_attended() else None
-        return [
-            (heat, make_heater(self.protocol, heat, directory / "raw" / f"heat-{n}.log", ask))
-            for n, heat in enumerate(heats, 1)
-        ]
-
-    def _ask(self, wanted: str) -> None:
-        self._prompt.ask(wanted)
-
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
-        return [preview(run, self.protocol, self.roots) for run in self.runs]
+        previews: list[Preview] = []
+        before: Conditions | None = None
+        for run in self.runs:
+            previews.append(
+                replace(
+                    preview(run, self.protocol, self.roots),
+                    set_up=changed(run.conditions, before, self.axes_by_hand),
+                    heat=self.heat.preview(run),
+                )
+            )
+            before = run.conditions
+        return previews
 
     def record(self, directory: Path, *, workers: int = WORKERS) -> list[Recording]:
         """Make all recordings, in `directory` itself or one directory each below it.
@@ -133,7 +131,7 @@ class Session:
         """
         require_hands(self.protocol, self.runs, self.axes_by_hand)
         for run in self.runs:
-            self._sources(run, directory)
+            self.heat.of_run(run, directory)  # what cannot be is said before anything begins
         purpose = f"recording into {directory.absolute()}"
         with drives_held([run.place for run in self.runs], self.roots, purpose):
             require_empty(directory)
@@ -236,7 +234,7 @@ class Session:
                     sensors=sensors,
                     observer=observer,
                     notes=notes + more,
-                    heating=Heating(self._sources(run, directory)),
+                    heating=Heating(self.heat.of_run(run, directory)),
                 )
         finally:
             target.close()
