@@ -50,10 +50,8 @@ class LiveView(View):
     @contextmanager
     def held_back(self) -> Iterator[None]:
         self.live.stop()
-        try:
-            yield
-        finally:
-            self.live.start()
+        yield
+        self.live.start()  # but not after an interruption, which ends the view
 
     @override
     def end(self) -> None:

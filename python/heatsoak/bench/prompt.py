@@ -1,11 +1,13 @@
 """Asks the person at the terminal, and waits for the answer."""
 
+import select
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from heatsoak.errors import RunInterrupted
 
+_LOOK_S = 0.2
 _GO_ON = "then press Enter (or type stop: the same command with --resume goes on later)"
 
 
@@ -26,10 +28,21 @@ class Prompt:
         with self._held_back():
             while True:
                 print(f"{wanted}; {_GO_ON}: ", end="", file=sys.stderr, flush=True)
-                answer = sys.stdin.readline()
+                answer = _line()
                 word = answer.strip().lower()
                 if word == "stop" or not answer:  # the end of input
                     raise RunInterrupted("stopped")
                 if not word:
                     return
                 print(f"'{word}' is neither", file=sys.stderr)
+
+
+def _line() -> str:
+    """Return a line of the terminal's, nothing where it has ended or is gone."""
+    # Python answers no signal that comes just before it begins to wait in readline
+    while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
+        pass
+    try:
+        return sys.stdin.readline()
+    except OSError:
+        return ""

@@ -148,7 +148,7 @@ class Session:
                     results = self._record_at_once(plans, directory, workers, view)
                 else:
                     results = self._walk(plans, directory, view)
-            except RunInterrupted:
+            except (KeyboardInterrupt, RunInterrupted):
                 raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
         return self._whole(results, directory)
 
