@@ -5,16 +5,18 @@ import os
 import pty
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 from command import complaint, heatsoak_here
+from compared import run as made
+from compared import steady
 from heatsoak.bench.cells import by_hand
 from heatsoak.bench.places import Run
 from heatsoak.bench.walking import changed, walk, walked
@@ -26,6 +28,7 @@ from heatsoak.target import Place, parse_place
 from heatsoak.target.again import drive_at, found_again
 from hypothesis import given
 from hypothesis import strategies as st
+from machine import Machine
 from machine_tree import with_nvme
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -110,26 +113,27 @@ def test_what_has_changed_is_all_at_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "made"), [(ShutDownError("hot"), 3), (ToolError("gone"), 2), (None, 3)]
+    ("error", "count"), [(ShutDownError("hot"), 3), (ToolError("gone"), 2), (None, 3)]
 )
 def test_a_walk_goes_on_only_where_a_drive_shut_down(
-    error: ToolError | None, made: int, tmp_path: Path
+    error: ToolError | None, count: int, tmp_path: Path
 ) -> None:
     place = parse_place(str(tmp_path))
     runs = [Run({"slot": n}, place, str(n)) for n in range(3)]
     asked: list[Conditions] = []
     begun: list[str] = []
+    whole = made({}, steady(2000)).save(tmp_path / "r")
 
     def make(run: Run) -> Recording:
         begun.append(run.name)
         if run.name == "1" and error is not None:
             raise error
-        return Recording(tmp_path, None)  # type: ignore[arg-type] -- only handed on
+        return whole
 
     results = walk(runs, ["slot"], asked.append, make)
-    assert len(begun) == len(asked) == made
+    assert len(begun) == len(asked) == count
     assert results[1] is error or error is None
-    assert (results[2] is None) == (made == 2)
+    assert (results[2] is None) == (count == 2)
 
 
 # the command, at a terminal
@@ -289,8 +293,39 @@ def test_a_dry_run_tells_the_walk(directory: Path) -> None:
 # the drive after hands were at the machine
 
 
-def renamed(place: Place, text: str) -> Place:
-    return replace(place, text=text)
+def machine_with(base: Path, *drives: tuple[int, str]) -> Roots:
+    """A machine whose NVMe drives have these numbers and serials, with nodes that can be named."""
+    base.mkdir()
+    machine = Machine(base)
+    for number, serial in drives:
+        machine.nvme(number, f"0000:0{number + 1}:00.0", serial)
+        node = machine.roots.dev / f"nvme{number}n1"
+        try:
+            os.mknod(node, stat.S_IFBLK | 0o600, os.makedev(259, number))
+        except PermissionError:
+            pytest.skip("nodes of devices take root")
+    return machine.roots
+
+
+def test_a_drive_is_followed_to_another_path_and_never_taken_for_another(tmp_path: Path) -> None:
+    at_first = machine_with(tmp_path / "first", (0, "SER-A"), (1, "SER-B"))
+    place = Place(str(at_first.dev / "nvme0n1"), "block")
+    before = drive_at(place, at_first)
+    assert before is not None
+    assert before.serial == "SER-A"
+    assert found_again(place, before, at_first) is place
+    # the same name stands for the other one now
+    swapped = machine_with(tmp_path / "swapped", (0, "SER-B"), (1, "SER-A"))
+    there = Place(str(swapped.dev / "nvme0n1"), "block")
+    assert found_again(there, before, swapped).text == str(swapped.dev / "nvme1n1")
+    # and here nothing has the name
+    moved = machine_with(tmp_path / "moved", (2, "SER-A"))
+    gone = Place(str(moved.dev / "nvme0n1"), "block")
+    assert found_again(gone, before, moved).text == str(moved.dev / "nvme2n1")
+    other = machine_with(tmp_path / "other", (0, "SER-B"))
+    here = Place(str(other.dev / "nvme0n1"), "block")
+    with pytest.raises(RefusedError, match="SER-A that this began with is not there, but SER-B"):
+        found_again(here, before, other, appears_s=0)
 
 
 def test_the_drive_behind_a_directory_has_to_be_the_same(tmp_path: Path) -> None:

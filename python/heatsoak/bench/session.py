@@ -171,7 +171,7 @@ class Session:
         def set_up(wanted: Conditions) -> None:
             nonlocal here
             self._prompt.ask(f"Set up: {described(wanted)}")
-            here = found_again(here, before, self.roots)
+            here = found_again(self.place, before, self.roots)
 
         def make(run: Run) -> Recording:
             there = replace(run, place=here)

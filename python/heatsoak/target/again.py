@@ -25,14 +25,14 @@ def drive_at(place: Place, roots: Roots) -> DeviceInfo | None:
 def found_again(
     place: Place, before: DeviceInfo | None, roots: Roots, *, appears_s: float = APPEARS_S
 ) -> Place:
-    """Return where the drive `before`, which was at `place`, is now.
+    """Return where the drive `before`, which was at `place` when it began, is now.
 
     Raises RefusedError where it is not there, or where another one has taken its place.
     """
     if before is None:
         return place
     # a name that stood for a partition says nothing of where that is now
-    was_whole = Path(place.text).resolve() == before.path.resolve() or not before.path.exists()
+    was_whole = Path(place.text).resolve().name == before.name
     end_s = time.monotonic() + appears_s
     while True:
         here = drive_at(place, roots)
