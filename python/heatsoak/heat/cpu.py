@@ -2,8 +2,8 @@
 
 Under the kernel's idle policy (sched(7), SCHED_IDLE) stress-ng gives way to fio on whatever core
 fio is put. What the two still share slows fio all the same: the other thread of a core, clock,
-caches and memory. So a machine of four cores or more keeps one for fio, which costs a quarter of the heat
-at most; on fewer it would cost a third or a half of it, and none is kept.
+caches and memory. So a machine of four cores or more keeps one for fio, which costs a quarter of
+the heat at most; on fewer it would cost a third or a half of it, and none is kept.
 """
 
 import os
