@@ -255,6 +255,16 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
 
 
 @needs_fio
+def test_who_stops_at_the_first_question_has_nothing_and_is_told_so(directory: Path) -> None:
+    with at_terminal(*WORDS, cwd=directory) as terminal:
+        terminal.read_until(ENTER)
+        terminal.type("stop")
+        assert terminal.end()[0] == 130
+    assert "heatsoak: stopped; nothing was recorded" in terminal.said
+    assert not (directory / "out").exists()
+
+
+@needs_fio
 def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> None:
     heat = '[[heat]]\nsource = "person"\nload_pct = 80\n'
     text = 'name = "asked"\nfile_size = "16m"\n' + heat + PROTOCOL[PROTOCOL.index("[[steps]]") :]

@@ -10,6 +10,7 @@ from heatsoak.bench.recorder import Recorder
 from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.heat import Heater, Steadiness
 from heatsoak.protocol import Conditions, Heat, Protocol
+from heatsoak.units import format_duration
 
 #: The label that says that somebody makes a protocol's heat without being asked.
 BY_HAND = "by-hand"
@@ -143,7 +144,8 @@ class Heating:
         # a sensor that does not answer has no rise, and JSON no infinity
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
         data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}
-        recorder.event("heat-steady" if is_steady else "heat-not-steady", None, "", data)
+        kind = "heat-steady" if is_steady else "heat-not-steady"
+        recorder.event(kind, None, f"after {format_duration(waited_s)}", data)
         if is_steady:
             return
         rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]

@@ -149,7 +149,10 @@ class Session:
                 else:
                     results = self._walk(plans, directory, view)
             except (KeyboardInterrupt, RunInterrupted):
-                raise RunInterrupted(f"stopped; the recordings so far are in {directory}") from None
+                kept = f"the recordings so far are in {directory}"
+                if not directory.exists():
+                    kept = "nothing was recorded"
+                raise RunInterrupted(f"stopped; {kept}") from None
         return self._whole(results, directory)
 
     def _record_at_once(
