@@ -238,6 +238,7 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
     with at_terminal(*WORDS, "--set", "load=idle", cwd=directory) as terminal:
         terminal.read_until(ENTER)
         terminal.type("")
+        terminal.type("")  # an Enter too many answers no later question
         terminal.read_until(ENTER)
         match way:
             case "stop":

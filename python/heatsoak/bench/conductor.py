@@ -47,12 +47,12 @@ def conduct(
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
     `heating` is on from before the first step to the end.
-
     Whatever ends the run, the recording keeps all that was seen; its status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
     conductor = _Conductor(protocol, target, conditions, directory, sensors, observer)
-    conductor.heating = heating or conductor.heating
+    if heating is not None:
+        conductor.heating = heating
     return conductor.run(notes or [])
 
 

@@ -3,7 +3,7 @@
 import select
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from heatsoak.errors import RunInterrupted
 
@@ -26,6 +26,7 @@ class Prompt:
     def ask(self, wanted: str) -> None:
         """Return once `wanted` is said to be done; raises RunInterrupted for ``stop``."""
         with self._held_back():
+            _forget_what_was_typed()
             while True:
                 print(f"{wanted}; {_GO_ON}: ", end="", file=sys.stderr, flush=True)
                 answer = _line()
@@ -35,6 +36,14 @@ class Prompt:
                 if not word:
                     return
                 print(f"'{word}' is neither", file=sys.stderr)
+
+
+def _forget_what_was_typed() -> None:
+    """Let go of what was typed before the question: it answers nothing."""
+    import termios  # terminals elsewhere have none
+
+    with suppress(termios.error):  # the terminal is gone
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _line() -> str:
