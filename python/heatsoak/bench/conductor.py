@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak.bench.heating import Heating
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.past import Past, Turn
 from heatsoak.bench.probes import Decision, Prober
@@ -43,14 +44,18 @@ def conduct(
     observer: Observer,
     notes: list[Note] | None = None,
     past: Past | None = None,
+    heating: Heating | None = None,
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
     With a `past` it goes on with what lies there, and the target's clock with its time.
+    `heating` is on from before the first step that is taken to the end.
     Whatever ends the run, the recording keeps all that was seen; its status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
     conductor = _Conductor(protocol, target, conditions, directory, sensors, observer, past)
+    if heating is not None:
+        conductor.heating = heating
     return conductor.run(notes or [])
 
 
@@ -87,6 +92,7 @@ class _Conductor:
             goes_on_with=None if past is None else past.reopen().recording,
         )
         self.rounds: RoundsWatch | None = None
+        self.heating = Heating()
         self.prober = Prober(
             protocol.steps,
             can_purge=target.identity.kind != "file",
@@ -98,9 +104,10 @@ class _Conductor:
         if self.past is not None:
             self.recorder.note("warning", self.past.describe(), {"attempt": self.past.attempt})
         try:
-            for index, step in enumerate(self.protocol.steps):
-                self._step(index, step)
-        except KeyboardInterrupt:
+            with self.heating.on(self.recorder, self.observer, self._wait):
+                for index, step in enumerate(self.protocol.steps):
+                    self._step(index, step)
+        except (KeyboardInterrupt, RunInterrupted):
             self._finish("interrupted", "stopped by the user")
             raise RunInterrupted(f"stopped; {self._kept()}") from None
         except HeatsoakError as error:
@@ -260,11 +267,7 @@ class _Conductor:
             temp_c = self.recorder.latest.drive_temp_c()
             return wanted_c is not None and temp_c is not None and temp_c <= wanted_c
 
-        self.recorder.poller.slow(IDLE_POLL_INTERVAL_S)
-        try:
-            self._consume(self.target.idle(step.duration_s), until=is_cool)
-        finally:
-            self.recorder.poller.normal()
+        self._wait(step.duration_s, is_cool)
         if wanted_c is not None and not is_cool():
             temp_c = self.recorder.latest.drive_temp_c()
             seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
@@ -273,6 +276,13 @@ class _Conductor:
                 f"the pause was to reach {wanted_c:.0f} C and did not within "
                 f"{step.duration_s:.0f} s: {seen}",
             )
+
+    def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
+        self.recorder.poller.slow(IDLE_POLL_INTERVAL_S)
+        try:
+            self._consume(self.target.idle(duration_s), until=until)
+        finally:
+            self.recorder.poller.normal()
 
     def _consume(self, batches: Iterator[Batch], until: Callable[[], bool] | None = None) -> "_End":
         has_warned, is_early = False, False
@@ -286,6 +296,7 @@ class _Conductor:
                 elif not batch.is_empty():
                     self._record(batch)
                 self.recorder.check_limits()
+                self.heating.check()
                 self.observer.on_progress(self.target.clock.now_s(), self.recorder.latest)
                 if until is not None and until():
                     is_early = True

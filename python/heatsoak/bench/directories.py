@@ -59,12 +59,6 @@ def _foreign(directory: Path) -> str | None:
     return None
 
 
-def finished_in(directory: Path) -> Recording | None:
-    """Return the recording in `directory`, where there is one and it came to its end."""
-    begun = Recording.open(directory) if (directory / META).exists() else None
-    return begun if begun is not None and begun.meta.status == "finished" else None
-
-
 def clear(directory: Path) -> None:
     """Remove what a recording is made of, so that it can be made again from its begin."""
     # what says that it is one goes last: killed in between, it is one still

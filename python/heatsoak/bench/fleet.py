@@ -85,6 +85,10 @@ class _Stoppable(Observer):
         self._stop = stop
 
     @override
+    def on_warm_up(self, text: str) -> None:
+        self._observer.on_warm_up(text)
+
+    @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self._look()
         self._observer.on_step(index, step, t_s)

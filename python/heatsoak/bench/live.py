@@ -3,6 +3,8 @@
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -43,6 +45,13 @@ class LiveView(View):
     def __enter__(self) -> Self:
         self.live.start()
         return self
+
+    @override
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        self.live.stop()
+        yield
+        self.live.start()  # but not after an interruption, which ends the view
 
     @override
     def end(self) -> None:

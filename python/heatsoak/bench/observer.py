@@ -9,10 +9,14 @@ from heatsoak.protocol import SingleStep, Step
 class Observer(Protocol):
     """Whoever watches a run; called from the conductor's thread."""
 
+    def on_warm_up(self, text: str) -> None:  # noqa: ARG002 -- for subclasses
+        """The case is warmed before the first step, as `text` says."""
+        return
+
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         """A step begins."""
 
-    def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002 -- for subclasses
+    def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
         """The step that has begun is a probe, taken for `reason`."""
         return
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from heatsoak import catalog
+from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Protocol, Replay
@@ -31,11 +32,19 @@ class Run:
 
 
 @dataclass(frozen=True)
+class HeatPreview:
+    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
+
+    text: str
+    why_not: str | None
+
+
+@dataclass(frozen=True)
 class Preview:
     """What ``--dry-run`` tells of one run.
 
     `endurance_bytes` is what the drive is rated for, or typical of its size where
-    `endurance_is_rated` is false.
+    `endurance_is_rated` is false. `set_up` is what hands have to change before it.
     """
 
     run: Run
@@ -43,6 +52,8 @@ class Preview:
     size_bytes: int
     endurance_bytes: float
     endurance_is_rated: bool
+    set_up: Conditions = field(default_factory=dict)
+    heat: tuple[HeatPreview, ...] = ()
 
 
 def preview(
@@ -65,6 +76,8 @@ def preview(
         endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     speeds = slowed(speeds_of(run.place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
+    if not run.place.is_simulated:
+        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, run.conditions)))
     return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
 
 

@@ -83,15 +83,19 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps of one recording; probes count as if every one were taken, rounds as all."""
+    """All steps of one recording; probes count as if every one were taken, rounds as all.
+
+    `warm_up_s` is how long the case is warmed before them, at most.
+    """
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
+    warm_up_s: float = 0.0
 
     @property
     def duration_s(self) -> float:
         """Seconds from begin to end, at most."""
-        return sum(step.duration_s for step in self.steps)
+        return self.warm_up_s + sum(step.duration_s for step in self.steps)
 
     @property
     def written_bytes(self) -> float:

@@ -2,6 +2,8 @@
 
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -32,6 +34,8 @@ class RunView(Observer):
         self.inner: tuple[SingleStep, int] | None = None
         #: Why the step is taken, where it is a probe.
         self.because = ""
+        #: How the case is warmed, before the first step.
+        self.warming_up = ""
         #: The time that the plan has for steps that were left out.
         self.skipped_s = 0.0
         self.latest: Latest | None = None
@@ -43,6 +47,11 @@ class RunView(Observer):
         """The run is over, however it ended."""
         self.is_over = True
         self.view.on_end(self)
+
+    @override
+    def on_warm_up(self, text: str) -> None:
+        self.warming_up = text
+        self.view.on_step(self)
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
@@ -109,14 +118,17 @@ class RunView(Observer):
             return 0.0
         later_s = sum(later.duration_s for later in self.plan.steps[self.begun :])
         if self.step is None:
-            return later_s
+            warming_s = 0.0 if self.begun else self.plan.warm_up_s - self.t_s
+            return later_s + max(0.0, warming_s)
         here_s = self.plan.steps[self.begun - 1].duration_s
         return max(0.0, here_s - (self.t_s - self.step_begin_s)) + later_s
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
         if self.step is None:
-            return "finishing" if self.begun else "getting ready"
+            if self.begun:
+                return "finishing"
+            return f"warming up: {self.warming_up}" if self.warming_up else "getting ready"
         text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
         if self.inner is not None and isinstance(self.step, Rounds):
             inner = self.inner[0]
@@ -174,6 +186,11 @@ class View:
 
     def on_note(self, level: str, text: str) -> None:
         """Something worth a line was seen."""
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Show nothing for as long as the context lasts: a person is asked something."""
+        yield
 
     def __enter__(self) -> Self:
         return self

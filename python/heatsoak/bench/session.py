@@ -1,15 +1,19 @@
 """One command's worth of runs: which cells, on what, into which directories."""
 
-import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from heatsoak import catalog
+from heatsoak.bench.cells import by_hand, require_hands, runs_of
 from heatsoak.bench.conductor import conduct
-from heatsoak.bench.directories import begun_in, clear, finished_in, require_empty
+from heatsoak.bench.directories import begun_in, clear, require_empty
 from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
+from heatsoak.bench.heat_sources import HeatSources
+from heatsoak.bench.heating import Heating
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.past import Past
@@ -24,15 +28,21 @@ from heatsoak.bench.places import (
 )
 from heatsoak.bench.plan import Plan, plan
 from heatsoak.bench.progress import View
+from heatsoak.bench.prompt import Prompt
+from heatsoak.bench.walking import changed, described, walk
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol
+from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.layout import RAW
 from heatsoak.sensor import Roots, hwmon_power
 from heatsoak.target import Note, Place
+from heatsoak.target.again import drive_at, found_again
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.traces import is_shape
+
+#: What became of several runs: a recording, an error, or nothing where none was begun.
+Results = Sequence[Recording | HeatsoakError | None]
 
 #: What the length of a bundled protocol is told for.
 TYPICAL_DRIVE = "samsung-950-pro-512"
@@ -62,6 +72,7 @@ class Session:
         self.thresholds = thresholds or Thresholds()
         self.erase_id = erase_id
         self.roots = roots or Roots()
+        self._prompt = Prompt(nullcontext)
         try:
             self.protocol = load_protocol()
         except HeatsoakError:
@@ -76,7 +87,10 @@ class Session:
                 f"{self.protocol.name} copies from one drive to another: "
                 f"--on {place.text} is the source, name the destination with --to"
             )
-        self.runs = _runs(self.protocol, place)
+        #: What only hands can change between runs.
+        self.axes_by_hand = [] if place.is_simulated else by_hand(self.protocol)
+        self.heat = HeatSources(self.protocol, lambda wanted: self._prompt.ask(wanted))
+        self.runs = runs_of(self.protocol, place, self.axes_by_hand)
         if power_sensor is not None:
             if place.is_simulated:
                 raise UsageError(
@@ -94,7 +108,18 @@ class Session:
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
-        return [preview(run, self.protocol, self.roots) for run in self.runs]
+        previews: list[Preview] = []
+        before: Conditions | None = None
+        for run in self.runs:
+            previews.append(
+                replace(
+                    preview(run, self.protocol, self.roots),
+                    set_up=changed(run.conditions, before, self.axes_by_hand),
+                    heat=self.heat.preview(run),
+                )
+            )
+            before = run.conditions
+        return previews
 
     def record(
         self, directory: Path, *, resume: bool = False, workers: int = WORKERS
@@ -102,58 +127,102 @@ class Session:
         """Make all recordings, in `directory` itself or one directory each below it.
 
         Several on simulated drives are made at once, by `workers` threads; what they hold does not
-        depend on it. Where one fails, the others are kept. With `resume`, recordings that are whole
-        are left as they are, and those that were cut are gone on with.
-        Raises UsageError where the directory holds something already, RefusedError where another
+        depend on it. On a real machine they are made one after the other, and whoever is at the
+        terminal is asked for what only hands can change. Where one fails, the others are kept. With
+        `resume`, recordings that are whole are left as they are, and those that were cut are gone
+        on with.
+        Raises UsageError where the directory holds something already, where hands are needed and
+        there is no terminal, and for heat that cannot be commanded here; RefusedError where another
         run has the drive, and what :func:`heatsoak.bench.conduct` raises.
         """
+        done = self._done(directory) if resume else {}
+        todo = [run for run in self.runs if run.name not in done]
+        if todo:
+            require_hands(self.protocol, todo, self.axes_by_hand)
+        for run in todo:
+            self.heat.of_run(run, directory)  # what cannot be is said before anything begins
         purpose = f"recording into {directory.absolute()}"
-        with drives_held([run.place for run in self.runs], self.roots, purpose):
+        with drives_held([run.place for run in todo], self.roots, purpose):
             if not resume:
                 require_empty(directory, ", or go on with what was begun there with --resume")
-            elif len(self.runs) == 1:
-                begun_in(directory)  # says what is there instead
-            elif (directory / META).exists():
-                raise UsageError(
-                    f"{directory}: is one recording, and {self.protocol.name} makes "
-                    f"{len(self.runs)} here: repeat the command as it was"
-                )
-            return self._record_all(directory, workers)
+            results = self._record_all(todo, directory, workers)
+        made = dict(zip((run.name for run in todo), results, strict=True))
+        return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
 
-    def _record_all(self, directory: Path, workers: int) -> list[Recording]:
-        is_alone = len(self.runs) == 1
-        places = [directory if is_alone else directory / run.name for run in self.runs]
-        results: list[Recording | HeatsoakError | None] = [finished_in(place) for place in places]
-        todo = [index for index, result in enumerate(results) if result is None]
-        previews = self.preview()
-        plans = [previews[index].plan for index in todo]
+    def _done(self, directory: Path) -> dict[str, Recording]:
+        """The recordings that are whole already, by the names of their runs."""
+        if len(self.runs) > 1 and (directory / META).exists():
+            raise UsageError(
+                f"{directory}: is one recording, and {self.protocol.name} makes {len(self.runs)} "
+                "here: repeat the command as it was"
+            )
+        found = {}
+        for run in self.runs:
+            begun = begun_in(self._directory_of(run, directory))
+            if begun is not None and begun.meta.status == "finished":
+                found[run.name] = begun
+        return found
+
+    def _directory_of(self, run: Run, directory: Path) -> Path:
+        return directory if len(self.runs) == 1 else directory / run.name
+
+    def _record_all(self, runs: Sequence[Run], directory: Path, workers: int) -> Results:
+        wanted = [run.name for run in runs]
+        plans = [one.plan for one in self.preview() if one.run.name in wanted]
         with make_view(plans, self.protocol.title or self.protocol.name) as view:
-            if is_alone:
+            self._prompt = Prompt(view.held_back)
+            if len(self.runs) == 1:
                 return [
-                    result
-                    if isinstance(result, Recording)
-                    else self._record(self.runs[0], directory, view.begin_run(plans[0], ""))
-                    for result in results
+                    self._record(run, directory, view.begin_run(plan, ""))
+                    for run, plan in zip(runs, plans, strict=True)
                 ]
-            fleet = Fleet[Recording](workers if self.place.is_simulated else 1)
-            makers = [
-                partial(self._record_one, self.runs[index], places[index], plan, view, fleet)
-                for index, plan in zip(todo, plans, strict=True)
-            ]
             try:
-                made = fleet.make(makers)
-            except RunInterrupted:
-                raise RunInterrupted(
-                    f"stopped; the recordings so far are in {directory}, "
-                    "and --resume goes on with them"
-                ) from None
-        for index, result in zip(todo, made, strict=True):
-            results[index] = result
-        return self._whole(results, directory)
+                if self.place.is_simulated:
+                    return self._record_at_once(runs, plans, directory, workers, view)
+                return self._walk(runs, plans, directory, view)
+            except (KeyboardInterrupt, RunInterrupted):
+                kept = (
+                    f"the recordings so far are in {directory}, and --resume goes on with them"
+                    if directory.exists()
+                    else "nothing was recorded"
+                )
+                raise RunInterrupted(f"stopped; {kept}") from None
 
-    def _whole(
-        self, results: Sequence[Recording | HeatsoakError | None], directory: Path
-    ) -> list[Recording]:
+    def _record_at_once(
+        self,
+        runs: Sequence[Run],
+        plans: Sequence[Plan],
+        directory: Path,
+        workers: int,
+        view: View,
+    ) -> Results:
+        fleet = Fleet[Recording](workers)
+        return fleet.make(
+            [
+                partial(self._record_one, run, directory, plan, view, fleet.stoppable)
+                for run, plan in zip(runs, plans, strict=True)
+            ]
+        )
+
+    def _walk(
+        self, runs: Sequence[Run], plans: Sequence[Plan], directory: Path, view: View
+    ) -> Results:
+        before = drive_at(self.place, self.roots)
+        plan_of = dict(zip((run.name for run in runs), plans, strict=True))
+        here = self.place
+
+        def set_up(wanted: Conditions) -> None:
+            nonlocal here
+            self._prompt.ask(f"Set up: {described(wanted)}")
+            here = found_again(self.place, before, self.roots)
+
+        def make(run: Run) -> Recording:
+            there = replace(run, place=here)
+            return self._record_one(there, directory, plan_of[run.name], view)
+
+        return walk(runs, self.axes_by_hand, set_up, make)
+
+    def _whole(self, results: Results, directory: Path) -> list[Recording]:
         """The recordings, where all of them were made; else raise the first one's error."""
         failed = [
             (run.name, result)
@@ -170,12 +239,17 @@ class Session:
         raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
 
     def _record_one(
-        self, run: Run, directory: Path, plan: Plan, view: View, fleet: Fleet[Recording]
+        self,
+        run: Run,
+        directory: Path,
+        plan: Plan,
+        view: View,
+        stoppable: Callable[[Observer], Observer] = lambda observer: observer,
     ) -> Recording:
         """One of several."""
         seen = view.begin_run(plan, run.name)
         try:
-            return self._record(run, directory, fleet.stoppable(seen))
+            return self._record(run, directory / run.name, stoppable(seen))
         finally:
             seen.end()
 
@@ -217,48 +291,10 @@ class Session:
                     observer=observer,
                     notes=notes + more,
                     past=past,
+                    heating=Heating(self.heat.of_run(run, directory)),
                 )
         finally:
             target.close()
-
-
-def _runs(protocol: Protocol, place: Place) -> list[Run]:
-    cells = protocol.cells()
-    matrix = protocol.matrix
-    if place.is_simulated:
-        if matrix is None or matrix.enclosure is None or place.enclosure is not None:
-            fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
-            here = place.in_enclosure(place.enclosure)
-            assert here.enclosure is not None
-            conditions = {**fixed, "enclosure": here.enclosure}
-            return [Run(conditions, here, here.enclosure)]
-        return [
-            Run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
-            for cell in cells
-        ]
-    if matrix is not None:
-        by_hand = {tuple(cell[name] for name in matrix.by_hand) for cell in cells}
-        if len(by_hand) > 1:
-            example = " ".join(f"--set {name}={cells[0][name]}" for name in matrix.axes)
-            raise UsageError(
-                f"{protocol.name} walks through {len(by_hand)} places that only hands can change "
-                f"on a real machine: name the one that the drive is in, such as {example}"
-            )
-    for cell in cells:
-        for heat in protocol.heat:
-            if heat.source != "person" and heat.is_on(cell) and cell.get("heat") != "by-hand":
-                raise UsageError(
-                    f"{protocol.name} wants {heat.source} heat at {heat.load_pct:g} % here, which "
-                    "heatsoak cannot command yet: make it yourself and say --set heat=by-hand"
-                )
-    return [Run(cell, place, _name(cell, matrix)) for cell in cells]
-
-
-def _name(cell: Conditions, matrix: Matrix | None) -> str:
-    """A directory's name that tells a cell from the others."""
-    axes = list(cell) if matrix is None else list(matrix.axes)
-    words = [f"{axis}-{cell[axis]}" for axis in axes]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
 def typical_plan(protocol: Protocol) -> Plan:

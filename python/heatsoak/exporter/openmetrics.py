@@ -26,6 +26,7 @@ _OWN_LABELS = (
     "sensor",
     "counter",
     "gpu",
+    "fan",
     "quantile",
     "le",
     "truth",
@@ -185,6 +186,13 @@ def _families() -> Iterator[_Family]:
         "watts",
         prefix="gpu_power_w.",
         word="gpu",
+    )
+    yield _Family(
+        "heatsoak_fan_rpm",
+        "Revolutions a minute of a fan.",
+        "rpm",
+        prefix="fan_rpm.",
+        word="fan",
     )
     yield _Family(
         "heatsoak_simulator_truth",

@@ -4,7 +4,8 @@
 """
 
 from heatsoak.protocol.copy_step import ROLES, Copy, Role
-from heatsoak.protocol.model import Heat, Matrix, Protocol
+from heatsoak.protocol.heat import Heat
+from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.observed import Observation, Observed
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import Rounds, Step

@@ -8,39 +8,12 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
 from heatsoak.protocol.copy_step import Copy
+from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.score import Score
 from heatsoak.protocol.step import LoadStep, Pause, Precondition, Purge, PurgeMethod, with_kind
-from heatsoak.protocol.workload import Conditions, Label, Model, Seconds, SizeOrShare
+from heatsoak.protocol.workload import Conditions, Label, Model, SizeOrShare
 from heatsoak.units import Size
-
-
-class Heat(Model):
-    """Something that warms the case while the steps run.
-
-    Attributes:
-        source: what makes the heat: ``gpu``, ``cpu``, a ``command``, or a ``person`` who is asked.
-        when: the conditions under which it is on; an empty table is always.
-        load_pct: how hard it is loaded.
-        command: the command line of a ``command``.
-        warm_up_s: how long it runs before the first step.
-    """
-
-    source: Literal["gpu", "cpu", "command", "person"]
-    when: Conditions = Field(default_factory=dict)
-    load_pct: float = Field(100, gt=0, le=100)
-    command: str | None = None
-    warm_up_s: Seconds = Field(0.0, ge=0, validation_alias=AliasChoices("warm_up", "warm_up_s"))
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.source == "command") != (self.command is not None):
-            raise ValueError("command belongs to source = 'command', and is needed there")
-        return self
-
-    def is_on(self, conditions: Conditions) -> bool:
-        """Whether these conditions ask for it."""
-        return all(conditions.get(key) == value for key, value in self.when.items())
 
 
 class Matrix(Model):

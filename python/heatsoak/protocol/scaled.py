@@ -6,6 +6,7 @@ from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.protocol.copy_step import Copy
+from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.step import LoadStep, Pause, Replay, WorkloadStep
@@ -41,6 +42,7 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
     fields["steps"] = [_step(step, scale, LEAST_RUNTIME_S, least) for step in protocol.steps]
     fields["file_size"] = _file_size(protocol.file_size, scale, least)
     fields["scale"] = protocol.scale * scale
+    fields["heat"] = [_heat(heat, scale) for heat in protocol.heat]
     for score in fields["scores"]:
         if score["last_s"] is not None:
             score["last_s"] = max(score["last_s"] * scale, LEAST_RUNTIME_S / 2)
@@ -65,6 +67,12 @@ def _blocks(protocol: Protocol) -> Iterator[int]:
                 yield from (workload.bs for workload in one.workloads)
             elif isinstance(one, Copy):
                 yield one.bs
+
+
+def _heat(heat: Heat, scale: float) -> dict[str, Any]:
+    longest_s = heat.longest_warm_up_s * scale
+    key = "at_most_s" if heat.until_steady else "warm_up"
+    return {**heat.model_dump(), key: longest_s}
 
 
 def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.model import Heat, Matrix, Protocol
+from heatsoak.protocol.heat import Heat
+from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds
 from heatsoak.protocol.score import Score
 from heatsoak.protocol.step import Pause, Precondition, Purge, Replay, WorkloadStep

@@ -57,13 +57,15 @@ FIXED: dict[str, type[pl.DataType]] = {
 }
 
 #: Families of columns, `prefix + name`: temperatures of a sensor, counters of thermal management,
-#: what a graphics card does, and the simulator's own truth (which no judgement may read).
+#: what a graphics card does, how fast fans turn, and the simulator's own truth (which no judgement
+#: may read).
 FAMILIES: dict[str, type[pl.DataType]] = {
     "temp_c.": pl.Float64,
     "throttle_count.": pl.Float64,
     "throttle_time_s.": pl.Float64,
     "gpu_load_pct.": pl.Float64,
     "gpu_power_w.": pl.Float64,
+    "fan_rpm.": pl.Float64,
     "sim.": pl.Float64,
 }
 

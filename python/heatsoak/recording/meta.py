@@ -77,10 +77,11 @@ class RecordingMeta(BaseModel):
 
 
 class Event(BaseModel):
-    """A step's beginning or end, a warning, a fault.
+    """A step's beginning or end, that of the case's heat, a warning, a fault.
 
     Attributes:
-        kind: ``step-begin``, ``step-end``, ``step-skipped``, ``info``, ``warning`` or ``fault``.
+        kind: ``step-begin``, ``step-end``, ``step-skipped``, ``heat-begin``, ``heat-steady``,
+            ``heat-not-steady``, ``heat-end``, ``info``, ``warning`` or ``fault``.
         text: of a probe's ``step-begin``, why it is taken; of ``step-skipped``, why it is not.
         data: of a step that was begun or skipped, its `index` among the protocol's steps.
     """

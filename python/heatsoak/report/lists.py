@@ -64,6 +64,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         labels = ", ".join(f"{key} {value}" for key, value in run["conditions"].items())
         title = Text(f"{run['protocol']} on {run['target']}", style="bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+        _print_surroundings(run, console)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column("Step")
         table.add_column("")
@@ -98,6 +99,17 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
                 Text(f"not counted, since only the trace itself tells: {names}", style="yellow")
             )
         console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
+
+
+def _print_surroundings(run: dict[str, Any], console: Console) -> None:
+    """Print what hands have to change before a run, and what warms the case meanwhile."""
+    if run["set_up"]:
+        wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
+        console.print(Text(f"set up by hand: {wanted}"))
+    for heat in run["heat"]:
+        console.print(Text(f"heat: {heat['heat']}"))
+        if heat["why_not"]:
+            console.print(Text(f"which cannot be commanded: {heat['why_not']}", style="yellow"))
 
 
 def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:

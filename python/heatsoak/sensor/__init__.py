@@ -6,6 +6,7 @@ from heatsoak.sensor import hwmon, hwmon_power, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.sensor.counters import CountersSensor
 from heatsoak.sensor.cpu import CpuSensor
+from heatsoak.sensor.fans import FanSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.link import LinkSensor
 from heatsoak.sensor.nvme import NvmeSensor
@@ -81,8 +82,8 @@ def busy_time(device: str, roots: Roots) -> BusyTime | None:
 
 
 def host_sensors(roots: Roots) -> list[Sensor]:
-    """Return the sensors of CPU and graphics cards."""
-    found: list[Sensor | None] = [CpuSensor.find(roots), GpuSensor.find()]
+    """Return the sensors of CPU, graphics cards and fans."""
+    found: list[Sensor | None] = [CpuSensor.find(roots), GpuSensor.find(), FanSensor.find(roots)]
     return [sensor for sensor in found if sensor is not None]
 
 

@@ -1,0 +1,194 @@
+"""The heat of one recording: begun before its first step, watched, ended whatever ends the run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from heatsoak.bench.observer import Observer
+from heatsoak.bench.recorder import Recorder
+from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak.heat import Heater, Steadiness
+from heatsoak.protocol import Conditions, Heat, Protocol
+from heatsoak.units import format_duration
+
+#: The label that says that somebody makes a protocol's heat without being asked.
+BY_HAND = "by-hand"
+#: How often it is looked whether temperatures are steady.
+_LOOK_S = 10.0
+
+#: Lets so many seconds pass without load, or fewer once it is told to end.
+Wait = Callable[[float, Callable[[], bool]], None]
+
+
+def heats_on(protocol: Protocol, conditions: Conditions) -> list[Heat]:
+    """Return what heatsoak is to see to in these conditions on a real machine."""
+    if conditions.get("heat") == BY_HAND:
+        return []
+    return [heat for heat in protocol.heat if heat.is_on(conditions)]
+
+
+def warm_up_s(heats: Sequence[Heat]) -> float:
+    """Return how long they warm up before the first step, at most."""
+    return max((heat.longest_warm_up_s for heat in heats), default=0.0)
+
+
+@dataclass
+class _Source:
+    heat: Heat
+    heater: Heater
+    name: str
+    begin_s: float | None = None
+
+
+class Heating:
+    """What warms the case during one recording; nothing where it has no sources."""
+
+    def __init__(self, sources: Sequence[tuple[Heat, Heater]] = ()) -> None:
+        """Begin nothing yet."""
+        names = [heat.source for heat, _ in sources]
+        self._sources = [
+            _Source(
+                heat, made, heat.source if names.count(heat.source) == 1 else f"{heat.source}-{n}"
+            )
+            for n, (heat, made) in enumerate(sources, 1)
+        ]
+        self._recorder: Recorder | None = None
+        self._is_warming_up = False
+
+    @contextmanager
+    def on(self, recorder: Recorder, observer: Observer, wait: Wait) -> Iterator[None]:
+        """Heat for as long as the context lasts; entering takes as long as the warm-up.
+
+        Raises ToolError where a source ends before the warm-up is over.
+        """
+        self._recorder = recorder
+        try:
+            for source in self._sources:
+                begin_s = recorder.now_s()
+                source.heater.start()
+                self._begin(source, begin_s)
+            if self._sources:
+                self._warm_up(observer, wait)
+            yield
+        except BaseException:
+            with suppress(HeatsoakError):  # what ended the run is what is told
+                self._end()
+            raise
+        else:
+            self._end()
+        finally:
+            self._recorder = None
+
+    def check(self) -> None:
+        """Warn of a source that has ended by itself; the run goes on.
+
+        Raises ToolError during the warm-up: nothing has been measured yet.
+        """
+        for source, why in self._ended():
+            if self._is_warming_up:
+                raise ToolError(f"the {source.name} heat ended before it had warmed up: {why}")
+            data = self._stop(source)
+            self._note(
+                "warning",
+                f"the {source.name} heat ended by itself after {data['duration_s']:.0f} s: {why}; "
+                "what follows was not heated as the protocol asks",
+                {"source": source.heat.source, **data},
+            )
+
+    def _begin(self, source: _Source, begin_s: float) -> None:
+        recorder = self._recorder
+        assert recorder is not None
+        source.begin_s = begin_s
+        data = {
+            "source": source.heat.source,
+            "load_pct": source.heat.load_pct,
+            **source.heater.describe(),
+            "temps_c": recorder.latest.temps_c(),
+        }
+        recorder.event("heat-begin", None, source.heat.describe(), data)
+        for text in source.heater.notes():
+            recorder.note("warning", text)
+
+    def _warm_up(self, observer: Observer, wait: Wait) -> None:
+        recorder = self._recorder
+        assert recorder is not None
+        heats = [source.heat for source in self._sources]
+        longest_s, begin_s = warm_up_s(heats), recorder.now_s()
+        least_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
+        until_steady = any(heat.until_steady for heat in heats)
+        if longest_s <= 0:
+            return
+        observer.on_warm_up(", ".join(heat.describe() for heat in heats))
+        steadiness = Steadiness(begin_s)
+        looked_s, is_steady = begin_s, False
+
+        def is_done() -> bool:
+            nonlocal looked_s, is_steady
+            now_s = recorder.now_s()
+            steadiness.add(now_s, recorder.latest.temps_c())
+            if until_steady and now_s - looked_s >= _LOOK_S:
+                looked_s, is_steady = now_s, steadiness.is_steady(now_s)
+            return is_steady and now_s - begin_s >= least_s
+
+        self._is_warming_up = True
+        wait(longest_s, is_done)
+        self._is_warming_up = False
+        if until_steady:
+            self._tell_steady(is_steady, recorder.now_s() - begin_s, steadiness)
+
+    def _tell_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
+        recorder = self._recorder
+        assert recorder is not None
+        rises_k = steadiness.rises_k(recorder.now_s())
+        # a sensor that does not answer has no rise, and JSON no infinity
+        known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
+        data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}
+        kind = "heat-steady" if is_steady else "heat-not-steady"
+        recorder.event(kind, None, f"after {format_duration(waited_s)}", data)
+        if is_steady:
+            return
+        rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]
+        seen = ", ".join(rising) or (
+            "ten minutes are needed to tell" if data["temps_c"] else "no temperature can be read"
+        )
+        recorder.note(
+            "warning", f"the warm-up was not steady within {waited_s:.0f} s: {seen} at its end"
+        )
+
+    def _ended(self) -> Iterator[tuple[_Source, str]]:
+        for source in self._sources:
+            if source.begin_s is not None and (why := source.heater.why_ended()) is not None:
+                yield source, why
+
+    def _end(self) -> None:
+        """End all sources, whatever becomes of one; raises what the first could not."""
+        failed: HeatsoakError | None = None
+        for source in self._sources:
+            try:
+                if source.begin_s is None:
+                    source.heater.stop()  # it may have begun to begin
+                else:
+                    self._stop(source)
+            except HeatsoakError as error:
+                self._note("warning", str(error))
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _stop(self, source: _Source) -> dict[str, Any]:
+        recorder = self._recorder
+        assert recorder is not None
+        assert source.begin_s is not None
+        data = {
+            "duration_s": recorder.now_s() - source.begin_s,
+            "temps_c": recorder.latest.temps_c(),
+        }
+        source.begin_s = None
+        recorder.event("heat-end", None, source.heat.describe(), data)
+        source.heater.stop()
+        return data
+
+    def _note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
+        assert self._recorder is not None
+        self._recorder.note(level, text, data)

@@ -1,0 +1,199 @@
+"""Real runs with the real fio and the real stress-ng: heat ends with them, whatever ends them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from heatsoak.heat.cpu import cpus_to_load
+from heatsoak.recording import Recording
+
+pytestmark = pytest.mark.skipif(
+    any(shutil.which(tool) is None for tool in ("fio", "stress-ng")),
+    reason="fio or stress-ng is not installed",
+)
+
+CPU = '[[heat]]\nsource = "cpu"\nload_pct = 20\n'
+READ = '[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\nrate = "20m"\nruntime = "{}"\n'
+
+
+def protocol(directory: Path, heat: str, runtime: str = "2s", file_size: str = "16m") -> str:
+    text = f'name = "heated"\nfile_size = "{file_size}"\n{heat}' + READ.format(runtime)
+    (directory / "heated.toml").write_text(text)
+    (directory / "place").mkdir(exist_ok=True)
+    return "heated.toml"
+
+
+def until(is_so: Callable[[], object], at_most_s: float = 60.0) -> bool:
+    end = time.monotonic() + at_most_s
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def kinds(directory: Path) -> list[str]:
+    return [
+        event.kind
+        for event in Recording.open(directory).events
+        if event.kind.startswith("heat-") or event.kind in ("step-begin", "step-end")
+    ]
+
+
+def has_begun(directory: Path) -> bool:
+    events = directory / "events.jsonl"
+    return events.exists() and "step-begin" in events.read_text()
+
+
+@contextmanager
+def running(directory: Path, heat: str) -> Iterator[tuple[psutil.Popen, list[psutil.Process]]]:
+    """A run in its only step, and all processes below it."""
+    words = ("run", protocol(directory, heat, "60s"), "--on", "place", "-o", "r")
+    with psutil.Popen(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert until(lambda: has_begun(directory / "r") or process.poll() is not None)
+            assert process.poll() is None, process.stderr.read()
+            yield process, process.children(recursive=True)
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def heaters(below: list[psutil.Process]) -> list[psutil.Process]:
+    return [one for one in below if one.is_running() and one.name().startswith("stress-ng")]
+
+
+def are_gone(processes: list[psutil.Process]) -> bool:
+    return until(lambda: not any(one.is_running() for one in processes), 20)
+
+
+@pytest.mark.slow
+def test_a_run_is_heated_from_its_first_step_to_its_last(tmp_path: Path) -> None:
+    name = protocol(tmp_path, CPU + 'warm_up = "1s"\n')
+    done = heatsoak("run", name, "--on", "place", "-o", "r", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "warming up: cpu heat at 20 %, 1 s of warm-up" in done.stderr
+    assert kinds(tmp_path / "r") == ["heat-begin", "step-begin", "step-end", "heat-end"]
+    assert "stress-ng" in (tmp_path / "r" / "raw" / "heat-1.log").read_text()
+    (recording,) = json.loads(done.stdout)["recordings"]
+    assert any(note.startswith("the processor was heated meanwhile") for note in recording["notes"])
+    begin = next(e for e in Recording.open(tmp_path / "r").events if e.kind == "heat-begin")
+    assert begin.data["source"] == "cpu"
+    assert begin.data["command"][:3] == [shutil.which("chrt"), "--idle", "0"]
+
+
+@pytest.mark.slow
+def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    with running(tmp_path, CPU) as (process, below):
+        # the first to begin has begun the others
+        min(heaters(below), key=lambda one: one.create_time()).kill()
+        said = "the cpu heat ended by itself"
+        assert until(lambda: said in (tmp_path / "r" / "events.jsonl").read_text())
+        assert process.poll() is None
+        assert are_gone(heaters(below))
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    (warning,) = (e for e in Recording.open(tmp_path / "r").events if said in e.text)
+    assert "stress-ng was killed by signal 9 (SIGKILL), and said: stress-ng:" in warning.text
+    assert warning.step == "read"
+    assert kinds(tmp_path / "r").count("heat-end") == 1
+    done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
+    (recording,) = json.loads(done.stdout)["recordings"]
+    assert warning.text in recording["notes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, CPU) as (process, below):
+        heating = heaters(below)
+        assert len(heating) == len(cpus_to_load(os.sched_getaffinity(0))) + 1
+        process.send_signal(number)
+        process.wait(60)
+        assert are_gone(below)
+    recording = Recording.open(tmp_path / "r")
+    if number == signal.SIGKILL:
+        assert recording.was_cut
+    else:
+        assert recording.meta.status == "interrupted"
+        assert kinds(tmp_path / "r")[-1] == "heat-end"
+
+
+@pytest.mark.slow
+def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
+    with running(tmp_path, CPU) as (process, below):
+        for one in below:
+            if one.is_running() and one.name() == "fio":
+                one.kill()
+        assert process.wait(60) == 3
+        assert are_gone(below)
+    assert Recording.open(tmp_path / "r").meta.status == "failed"
+    assert kinds(tmp_path / "r")[-1] == "heat-end"
+
+
+def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_path: Path) -> None:
+    script = tmp_path / "broken"
+    script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
+    script.chmod(0o755)
+    name = protocol(tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{script} --all"\n')
+    done = heatsoak("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "broken ended with exit code 19, and said: no card found" in done.stderr
+    assert kinds(tmp_path / "r") == []
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    name = protocol(tmp_path, '[[heat]]\nsource = "command"\ncommand = "no-such-program -x"\n')
+    done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
+    line = complaint(done, 2)
+    assert "heated wants command heat here: the command 'no-such-program' is not there" in line
+    assert not (tmp_path / "r").exists()
+    done = heatsoak_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "heat: command heat (no-such-program -x)" in done.stdout
+    assert "the command 'no-such-program' is not there" in " ".join(done.stdout.split())
+
+
+def test_heat_by_hand_is_nobody_elses(tmp_path: Path) -> None:
+    name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\n', "0.3s")
+    words = ("run", name, "--on", "place", "-o", "r", "--set", "heat=by-hand")
+    done = heatsoak_here(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert kinds(tmp_path / "r") == ["step-begin", "step-end"]
+
+
+def test_a_simulated_drive_has_its_enclosures_heat(small_drive: Path, tmp_path: Path) -> None:
+    name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\nwarm_up = "1h"\n')
+    on = f"sim:{small_drive}@open-bench"
+    done = heatsoak_here("run", name, "--on", on, "-o", "r", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert kinds(tmp_path / "r") == ["step-begin", "step-end"]
+
+
+def test_a_dry_run_tells_heat_and_counts_its_warm_up(tmp_path: Path) -> None:
+    name = protocol(tmp_path, CPU + 'warm_up = "steady"\nat_most = "20m"\n')
+    words = ("run", name, "--on", "place", "--dry-run")
+    (row,) = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)
+    assert row["warm_up_s"] == 1200
+    assert row["duration_s"] == 1202
+    text = "cpu heat at 20 %, warm-up until steady, at most 20 min"
+    assert row["heat"] == [{"heat": text, "why_not": None}]
+    assert row["set_up"] == {}
+    assert list((tmp_path / "place").iterdir()) == []
