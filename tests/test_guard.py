@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target import guard
-from heatsoak.target.guard import claim, why_not
+from heatsoak.target.guard import claim, tools, why_not
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -269,7 +268,7 @@ def fake_tool(directory: Path, name: str, script: str, monkeypatch: pytest.Monke
     directory.mkdir(exist_ok=True)
     (directory / name).write_text(f"#!/bin/sh\n{script}\n")
     (directory / name).chmod(0o755)
-    monkeypatch.setattr(guard, "TOOL_PATH", f"{directory}:{guard.TOOL_PATH}")
+    monkeypatch.setattr(tools, "TOOL_PATH", f"{directory}:{tools.TOOL_PATH}")
 
 
 @needs_loop
@@ -297,7 +296,7 @@ def test_a_witness_that_hangs_means_refusal(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_tool(tmp_path / "bin", "blkid", "exec sleep 60", monkeypatch)
-    monkeypatch.setattr(guard, "_TOOL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(tools, "TIMEOUT_S", 0.2)
     assert "blkid did not end" in refusal(drive.node, drive.id)
 
 
@@ -305,7 +304,7 @@ def test_a_witness_that_hangs_means_refusal(
 def test_missing_witnesses_mean_refusal(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "TOOL_PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "TOOL_PATH", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     message = refusal(drive.node, drive.id)
     assert "blkid is missing" in message

@@ -96,6 +96,11 @@ class Place:
         """Raise RefusedError where loading it could destroy something; changes nothing."""
         if self.is_simulated or not writes:
             return
+        if self.kind == "block":
+            from heatsoak.target.guard import claim  # Linux only
+
+            claim(Path(self.text), erase_id, roots).close()
+            return
         target = self.target(None, erase_id=erase_id, roots=roots)
         try:
             if self.kind != "directory":  # a file of our own making harms nothing

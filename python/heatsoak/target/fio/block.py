@@ -53,7 +53,7 @@ class BlockTarget(FioTarget):
 
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
-            self._claimed = claim(self._path, self._erase_id, self._roots)
+            self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
             for method in self._purges:
                 purge.require(self._claimed, method, self._ioctl)
             return
