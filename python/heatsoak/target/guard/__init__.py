@@ -12,7 +12,7 @@ A device is given out when all of this holds:
   exports of the kernel's own servers (`structure`), mounts in any process's view or swap
   (`mounts`), or processes that have it open or mapped for writing (`openers`);
 - it could be opened exclusively and locked, and stays so until the claim is closed: no file
-  system, array or volume manager of the kernel can take it meanwhile (`claim`);
+  system, array or volume manager of the kernel can take it meanwhile (`hold`);
 - through that very descriptor its number, size and place in the kernel's count of disks are
   those that were examined, and its serial is read again (`identify`);
 - through that descriptor both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
@@ -26,7 +26,7 @@ nobody holds at the time. Naming the drive is all that
 protects these.
 """
 
-from heatsoak.target.guard.claim import Claim, claim, why_not
+from heatsoak.target.guard.hold import Claim, claim, why_not
 from heatsoak.target.guard.tools import TOOL_PATH
 
 __all__ = ["TOOL_PATH", "Claim", "claim", "why_not"]

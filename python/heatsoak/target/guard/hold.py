@@ -92,7 +92,6 @@ def claim(
     except OSError as error:
         raise _refusal(device, [_cannot_open(error)]) from None
     try:
-        _lock(fd, device)
         return _examine(fd, device, info, erase_id, roots)
     except BaseException:
         os.close(fd)
@@ -117,6 +116,7 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
     except OSError as error:
         return [*reasons, _cannot_open(error)]
     try:
+        _lock(fd, fcntl.LOCK_SH)
         same_drive(fd, info, roots)
         reasons += content(fd, info)
     except Doubt as doubt:
@@ -126,26 +126,27 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
     return reasons
 
 
-def _lock(fd: int, device: Path) -> None:
-    """Lock the node, as udev and partitioning tools do for whoever rewrites a drive.
+def _lock(fd: int, kind: int) -> None:
+    """Lock the node, as partitioning tools do; raises Doubt where somebody else has.
 
-    From then on udev does not look for new partitions or volumes there, nor do tools that ask.
+    While it is locked for us alone, udev does not look for new partitions or volumes there.
     """
     for wait_s in _LOCK_WAITS_S:
         time.sleep(wait_s)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             continue
         except OSError as error:
-            raise _refusal(device, [f"it cannot be locked ({error.strerror})"]) from None
+            raise Doubt(f"it cannot be locked ({error.strerror})") from None
         return
-    raise _refusal(device, ["another program has locked it, as partitioning tools do (end that)"])
+    raise Doubt("another program has locked it, as partitioning tools do (end that first)")
 
 
 def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
     """Ask everything again of the descriptor that will be written through."""
     try:
+        _lock(fd, fcntl.LOCK_EX)
         same_drive(fd, info, roots)
         reasons = _uses(info, roots, own_fd=fd) + content(fd, info)
         same_drive(fd, info, roots)
