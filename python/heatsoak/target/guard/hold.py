@@ -123,7 +123,7 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
         reasons.append(str(doubt))
     finally:
         os.close(fd)
-    return reasons
+    return list(dict.fromkeys(reasons))
 
 
 def _lock(fd: int, kind: int) -> None:
