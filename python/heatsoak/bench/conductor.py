@@ -150,6 +150,8 @@ class _Conductor:
                 self._pause(step)
             case Purge():
                 was_done = not self._consume(self.target.purge(step.method)).has_warned
+                if not step.takes_all:
+                    self._consume(self.target.use(step.capacity, step.spare))
         end_s = self.target.clock.now_s()
         data: dict[str, Any] = {
             "duration_s": end_s - begin_s,

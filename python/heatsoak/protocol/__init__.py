@@ -20,6 +20,7 @@ from heatsoak.protocol.step import (
     PurgeMethod,
     Replay,
     SingleStep,
+    Spare,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Conditions, Label, Workload
@@ -44,6 +45,7 @@ __all__ = [
     "Rounds",
     "Score",
     "SingleStep",
+    "Spare",
     "Step",
     "Turn",
     "Workload",

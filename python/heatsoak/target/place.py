@@ -80,13 +80,19 @@ class Place:
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which is of whole "
                 'drives (/dev/...): method = "auto" does what can be done here'
             )
+        hides = protocol is not None and any(step.spare == "hpa" for step in protocol.purges)
+        if self.kind != "block" and hides:
+            raise UsageError(
+                f"{self.text}: spare = 'hpa' is of whole SATA drives (/dev/...): 'unwritten' "
+                "does what can be done here"
+            )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
         if self.kind == "nbd":
             return NbdTarget(self.text, erase_id=erase_id, settings=settings)
         path = Path(self.text)
         if self.kind == "block":
             return BlockTarget(
-                path, erase_id=erase_id, roots=roots, settings=settings, purges=purges
+                path, erase_id=erase_id, roots=roots, settings=settings, purges=purges, hides=hides
             )
         if self.kind == "file":
             return FileTarget(path, file_size, settings=settings)
