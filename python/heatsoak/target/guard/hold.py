@@ -116,7 +116,8 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
     except OSError as error:
         return [*reasons, _cannot_open(error)]
     try:
-        _lock(fd, fcntl.LOCK_SH)
+        if not reasons:
+            _lock(fd, fcntl.LOCK_SH)
         same_drive(fd, info, roots)
         reasons += content(fd, info)
     except Doubt as doubt:
