@@ -1,6 +1,7 @@
 """Which processes have a drive open, or mapped, for writing."""
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from heatsoak.target.guard.mounts import has_ended
 from heatsoak.target.guard.structure import backing_file, file_of
 
 _LOOKS_S = (0.0, 0.1, 0.3)
+#: A line of /proc/PID/maps: addresses, permissions, offset, device, inode, path.
+_SHARED_AND_WRITABLE = re.compile(rb"^([0-9a-f]+-[0-9a-f]+) .w.s ", re.MULTILINE)
 _PSEUDO = ("socket:", "pipe:", "anon_inode:", "mnt:", "net:")
 
 
@@ -148,12 +151,9 @@ def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> boo
 
 def _maps(process: Path, ways: _Ways) -> bool:
     """Whether a process has the drive in its memory, to be written: that needs no descriptor."""
-    for line in (process / "maps").read_bytes().splitlines():
-        fields = line.split(None, 5)
-        if len(fields) < 6 or b"w" not in fields[1] or b"s" not in fields[1]:
-            continue
+    for found in _SHARED_AND_WRITABLE.finditer((process / "maps").read_bytes()):
         try:
-            status = (process / "map_files" / fields[0].decode()).stat()
+            status = (process / "map_files" / found[1].decode()).stat()
         except FileNotFoundError:
             continue  # gone meanwhile, or of no file that still has a name
         if ways.lead_to(status):
