@@ -1,114 +1,37 @@
 """The write guard against real loop devices; every refusal leaves every byte as it was."""
 
-import fcntl
-import hashlib
 import os
-import shutil
-import struct
 import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from drive_contents import ext4, put
+from guarded import (
+    SIZE,
+    Drive,
+    Machine,
+    MakeDrive,
+    another_process,
+    drives_in,
+    fake_proc,
+    needs_loop,
+    run,
+    tool,
+)
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target import guard
-from heatsoak.target.guard import claim, why_not
+from heatsoak.target.guard import claim, tools, why_not
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-SIZE = 32 << 20
-LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
-SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-
-
-def tool(name: str) -> str:
-    """Return where a tool is; skip the test where it is not installed."""
-    found = shutil.which(name, path=SBIN)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
-
-
-def run(name: str, *arguments: object, text: str | None = None) -> str:
-    done = subprocess.run(
-        [tool(name), *map(str, arguments)],
-        input=text,
-        stdin=subprocess.DEVNULL if text is None else None,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, f"{name}: {done.stderr}"
-    return done.stdout.strip()
-
-
-def loop_devices_work() -> bool:
-    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
-        return False
-    losetup = shutil.which("losetup", path=SBIN)
-    if losetup is None:
-        return False
-    return subprocess.run([losetup, "-f"], capture_output=True, timeout=30).returncode == 0
-
-
-needs_loop = pytest.mark.skipif(
-    not loop_devices_work(), reason="needs root and loop devices to make drives of"
-)
-
-
-class Drive:
-    """A loop device and the image behind it."""
-
-    def __init__(self, image: Path, node: Path) -> None:
-        self.image = image
-        self.node = node
-        self.size_bytes = image.stat().st_size
-
-    @property
-    def id(self) -> str:
-        return f"{self.node}:{self.size_bytes}"
-
-    @property
-    def number(self) -> str:
-        rdev = self.node.stat().st_rdev
-        return f"{os.major(rdev)}:{os.minor(rdev)}"
-
-    def sum(self) -> str:
-        """Return the digest of what a reader of the device sees, past any cache of ours."""
-        run("blockdev", "--flushbufs", self.node)
-        return hashlib.sha256(self.image.read_bytes()).hexdigest()
-
-    def writes(self) -> list[str]:
-        """Return the kernel's counts of writes and discards."""
-        fields = Path(f"/sys/block/{self.node.name}/stat").read_text().split()
-        return fields[4:7] + fields[11:14]
-
-
-MakeDrive = Callable[..., Drive]
 
 
 @pytest.fixture
 def make_drive(tmp_path: Path) -> Iterator[MakeDrive]:
-    """Return a function that attaches empty drives; options are losetup's."""
-    with ExitStack() as stack:
-
-        def make(*options: str, image: Path | None = None, name: str = "drive") -> Drive:
-            if image is None:
-                image = tmp_path / f"{name}.img"
-                with image.open("wb") as file:
-                    file.truncate(SIZE)
-            with LOCK.open("a") as lock:  # two tests must not be given the same free device
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                node = Path(run("losetup", "-f", "--show", *options, image))
-            stack.callback(run, "losetup", "-d", node)
-            return Drive(image, node)
-
+    """Return a function that attaches empty drives."""
+    with drives_in(tmp_path) as make:
         yield make
 
 
@@ -116,25 +39,6 @@ def make_drive(tmp_path: Path) -> Iterator[MakeDrive]:
 def drive(make_drive: MakeDrive) -> Drive:
     """Return an empty drive."""
     return make_drive()
-
-
-@contextmanager
-def another_process(program: str, *arguments: object) -> Iterator[None]:
-    """Run Python code elsewhere until the block ends; it has done its part when it prints."""
-    with subprocess.Popen(
-        [sys.executable, "-c", f"import os, sys\n{program}\nprint(flush=True)\nsys.stdin.read()"]
-        + [str(argument) for argument in arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == b"\n", "the other process did not do its part"
-            yield
-        finally:
-            process.stdin.close()
-            process.wait(timeout=30)
 
 
 def refusal(device: Path, erase_id: str | None, roots: Roots | None = None) -> str:
@@ -149,109 +53,6 @@ def refusal(device: Path, erase_id: str | None, roots: Roots | None = None) -> s
 
 
 # -- what is on it
-
-
-def ext4(drive: Drive) -> None:
-    run("mkfs.ext4", "-q", drive.node)
-
-
-def swap(drive: Drive) -> None:
-    run("mkswap", drive.node)
-
-
-def gpt(drive: Drive) -> None:
-    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: gpt\n,,\n")
-
-
-def mbr(drive: Drive) -> None:
-    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: dos\n,,\n")
-
-
-def empty_gpt(drive: Drive) -> None:
-    run("sfdisk", "--no-reread", "--no-tell-kernel", drive.node, text="label: gpt\n")
-
-
-def gpt_of_which_only_the_backup_is_left(drive: Drive) -> None:
-    gpt(drive)
-    put(drive, 0, bytes(34 * 512))
-
-
-def two_that_contradict(drive: Drive) -> None:
-    ext4(drive)
-    luks(drive)
-
-
-def put(drive: Drive, offset: int, data: bytes) -> None:
-    with drive.node.open("r+b") as device:
-        device.seek(offset)
-        device.write(data)
-
-
-def luks(drive: Drive) -> None:
-    put(drive, 0, b"LUKS\xba\xbe" + struct.pack(">H", 1))
-
-
-def raid_member(drive: Drive) -> None:
-    """Linux RAID, superblock version 1.2: 4 KiB in, its own place in it, and a sum of its words."""
-    block = bytearray(256)
-    struct.pack_into("<II", block, 0, 0xA92B4EFC, 1)
-    struct.pack_into("<Q", block, 144, 8)
-    total = sum(struct.unpack("<64I", block))
-    struct.pack_into("<I", block, 216, (total & 0xFFFFFFFF) + (total >> 32) & 0xFFFFFFFF)
-    put(drive, 4096, bytes(block))
-
-
-def raid_member_told_by_its_end(drive: Drive) -> None:
-    """Linux RAID, superblock version 0.90, in the last whole 64 KiB but one."""
-    put(drive, drive.size_bytes // 65536 * 65536 - 65536, struct.pack("<III", 0xA92B4EFC, 0, 90))
-
-
-def lvm(drive: Drive) -> None:
-    """A label of an LVM physical volume; its checksum is a CRC-32 seeded by LVM itself."""
-    label = bytearray(512)
-    label[0:8] = b"LABELONE"
-    struct.pack_into("<Q", label, 8, 1)
-    struct.pack_into("<I", label, 20, 32)
-    label[24:32] = b"LVM2 001"
-    label[32:64] = b"a" * 32
-    crc = 0xF597A6CF
-    for byte in label[20:]:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
-    struct.pack_into("<I", label, 16, crc)
-    put(drive, 512, bytes(label))
-
-
-CONTENTS = [
-    (ext4, "ext4"),
-    (swap, "swap"),
-    (gpt, "gpt"),
-    (mbr, "dos"),
-    (empty_gpt, "gpt"),
-    (gpt_of_which_only_the_backup_is_left, "gpt"),
-    (luks, "LUKS"),
-    (lvm, "LVM2"),
-    (raid_member, "raid"),
-    (raid_member_told_by_its_end, "raid"),
-    (two_that_contradict, ""),
-]
-
-
-@needs_loop
-@pytest.mark.parametrize(("fill", "word"), CONTENTS, ids=[fill.__name__ for fill, _ in CONTENTS])
-def test_a_drive_with_something_on_it_is_refused_and_stays_as_it_was(
-    drive: Drive, fill: Callable[[Drive], None], word: str
-) -> None:
-    fill(drive)
-    before, writes = drive.sum(), drive.writes()
-    message = refusal(drive.node, drive.id)
-    assert "holds" in message
-    assert word.lower() in message.lower()
-    assert "--erase" not in message
-    assert drive.writes() == writes
-    assert drive.sum() == before
-    assert why_not(drive.node)
 
 
 @needs_loop
@@ -269,7 +70,7 @@ def fake_tool(directory: Path, name: str, script: str, monkeypatch: pytest.Monke
     directory.mkdir(exist_ok=True)
     (directory / name).write_text(f"#!/bin/sh\n{script}\n")
     (directory / name).chmod(0o755)
-    monkeypatch.setattr(guard, "TOOL_PATH", f"{directory}:{guard.TOOL_PATH}")
+    monkeypatch.setattr(tools, "TOOL_PATH", f"{directory}:{tools.TOOL_PATH}")
 
 
 @needs_loop
@@ -297,7 +98,7 @@ def test_a_witness_that_hangs_means_refusal(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_tool(tmp_path / "bin", "blkid", "exec sleep 60", monkeypatch)
-    monkeypatch.setattr(guard, "_TOOL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(tools, "TIMEOUT_S", 0.2)
     assert "blkid did not end" in refusal(drive.node, drive.id)
 
 
@@ -305,7 +106,7 @@ def test_a_witness_that_hangs_means_refusal(
 def test_missing_witnesses_mean_refusal(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "TOOL_PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "TOOL_PATH", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     message = refusal(drive.node, drive.id)
     assert "blkid is missing" in message
@@ -545,30 +346,6 @@ def test_a_link_is_followed_to_the_drive_that_has_to_be_named(drive: Drive, tmp_
     assert "ext4" in refusal(link, drive.id)
 
 
-class Machine:
-    """A sysfs of our own around a real loop device, which thereby has a serial."""
-
-    def __init__(self, base: Path, drive: Drive) -> None:
-        self.base = base
-        self.drive = drive
-        self.roots = Roots(sys=base)
-        self.disk = self.add("sdx", drive.number, drive.size_bytes)
-
-    def add(self, name: str, number: str, size_bytes: int, serial: str | None = None) -> Path:
-        disk = self.base / "devices" / name
-        for part in ("holders", "slaves", "queue", "device"):
-            (disk / part).mkdir(parents=True)
-        (disk / "dev").write_text(number)
-        (disk / "size").write_text(str(size_bytes // 512))
-        (disk / "ro").write_text("0")
-        for link in (self.base / "block" / name, self.base / "dev" / "block" / number):
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(disk)
-        if serial is not None:
-            (disk / "device" / "serial").write_text(serial)
-        return disk
-
-
 @pytest.fixture
 def machine(drive: Drive, tmp_path: Path) -> Machine:
     return Machine(tmp_path / "sys", drive)
@@ -618,13 +395,6 @@ def test_a_drive_under_a_mounted_volume_is_refused(machine: Machine, tmp_path: P
     (volume / "slaves" / "sdx").symlink_to(machine.disk)
     roots = Roots(sys=machine.base, proc=fake_proc(tmp_path / "proc", "253:0 / /srv/data"))
     assert "mounted on /srv/data" in refusal(machine.drive.node, f"/dev/sdx:{SIZE}", roots)
-
-
-def fake_proc(base: Path, mount: str = "0:1 / /", swaps: str = "") -> Path:
-    (base / "1" / "fd").mkdir(parents=True)
-    (base / "1" / "mountinfo").write_text(f"22 1 {mount} rw - ext4 /dev/somewhere rw\n")
-    (base / "swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
-    return base
 
 
 @needs_loop

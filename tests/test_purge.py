@@ -14,7 +14,7 @@ from command import heatsoak_here
 from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target import Batch, Note, Place
+from heatsoak.target import Batch, Note, Place, hdparm
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
@@ -217,6 +217,7 @@ echo "$*" >> {log}
 for last; do :; done
 case "$*" in
     *--Istdout*) echo; echo "$last:"; cat {words} ;;
+    -N*) echo; echo "$last:"; {shows} ;;
     *--security-erase*) {erase} ;;
     *--security-set-pass*) {lock} ;;
     *--security-disable*) : ;;
@@ -224,9 +225,9 @@ esac
 """
 
 
-def words(status: int, minutes: int = 2) -> str:
+def words(status: int, minutes: int = 2, *, has_hpa: bool = False) -> str:
     values = [0] * 256
-    values[128], values[89] = status, minutes // 2
+    values[128], values[89], values[82] = status, minutes // 2, has_hpa << 10
     lines = (values[at : at + 8] for at in range(0, 256, 8))
     return "".join(" ".join(f"{word:04x}" for word in line) + "\n" for line in lines)
 
@@ -239,19 +240,28 @@ class Hdparm:
     log: Path
 
     @classmethod
-    def make(cls, tmp_path: Path, status: int, erase: str = "exit 5") -> "Hdparm":
+    def make(
+        cls, tmp_path: Path, status: int, erase: str = "exit 5", shows: str | None = None
+    ) -> "Hdparm":
         directory = tmp_path / "bin"
         directory.mkdir()
-        (tmp_path / "words").write_text(words(status))
+        (tmp_path / "words").write_text(words(status, has_hpa=shows is not None))
         program = directory / "hdparm"
         log = tmp_path / "log"
-        text = HDPARM.format(log=log, words=tmp_path / "words", erase=erase, lock=":")
+        text = HDPARM.format(
+            log=log,
+            words=tmp_path / "words",
+            erase=erase,
+            lock=":",
+            shows=":" if shows is None else f"echo ' {shows}'",
+        )
         program.write_text(text)
         program.chmod(0o755)
         return cls(directory, log)
 
     def told(self) -> list[str]:
-        return [line for line in self.log.read_text().splitlines() if "Istdout" not in line]
+        asked = ("--Istdout", "-N ")
+        return [line for line in self.log.read_text().splitlines() if not line.startswith(asked)]
 
 
 def test_a_secure_erase_sets_a_password_erases_and_looks(
@@ -294,10 +304,29 @@ def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
     assert tool.told() == []
 
 
+@pytest.mark.parametrize(
+    ("shows", "why"),
+    [
+        ("max sectors   = 65536/65536, HPA is disabled", None),
+        ("max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
+        ("max sectors   = 0/1, HPA setting seems invalid (buggy?)", "tells no host protected area"),
+        ("", "tells no host protected area"),
+    ],
+)
+def test_what_a_drive_hides_is_not_erased_with_the_rest(
+    claimed: Callable[[str], Claim], tmp_path: Path, shows: str, why: str | None
+) -> None:
+    tool = Hdparm.make(tmp_path, status=0x21, shows=shows)
+    found = ata.way(claimed("sata"), str(tool.directory)).why_not
+    assert (found is None) == (why is None)
+    assert why is None or re.search(why, str(found))
+    assert tool.told() == []
+
+
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
     with pytest.raises(ValueError, match="256"):
-        ata.parse(text)
+        hdparm.identify(text)
 
 
 # -- protocols

@@ -193,7 +193,13 @@ class _Conductor:
         self.prober.end(step, was_done=turn.was_done)
 
     def _restore(self, past: Past) -> None:
-        """Repeat what made the test file what it was, under names of its own."""
+        """Make of the target what it was: as large, and with what the test file held.
+
+        Preconditions that are repeated have names of their own.
+        """
+        capacity, past.capacity = past.capacity, None
+        if capacity is not None:
+            self._consume(self.target.use(capacity.capacity, capacity.spare))
         restores, past.restores = past.restores, []
         for index, step in restores:
             name = attempt_name(step.name, past.attempt)
@@ -203,7 +209,7 @@ class _Conductor:
         self, index: int, step: SingleStep, decision: Decision | None, number: int | None = None
     ) -> None:
         """Take a step once; `number` is its round, where it is one of rounds."""
-        if self.past is not None and self.past.restores:
+        if self.past is not None:
             self._restore(self.past)
         self.recorder.step_name = step.name if isinstance(step, LoadStep) else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
@@ -218,6 +224,8 @@ class _Conductor:
                 self._pause(step)
             case Purge():
                 was_done = not self._consume(self.target.purge(step.method)).has_warned
+                if not step.takes_all:
+                    self._consume(self.target.use(step.capacity, step.spare))
         end_s = self.target.clock.now_s()
         data: dict[str, Any] = {
             "duration_s": end_s - begin_s,

@@ -10,6 +10,8 @@ from heatsoak.errors import UsageError
 from heatsoak.heat import Heater, heater
 from heatsoak.heat.base import Ask
 from heatsoak.protocol import Heat, Protocol
+from heatsoak.recording.layout import RAW
+from heatsoak.target.fio.process import free_path
 
 
 class HeatSources:
@@ -28,7 +30,7 @@ class HeatSources:
         found = []
         for number, heat in enumerate(self._heats(run), 1):
             try:
-                made = self._heater(heat, directory / "raw" / f"heat-{number}.log")
+                made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
             except UsageError as error:
                 how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
                 raise UsageError(

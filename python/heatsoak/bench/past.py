@@ -73,6 +73,7 @@ class Past:
     Attributes:
         restores: preconditions that had ended and are taken once more before anything else, each
             with its place among the protocol's steps.
+        capacity: the purge that left a part of the target unused, where the last one did.
         start_s: what the recording's clock shows now.
     """
 
@@ -95,6 +96,7 @@ class Past:
         self.since = self._again[0].at if self._again else None
         self.kept_count = len(self._kept)
         self.restores = self._lost() if self._file_is_gone else []
+        self.capacity = self._capacity()
         self._last_s = self._seen_until_s()
         started_unix_s = recording.meta.started_unix_s
         passed_s = 0.0 if started_unix_s is None else time.time() - started_unix_s
@@ -231,6 +233,11 @@ class Past:
             elif isinstance(step, Precondition) and not turn.is_skipped:
                 found[turn.index, turn.name.removesuffix(f"/{turn.round}")] = step
         return [(index, step) for (index, _), step in found.items()]
+
+    def _capacity(self) -> Purge | None:
+        purges = [self._step_of(turn) for turn in self._kept if turn.was_done]
+        last = next((step for step in reversed(purges) if isinstance(step, Purge)), None)
+        return None if last is None or last.takes_all else last
 
     def _step_of(self, turn: Turn) -> Step:
         step = self.protocol.steps[turn.index]

@@ -120,7 +120,11 @@ def plan(
     traffic_of: TrafficOf = lambda _: None,
 ) -> Plan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
-    steps = [_step(step, target_bytes, speeds, traffic_of) for step in protocol.steps]
+    used_bytes, steps = target_bytes, []
+    for step in protocol.steps:
+        steps.append(_step(step, used_bytes, speeds, traffic_of))
+        if isinstance(step, Purge) and not step.is_probe:
+            used_bytes = min(step.capacity.of(target_bytes), target_bytes)
     return Plan(tuple(steps), speeds)
 
 

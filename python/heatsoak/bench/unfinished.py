@@ -11,6 +11,16 @@ _LOOK_S = 2.0
 _TELL_S = 60.0
 
 
+def show_hidden(place: Place, tell: Callable[[str], None], roots: Roots | None = None) -> None:
+    """Have drives show again what runs that were killed have left hidden; `tell` what was done."""
+    if place.is_simulated:
+        return
+    from heatsoak.target.capacity import put_back
+
+    for note in put_back(roots or Roots()):
+        tell(note.text)
+
+
 def wait_for_sanitize(
     place: Place,
     tell: Callable[[str], None],

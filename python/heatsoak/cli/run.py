@@ -12,7 +12,7 @@ from heatsoak.bench.copy_session import CopySession
 from heatsoak.bench.directories import PARENT, default_directory, latest_begun
 from heatsoak.bench.places import Preview
 from heatsoak.bench.session import Session
-from heatsoak.bench.unfinished import wait_for_sanitize
+from heatsoak.bench.unfinished import show_hidden, wait_for_sanitize
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -140,7 +140,12 @@ def _session(
     thresholds: Thresholds,
 ) -> Session | CopySession:
     place = parse_place(to or on)
-    wait_for_sanitize(place, lambda text: print(f"heatsoak: {text}", file=sys.stderr))
+
+    def tell(text: str) -> None:
+        print(f"heatsoak: {text}", file=sys.stderr)
+
+    wait_for_sanitize(place, tell)
+    show_hidden(place, tell)
     if to is None:
         return Session(
             place,

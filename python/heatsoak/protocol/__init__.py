@@ -21,6 +21,7 @@ from heatsoak.protocol.step import (
     PurgeMethod,
     Replay,
     SingleStep,
+    Spare,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Conditions, Label, Workload
@@ -45,6 +46,7 @@ __all__ = [
     "Rounds",
     "Score",
     "SingleStep",
+    "Spare",
     "Step",
     "Turn",
     "Workload",

@@ -150,6 +150,11 @@ class Protocol(Model):
                     "cannot have: it has copies, pauses, and purges and preconditions of the "
                     "destination"
                 )
+            if isinstance(step, Purge) and not step.takes_all:
+                raise ValueError(
+                    f"steps[{index + 1}], '{step.name}': capacity is for workloads, whose spans "
+                    "are shares of it; a copy says in bytes how much it copies"
+                )
         for key in ("matrix", "heat"):
             if getattr(self, key):
                 raise ValueError(f"{key} cannot be had in a protocol that copies")
@@ -214,10 +219,15 @@ class Protocol(Model):
         )
 
     @property
-    def purge_methods(self) -> set[PurgeMethod]:
-        """How its steps, those of rounds included, want the target purged."""
+    def purges(self) -> list[Purge]:
+        """The steps that purge, those of rounds included."""
         steps = [one for step in self.steps for one in getattr(step, "steps", (step,))]
-        return {step.method for step in steps if isinstance(step, Purge)}
+        return [step for step in steps if isinstance(step, Purge)]
+
+    @property
+    def purge_methods(self) -> set[PurgeMethod]:
+        """How its steps want the target purged."""
+        return {step.method for step in self.purges}
 
     def cells(self) -> list[Conditions]:
         """Return the conditions of each recording that a run makes."""

@@ -24,7 +24,7 @@ _PAUSE_KEYS = ("duration", "until_temp_c")
 _REPLAY_KEYS = ("trace", "scale", "seed", "idle_limit", "iodepth", "damaged", "beyond")
 _COPY_KEYS = ("size", "bs", "iodepth", "buffer")
 _ROUNDS_KEYS = ("at_most",)
-_PURGE_KEYS = ("method",)
+_PURGE_KEYS = ("method", "capacity", "spare")
 _PROTOCOL_KEYS = ("file_size",)
 #: What a key is called in the model, where that differs.
 _FIELDS = {

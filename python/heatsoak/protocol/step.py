@@ -5,10 +5,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from heatsoak.protocol.workload import Model, Seconds, Workload
+from heatsoak.protocol.workload import Model, Seconds, SizeOrShare, Workload
+from heatsoak.units import Size
 
 #: How a drive can be told to forget everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
+
+#: How what lies beyond the capacity is kept from being written.
+Spare = Literal["unwritten", "hpa"]
 
 
 def as_list(names: Any) -> Any:
@@ -186,11 +190,27 @@ class Purge(Conditional):
 
     Attributes:
         method: how a real drive is told; ``auto`` takes the best that it offers.
+        capacity: how much of the target the steps after it use, up to the next purge; the rest
+            stays purged, which is spare area to the drive.
+        spare: ``unwritten`` just leaves the rest alone, ``hpa`` has a SATA drive hide it as well.
     """
 
     kind: Literal["purge"]
     name: str = Field("purge", min_length=1, max_length=200)
     method: PurgeMethod = "auto"
+    capacity: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
+    spare: Spare = "unwritten"
+
+    @model_validator(mode="after")
+    def _check_spare(self) -> Self:
+        if self.spare == "hpa" and self.takes_all:
+            raise ValueError("spare = 'hpa' hides what is beyond the capacity: give one below 100%")
+        return self
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether the steps after it use the whole target."""
+        return self.capacity.percent == 100
 
 
 #: What loads the drive.

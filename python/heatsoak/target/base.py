@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from heatsoak.protocol import LoadStep, PurgeMethod
+from heatsoak.protocol import LoadStep, PurgeMethod, Spare
+from heatsoak.units import Size
 
 #: Upper ends of latency bins in us, rising, and the I/Os in each; a bin begins where the one before
 #: ends, the first at 0.
@@ -117,8 +118,14 @@ class Target(Protocol):
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data; a warning note says so where that could not be done.
 
-        Raises UsageError where the target does not offer `method`. What is no real drive has one
-        way, whatever the method.
+        From then on steps use the whole target. Raises UsageError where the target does not offer
+        `method`. What is no real drive has one way, whatever the method.
+        """
+
+    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+        """Let steps use only so much of the target, from its begin, until it is purged again.
+
+        Raises UsageError where `capacity` is none of it, or the target has no such `spare`.
         """
 
     def close(self) -> None:

@@ -85,6 +85,12 @@ class Place:
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which is of whole "
                 'drives (/dev/...): method = "auto" does what can be done here'
             )
+        hides = protocol is not None and any(step.spare == "hpa" for step in protocol.purges)
+        if self.kind != "block" and hides:
+            raise UsageError(
+                f"{self.text}: spare = 'hpa' is of whole SATA drives (/dev/...): 'unwritten' "
+                "does what can be done here"
+            )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
@@ -99,6 +105,7 @@ class Place:
                 settings=settings,
                 clock=clock,
                 purges=purges,
+                hides=hides,
             )
         if self.kind == "file":
             return FileTarget(path, file_size, settings=settings, clock=clock)
@@ -107,6 +114,11 @@ class Place:
     def refuse_unsafe(self, *, writes: bool, erase_id: str | None, roots: Roots) -> None:
         """Raise RefusedError where loading it could destroy something; changes nothing."""
         if self.is_simulated or not writes:
+            return
+        if self.kind == "block":
+            from heatsoak.target.guard import claim  # Linux only
+
+            claim(Path(self.text), erase_id, roots).close()
             return
         target = self.target(None, erase_id=erase_id, roots=roots)
         try:

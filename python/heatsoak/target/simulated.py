@@ -12,10 +12,12 @@ import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Workload, WorkloadStep
+from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, latency_bins
+from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.target.traces import notes_of, open_trace, trace_error
+from heatsoak.units import Size
 
 #: Throughput is sampled this often; the simulator reports temperatures once a second.
 SAMPLE_S = 0.1
@@ -58,6 +60,7 @@ class SimulatedTarget:
         self._enclosure = load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed
         self._core = make_core(self._drive, self._enclosure, seed)
+        self._used_bytes = self._core.user_bytes
         self.clock: Clock = SimulatedClock(self._core)
         self.identity = Identity(
             kind="simulated",
@@ -110,7 +113,7 @@ class SimulatedTarget:
                     "simulated drive does not know"
                 )
         try:
-            self._core.begin(workloads_json(step, self._core.user_bytes))
+            self._core.begin(workloads_json(step, self._used_bytes))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         return self._load()
@@ -124,7 +127,15 @@ class SimulatedTarget:
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the time that the drive takes for it."""
         self._core.purge()
+        self._used_bytes = self._core.user_bytes
         return self._until_done()
+
+    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+        """Leave what is beyond `capacity` unwritten: spare area to the drive's translation."""
+        if spare != "unwritten":
+            raise UsageError(f"{self.identity.path}: a simulated drive hides nothing of itself")
+        self._used_bytes = used_bytes(capacity, self._core.user_bytes)
+        yield note_of(self._used_bytes, self._core.user_bytes)
 
     def close(self) -> None:
         """Drop what runs."""
@@ -139,7 +150,7 @@ class SimulatedTarget:
         yield self.outcome()
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
-        trace = open_trace(step, self._core.user_bytes)
+        trace = open_trace(step, self._used_bytes)
         try:
             self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
             yield from self._until_done(REPLAY_CHUNK_S, REPLAY_CHUNK_IOS)

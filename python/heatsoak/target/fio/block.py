@@ -2,21 +2,23 @@
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod
+from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak.protocol import LoadStep, PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
-from heatsoak.target import purge
+from heatsoak.target import capacity, purge
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import Claim, claim
+from heatsoak.target.spare import note_of
 
 
 class BlockTarget(FioTarget):
@@ -31,18 +33,22 @@ class BlockTarget(FioTarget):
         settings: Settings | None = None,
         clock: Clock | None = None,
         purges: Collection[PurgeMethod] = (),
+        hides: bool = False,
         ioctl: Ioctl | None = None,
     ) -> None:
         """Describe the drive without opening it; raises UsageError where it is no block device.
 
-        `purges` are the methods that it will be purged by: a drive that does not offer one is not
-        opened. `ioctl` does what fcntl.ioctl does, None for that itself.
+        `purges` are the methods that it will be purged by, and `hides` whether it will be told to
+        hide a part of itself: a drive that does not offer one is not opened. `ioctl` does what
+        fcntl.ioctl does, None for that itself.
         """
         super().__init__(settings, clock)
         self._path = path
         self._erase_id = erase_id
         self._roots = roots or Roots()
         self._purges = purges
+        self._hides = hides
+        self._hidden: capacity.Hidden | None = None
         self._ioctl = ioctl
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
@@ -53,9 +59,11 @@ class BlockTarget(FioTarget):
 
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
-            self._claimed = claim(self._path, self._erase_id, self._roots)
+            self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
             for method in self._purges:
                 purge.require(self._claimed, method, self._ioctl)
+            if self._hides:
+                capacity.require(self._claimed)
             return
         try:
             self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
@@ -88,7 +96,7 @@ class BlockTarget(FioTarget):
     def _place(self) -> Place:
         return Place(
             (f"--filename=/proc/self/fd/{self._fd()}", "--allow_file_create=0"),
-            self.identity.size_bytes,
+            self.size_bytes,
             self.fio.engine(),
             direct=True,
             file=f"/proc/self/fd/{self._fd()}",
@@ -108,7 +116,12 @@ class BlockTarget(FioTarget):
         """Make sure that it is still the drive that was examined."""
         if self._claimed is not None:
             self._claimed.recheck()
-        yield from ()
+        if self._hidden is not None and not self._hidden.is_held():
+            yield Note(
+                "warning",
+                f"{self._path}: shows again what it was told to hide, as after an error or a "
+                "reset; nothing was written there",
+            )
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
         """Run one workload or replay; says so where it failed because the drive has gone.
@@ -122,13 +135,39 @@ class BlockTarget(FioTarget):
                 raise ToolError(f"{self._path}: the drive has gone: {error}") from error
             raise
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Purge through the descriptor that is held, as :mod:`heatsoak.target.purge` does."""
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is open for reading and cannot be purged")
+        self._show_all()
         return purge.purge(self._claimed, method, self._ioctl)
 
+    def _spare(self, used: int, spare: Spare) -> Note:
+        if spare != "hpa":
+            return super()._spare(used, spare)
+        if self._claimed is None:
+            raise RefusedError(f"{self._path}: is open for reading and hides nothing")
+        self._hidden = capacity.hide(self._claimed, used)
+        how = "is hidden by the drive until the end of the run (host protected area)"
+        return note_of(used, self.identity.size_bytes, how)
+
+    def _show_all(self) -> None:
+        hidden, self._hidden = self._hidden, None
+        if hidden is not None:
+            hidden.put_back()
+
     def _release(self) -> None:
+        ended_by = sys.exception()
+        try:
+            self._show_all()
+        except ToolError as error:
+            if isinstance(ended_by, HeatsoakError):
+                raise type(ended_by)(f"{ended_by}; {error}") from ended_by
+            raise
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         if self._claimed is not None:
             self._claimed.close()
             self._claimed = None

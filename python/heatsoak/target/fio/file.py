@@ -171,7 +171,7 @@ class DirectoryTarget(FioTarget):
     def _place(self) -> Place:
         return Place(
             (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
-            self.identity.size_bytes,
+            self.size_bytes,
             self.fio.engine(),
             self._direct,
             self._fio_path(),
@@ -244,7 +244,7 @@ class DirectoryTarget(FioTarget):
         os.fsync(self._fd)
         self._laid_out.append((start, end))
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Give all blocks of the file back and take new ones."""
         if self._fd is None:
             raise ToolError("the target is not open")
@@ -323,11 +323,11 @@ class FileTarget(DirectoryTarget):
         if self._existing is None:
             yield from super()._before(name, regions)
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Purge a file of our own; raises RefusedError for any other."""
         if self._existing is not None:
             raise RefusedError(f"{self._existing}: is not ours to purge")
-        yield from super().purge(method)
+        yield from super()._purge(method)
 
 
 class _Room:

@@ -98,7 +98,7 @@ class NbdTarget(FioTarget):
             raise ToolError(f"{self.fio.version} was built without its nbd engine")
         return Place(
             (f"--uri={self._uri}",),
-            self.identity.size_bytes,
+            self.size_bytes,
             "nbd",
             direct=False,
             file="nbd",
@@ -110,7 +110,7 @@ class NbdTarget(FioTarget):
         """Return how the load is made."""
         return {**super().describe(), "uri": self._uri}
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Trim the whole export."""
         if not self._writes:
             raise RefusedError(f"{self._uri}: is open for reading and cannot be purged")

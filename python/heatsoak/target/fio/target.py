@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Replay, WorkloadStep
+from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.clock import MonotonicClock
@@ -26,7 +26,8 @@ from heatsoak.target.fio.replay import (
     write_iolog,
 )
 from heatsoak.target.fio.watch import Watch
-from heatsoak.units import format_bytes
+from heatsoak.target.spare import note_of, used_bytes
+from heatsoak.units import Size, format_bytes
 
 #: Shorter ones work, but what fio spends on them becomes visible.
 _SHORTEST_INTERVAL_S = 0.1
@@ -72,6 +73,7 @@ class FioTarget(ABC):
         self._fio: tool.Fio | None = None
         self._writes = False
         self._opened = False
+        self._used_bytes: int | None = None
 
     @abstractmethod
     def _claim(self, writes: bool) -> Iterator[Note]:
@@ -82,8 +84,30 @@ class FioTarget(ABC):
         """Return where fio loads; called once the place is held and fio is found."""
 
     @abstractmethod
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Forget all data; a warning note says so where that could not be done."""
+
+    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+        """Forget all data, and use the whole place from then on."""
+        self._used_bytes = None
+        return self._purge(method)
+
+    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+        """Load only so much of the place, from its begin, until it is purged again."""
+        used = used_bytes(capacity, self.identity.size_bytes)
+        yield self._spare(used, spare)
+        self._used_bytes = used
+
+    def _spare(self, used: int, spare: Spare) -> Note:
+        """Give up what is beyond the first `used` bytes; returns what to record."""
+        if spare != "unwritten":
+            raise UsageError(f"{self.identity.path}: spare = '{spare}' is of whole SATA drives")
+        return note_of(used, self.identity.size_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much of the place is used."""
+        return self.identity.size_bytes if self._used_bytes is None else self._used_bytes
 
     @abstractmethod
     def _release(self) -> None:

@@ -1,7 +1,7 @@
 """Host controlled thermal management: when an NVMe drive begins to slow, chosen by the host.
 
-The only setting of a drive that heatsoak ever changes, and only where it was asked to; it is put
-back however a run ends.
+Changed only where that was asked for, and put back however a run ends; beside what a drive hides
+(`heatsoak.target.capacity`), no other setting of a drive is ever touched.
 """
 
 from heatsoak.target.hctm.feature import Thresholds, check

@@ -1,7 +1,5 @@
 """Thresholds that are set for a run and put back after it, however it ends."""
 
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ from heatsoak.target.hctm.feature import (
     target_of,
 )
 from heatsoak.target.hctm.state import STATE, Kept, file_of, locked
+from heatsoak.target.uninterrupted import uninterrupted
 
 
 @contextmanager
@@ -56,7 +55,7 @@ def _held(controller: Controller, wanted: Thresholds, state: Path) -> Iterator[N
             before, after = controller.thresholds(), target_of(controller, wanted)
         mine: Kelvins | None = None  # until it is known to be what was asked for
         try:
-            with _uninterrupted(), _told(controller):
+            with uninterrupted(), _told(controller):
                 Kept(controller.serial, controller.number, before, after).write(file)
                 controller.set(after)
                 mine = after
@@ -77,7 +76,7 @@ def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: P
 
     Not where somebody else has changed `mine` since, or the drive was reset.
     """
-    with _uninterrupted():
+    with uninterrupted():
         try:
             if mine is None or controller.thresholds() == mine:
                 controller.set(before)
@@ -98,30 +97,6 @@ def _told(controller: Controller) -> Iterator[None]:
         raise ToolError(
             f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
         ) from error
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Keep signals for later: a few milliseconds that have to be whole.
-
-    They are caught, not blocked: another thread would take a blocked one, and Python would raise
-    it here all the same.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are raised elsewhere
-        return
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda got, _frame: came.append(got))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-        for got in came:
-            signal.raise_signal(got)
 
 
 def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:

@@ -1,0 +1,111 @@
+"""A part of a drive that it hides for a run, within the guard's claim, and shows again after it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.target import hdparm as tool
+from heatsoak.target.capacity import hpa
+from heatsoak.target.capacity.state import STATE, Kept, file_of, take
+from heatsoak.target.guard import TOOL_PATH, Claim
+from heatsoak.target.uninterrupted import uninterrupted
+
+
+@dataclass
+class Hidden:
+    """What a claimed drive hides; it lasts until :meth:`put_back`.
+
+    The kernel goes on to see the whole drive, so that the claim holds as it was.
+    """
+
+    claim: Claim
+    hdparm: str
+    kept: Kept
+    path: Path
+    file: int
+
+    def is_held(self) -> bool:
+        """Whether the drive still hides it: an error or a reset makes Linux show all again."""
+        now = hpa.read(self.hdparm, self.claim.fd, self.claim.path)
+        return now == hpa.Sectors(self.kept.shown, self.kept.native)
+
+    def put_back(self) -> None:
+        """Have the drive show all that it has; may be called twice.
+
+        Raises ToolError where it does not; the next run tries again.
+        """
+        if self.file < 0:
+            return
+        with uninterrupted():
+            try:
+                now = hpa.read(self.hdparm, self.claim.fd, self.claim.path)
+                if now.shown != self.kept.native:
+                    hpa.show(self.hdparm, self.claim.fd, self.claim.path, self.kept.native)
+                self.path.unlink(missing_ok=True)
+            except ToolError as error:
+                raise ToolError(f"{error}; {_by_hand(self.kept, self.claim.path)}") from error
+            finally:
+                os.close(self.file)
+                self.file = -1
+
+
+def hide(claim: Claim, used: int, *, tool_path: str = TOOL_PATH, state: Path = STATE) -> Hidden:
+    """Have the claimed drive hide what is beyond the first `used` bytes.
+
+    Raises UsageError where it cannot, ToolError where it does not do as told, RefusedError where
+    the claim does not hold any more.
+    """
+    hdparm, native = require(claim, tool_path=tool_path)
+    assert claim.info.serial is not None
+    kept = Kept(claim.info.serial, native, used // hpa.SECTOR)
+    path = file_of(kept.serial, state)
+    hidden = Hidden(claim, hdparm, kept, path, take(path))
+    try:
+        with uninterrupted():
+            kept.write(hidden.file)
+            claim.recheck()
+            hpa.show(hdparm, claim.fd, claim.path, kept.shown)
+    except BaseException as error:
+        try:
+            hidden.put_back()
+        except ToolError as worse:
+            if isinstance(error, HeatsoakError):
+                raise type(error)(f"{error}; {worse}") from error
+        raise
+    return hidden
+
+
+def require(claim: Claim, *, tool_path: str = TOOL_PATH) -> tuple[str, int]:
+    """Return hdparm and how many sectors the drive has.
+
+    Raises UsageError where the claimed drive cannot hide a part of itself; changes nothing.
+    """
+    claim.recheck()
+    info = claim.info
+    hdparm = tool.find(tool_path)
+    why = None
+    if info.transport != "sata":
+        why = f"a host protected area is of SATA drives, and this is on {info.transport}"
+    elif info.serial is None or info.logical_block_bytes != hpa.SECTOR:
+        why = "it has no serial, or other blocks than of 512 bytes"
+    elif hdparm is None:
+        why = "hdparm is missing (apt-get install hdparm)"
+    else:
+        try:
+            sectors = hpa.read(hdparm, claim.fd, claim.path)
+        except ToolError as error:
+            why = str(error)
+        else:
+            if sectors.hidden or sectors.native * hpa.SECTOR != claim.size_bytes:
+                why = f"it shows {sectors.shown} of {sectors.native} sectors already"
+            else:
+                return hdparm, sectors.native
+    raise UsageError(f"{claim.path}: spare = 'hpa' cannot be had: {why}; 'unwritten' can")
+
+
+def _by_hand(kept: Kept, path: Path) -> str:
+    return (
+        f"it hides all but {kept.shown} of {kept.native} sectors until it is reset; the next run "
+        f"tries again (hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path} does it by hand)"
+    )

@@ -1,0 +1,189 @@
+"""Gives a drive out: examined, opened exclusively, locked, and examined again."""
+
+import errno
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsoak.errors import RefusedError
+from heatsoak.sensor.base import Roots
+from heatsoak.target.device import DeviceInfo
+from heatsoak.target.guard.content import content
+from heatsoak.target.guard.doubt import Doubt, printable
+from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
+from heatsoak.target.guard.mounts import mounts, swaps
+from heatsoak.target.guard.openers import writers
+from heatsoak.target.guard.structure import exports, loops, structure
+
+#: How long udev, which locks a drive while it looks at it, is waited for.
+_LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
+
+
+@dataclass
+class Claim:
+    """A device that may be overwritten, held exclusively until :meth:`close`.
+
+    Give `fd` to the tool that writes (it is not inherited by itself) and let it open
+    :attr:`fd_path`: a path could mean another drive by then, the descriptor cannot.
+    """
+
+    fd: int
+    path: Path
+    id: str
+    size_bytes: int
+    rdev: int
+    info: DeviceInfo
+    roots: Roots
+
+    @property
+    def fd_path(self) -> str:
+        """The name of the held device for a process that inherits `fd`."""
+        return f"/proc/self/fd/{self.fd}"
+
+    def recheck(self) -> None:
+        """Raise RefusedError unless the descriptor still leads to the drive that was claimed.
+
+        For use between steps; that others hold it open is not looked at, since fio does.
+        """
+        try:
+            same_drive(self.fd, self.info, self.roots)
+        except Doubt as doubt:
+            raise _refusal(self.path, [str(doubt)]) from None
+
+    def close(self) -> None:
+        """Let the device go; may be called twice."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __enter__(self) -> "Claim":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def claim(
+    device: Path,
+    erase_id: str | None,
+    roots: Roots | None = None,
+    *,
+    known: DeviceInfo | None = None,
+) -> Claim:
+    """Return `device`, held and safe to overwrite.
+
+    `known` is the drive that `device` led to when the run was prepared: another one is refused.
+    Raises RefusedError, one line with every reason, in all other cases. A missing or wrong
+    `erase_id` is told only where nothing else speaks against writing.
+    """
+    roots = roots or Roots()
+    try:
+        info = identify(device, roots)
+        if known is not None:
+            same_as(known, info)
+    except Doubt as doubt:
+        raise _refusal(device, [str(doubt)]) from None
+    if reasons := _uses(info, roots):
+        raise _refusal(device, reasons)
+    try:
+        fd = os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    except OSError as error:
+        raise _refusal(device, [_cannot_open(error)]) from None
+    try:
+        return _examine(fd, device, info, erase_id, roots)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def why_not(device: Path, roots: Roots | None = None) -> list[str]:
+    """Return every reason why `device` would be refused, whatever it is called; none is good.
+
+    Opens it for reading only. Answers for this moment: :func:`claim` asks everything again.
+    """
+    roots = roots or Roots()
+    try:
+        info = identify(device, roots)
+    except Doubt as doubt:
+        return [str(doubt)]
+    reasons = _uses(info, roots)
+    # Holding a drive exclusively, be it for a moment, is left out where it is in use anyway.
+    exclusive = 0 if reasons else os.O_EXCL
+    try:
+        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC | exclusive)
+    except OSError as error:
+        return [*reasons, _cannot_open(error)]
+    try:
+        if not reasons:
+            _lock(fd, fcntl.LOCK_SH)
+        same_drive(fd, info, roots)
+        reasons += content(fd, info)
+    except Doubt as doubt:
+        reasons.append(str(doubt))
+    finally:
+        os.close(fd)
+    return list(dict.fromkeys(reasons))
+
+
+def _lock(fd: int, kind: int) -> None:
+    """Lock the node, as partitioning tools do; raises Doubt where somebody else has.
+
+    While it is locked for us alone, udev does not look for new partitions or volumes there.
+    """
+    for wait_s in _LOCK_WAITS_S:
+        time.sleep(wait_s)
+        try:
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise Doubt(f"it cannot be locked ({error.strerror})") from None
+        return
+    raise Doubt("another program has locked it, as partitioning tools do (end that first)")
+
+
+def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
+    """Ask everything again of the descriptor that will be written through."""
+    try:
+        _lock(fd, fcntl.LOCK_EX)
+        same_drive(fd, info, roots)
+        reasons = _uses(info, roots, own_fd=fd) + content(fd, info)
+        same_drive(fd, info, roots)
+    except Doubt as doubt:
+        reasons = [str(doubt)]
+    if not reasons:
+        reasons = misnamed(info, erase_id)
+    if reasons:
+        raise _refusal(device, reasons)
+    assert erase_id is not None
+    return Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
+
+
+def _refusal(device: Path, reasons: list[str]) -> RefusedError:
+    return RefusedError(printable(f"{device}: will not be written: {'; '.join(reasons)}"))
+
+
+def _cannot_open(error: OSError) -> str:
+    if error.errno == errno.EBUSY:
+        return "another program or driver holds it exclusively (end that first)"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        remedy = "it is locked even to root" if os.geteuid() == 0 else "run as root"
+        return f"no permission to open it ({remedy})"
+    return f"it cannot be opened ({error.strerror})"
+
+
+def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str]:
+    """Return all reasons that can be known without reading the drive."""
+    reasons: list[str] = []
+    for question in (structure, exports, mounts, swaps, loops):
+        try:
+            reasons += question(info, roots)
+        except Doubt as doubt:
+            reasons.append(str(doubt))
+    try:
+        reasons += writers(info, roots, own_fd)
+    except Doubt as doubt:
+        reasons.append(str(doubt))
+    return reasons

@@ -1,0 +1,105 @@
+"""Marks of data that may not be overwritten, looked for in the raw bytes of a drive's ends.
+
+`blkid` and `wipefs` share one library, which checks sums and versions and passes over what it does
+not know or what is damaged. This looks at marks alone, of four bytes or more, so that what a test
+wrote at random is not taken for one.
+"""
+
+from collections.abc import Iterator
+
+#: What has to stand where, in bytes from the begin of the drive. The on-disk formats are documented
+#: with their projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of
+#: libblkid's probers have the same numbers.
+_AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"LUKS\xba\xbe", "crypto_LUKS"),
+    (0x4000, b"SKUL\xba\xbe", "crypto_LUKS (its second header)"),
+    (0, b"XFSB", "xfs"),
+    (0x10040, b"_BHRfS_M", "btrfs"),
+    (0x400, b"\x10\x20\xf5\xf2", "f2fs"),
+    (4096 - 10, b"SWAPSPACE2", "swap"),
+    (4096 - 10, b"S1SUSPEND", "a suspended system's memory"),
+    (4096, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
+    (0, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
+    (0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", "bcache"),
+    (0x1018, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef", "bcachefs"),
+    (3, b"EXFAT   ", "exfat"),
+    (3, b"NTFS    ", "ntfs"),
+    (3, b"-FVE-FS-", "BitLocker"),
+    (3, b"ReFS\0\0\0\0", "ReFS"),
+    (54, b"FAT1", "vfat"),
+    (82, b"FAT32   ", "vfat"),
+    (0x8001, b"CD001", "iso9660"),
+    (0, b"hsqs", "squashfs"),
+    (0x400, b"\xe2\xe1\xf5\xe0", "erofs"),
+    (32, b"NXSB", "apfs"),
+    (0, b"bluestore block device", "ceph_bluestore"),
+    (32, b"ORCLDISK", "oracleasm"),
+    (0, b"dmvdo001", "vdo"),
+    (512 + 4, b"!Stra0tis\x86\xff\x02^\x41rh", "stratis"),
+    (0x10000, b"ReIsEr", "reiserfs"),
+    (0x8000, b"JFS1", "jfs"),
+    (0, b"VMDK", "a virtual machine's disk image"),
+    (0, b"QFI\xfb", "a virtual machine's disk image"),
+)
+_SECTORS = (512, 4096)
+_GPT = b"EFI PART"
+_LVM = b"LABELONE"
+_RAID = b"\xfc\x4e\x2b\xa9"
+_ZFS_LABEL_BYTES = 256 << 10
+_ZFS_UBERBLOCKS = 128 << 10
+_ZFS = (b"\x0c\xb1\xba\x00\x00\x00\x00\x00", b"\x00\x00\x00\x00\x00\xba\xb1\x0c")
+_DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
+
+
+def marks(begin: bytes, end: bytes, size_bytes: int) -> list[str]:
+    """Return what the marks in a drive's first and last bytes stand for, each once.
+
+    `begin` and `end` are as long as each other; of a drive of `size_bytes` they may overlap.
+    """
+    return list(dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes))))
+
+
+def _at_begin(begin: bytes) -> Iterator[str]:
+    for offset, mark, kind in _AT_BEGIN:
+        if begin.startswith(mark, offset):
+            yield kind
+    for sector in _SECTORS:
+        if begin.startswith(_GPT, sector):
+            yield "a gpt partition table"
+    for sector in range(0, 4 * 512, 512):  # LVM writes it to any of the first four
+        if begin.startswith(_LVM, sector):
+            yield "LVM2_member"
+    for label in (0, _ZFS_LABEL_BYTES):
+        if _has_uberblock(begin, label + _ZFS_UBERBLOCKS):
+            yield "zfs_member"
+
+
+def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
+    begins_at = size_bytes - len(end)
+
+    def stands_at(mark: bytes, offset: int) -> bool:
+        return offset >= begins_at and end.startswith(mark, offset - begins_at)
+
+    for sector in _SECTORS:
+        if stands_at(_GPT, size_bytes - sector):
+            yield "a gpt partition table"
+    # superblocks 0.90 and 1.0 of Linux RAID: md_p.h
+    if stands_at(_RAID, (size_bytes & ~0xFFFF) - 0x10000) or stands_at(
+        _RAID, (size_bytes // 512 - 16 & ~7) * 512
+    ):
+        yield "linux_raid_member"
+    for number in (1, 2):
+        label = (size_bytes & ~(_ZFS_LABEL_BYTES - 1)) - number * _ZFS_LABEL_BYTES
+        if label >= begins_at and _has_uberblock(end, label - begins_at + _ZFS_UBERBLOCKS):
+            yield "zfs_member"
+    # DRBD's meta data lie in the last 4 KiB block, their mark 60 bytes in, or 28 in version 7
+    block = (size_bytes & ~0xFFF) - 4096
+    if any(stands_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
+        yield "drbd"
+
+
+def _has_uberblock(text: bytes, begin: int) -> bool:
+    """Whether one of the places of a ZFS label's uberblocks, every KiB, has one."""
+    return any(
+        text.startswith(mark, begin + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
+    )

@@ -1,0 +1,50 @@
+"""hdparm, on the descriptor of a drive that is held."""
+
+import re
+import shutil
+import subprocess
+
+from heatsoak.errors import ToolError
+from heatsoak.target.guard import TOOL_PATH
+
+_WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
+
+
+def find(tool_path: str = TOOL_PATH) -> str | None:
+    """Return where it is, None where it is missing."""
+    return shutil.which("hdparm", path=tool_path)
+
+
+def run(hdparm: str, fd: int, name: object, *options: str) -> str:
+    """Return what it prints for the drive behind `fd`; a terminal's Ctrl-C does not reach it.
+
+    Raises ToolError, with the drive's `name`, where it fails. That it ends well says little: it
+    does so for commands that the drive declines, too.
+    """
+    try:
+        done = subprocess.run(
+            [hdparm, *options, f"/proc/self/fd/{fd}"],
+            pass_fds=[fd],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            env={"PATH": TOOL_PATH, "LC_ALL": "C"},
+            check=False,
+        )
+    except OSError as error:
+        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise ToolError(f"{name}: hdparm fails (exit {done.returncode}): {said}")
+    return done.stdout
+
+
+def identify(text: str) -> list[int]:
+    """Return the words in what ``hdparm --Istdout`` prints; raises ValueError if not 256."""
+    lines = [line for line in text.splitlines() if _WORDS.fullmatch(line)]
+    words = [int(word, 16) for line in lines for word in line.split()]
+    if len(words) != 256:
+        raise ValueError(f"IDENTIFY DEVICE has 256 words, hdparm shows {len(words)}")
+    return words

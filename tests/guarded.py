@@ -1,0 +1,157 @@
+"""Drives for the write guard to judge: loop devices, who uses them, and machines of our own."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from heatsoak.sensor import Roots
+
+SIZE = 64 << 20
+LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
+SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def tool(name: str) -> str:
+    """Return where a tool is; skip the test where it is not installed."""
+    found = shutil.which(name, path=SBIN)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(name: str, *arguments: object, text: str | None = None) -> str:
+    done = subprocess.run(
+        [tool(name), *map(str, arguments)],
+        input=text,
+        stdin=subprocess.DEVNULL if text is None else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def loop_devices_work() -> bool:
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        return False
+    losetup = shutil.which("losetup", path=SBIN)
+    if losetup is None:
+        return False
+    return subprocess.run([losetup, "-f"], capture_output=True, timeout=30).returncode == 0
+
+
+needs_loop = pytest.mark.skipif(
+    not loop_devices_work(), reason="needs root and loop devices to make drives of"
+)
+
+
+class Drive:
+    """A loop device and the image behind it."""
+
+    def __init__(self, image: Path, node: Path) -> None:
+        self.image = image
+        self.node = node
+        self.size_bytes = image.stat().st_size
+
+    @property
+    def id(self) -> str:
+        return f"{self.node}:{self.size_bytes}"
+
+    @property
+    def number(self) -> str:
+        rdev = self.node.stat().st_rdev
+        return f"{os.major(rdev)}:{os.minor(rdev)}"
+
+    def sum(self) -> str:
+        """Return the digest of what a reader of the device sees, past any cache of ours."""
+        run("blockdev", "--flushbufs", self.node)
+        return hashlib.sha256(self.image.read_bytes()).hexdigest()
+
+    def writes(self) -> list[str]:
+        """Return the kernel's counts of writes and discards."""
+        fields = Path(f"/sys/block/{self.node.name}/stat").read_text().split()
+        return fields[4:7] + fields[11:14]
+
+
+MakeDrive = Callable[..., Drive]
+
+
+@contextmanager
+def drives_in(directory: Path) -> Iterator[MakeDrive]:
+    """Give a function that attaches empty drives; options are losetup's."""
+    with ExitStack() as stack:
+
+        def make(
+            *options: str, image: Path | None = None, name: str = "drive", size: int = SIZE
+        ) -> Drive:
+            if image is None:
+                image = directory / f"{name}.img"
+                with image.open("wb") as file:
+                    file.truncate(size)
+            with LOCK.open("a") as lock:  # two tests must not be given the same free device
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                node = Path(run("losetup", "-f", "--show", *options, image))
+            stack.callback(run, "losetup", "-d", node)
+            return Drive(image, node)
+
+        yield make
+
+
+@contextmanager
+def another_process(program: str, *arguments: object) -> Iterator[None]:
+    """Run Python code elsewhere until the block ends; it has done its part when it prints."""
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import os, sys\n{program}\nprint(flush=True)\nsys.stdin.read()"]
+        + [str(argument) for argument in arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"\n", "the other process did not do its part"
+            yield
+        finally:
+            process.stdin.close()
+            process.wait(timeout=30)
+
+
+class Machine:
+    """A sysfs of our own around a real loop device, which thereby has a serial."""
+
+    def __init__(self, base: Path, drive: Drive, name: str = "sdx") -> None:
+        self.base = base
+        self.drive = drive
+        self.roots = Roots(sys=base)
+        self.disk = self.add(name, drive.number, drive.size_bytes)
+
+    def add(self, name: str, number: str, size_bytes: int, serial: str | None = None) -> Path:
+        disk = self.base / "devices" / name
+        for part in ("holders", "slaves", "queue", "device"):
+            (disk / part).mkdir(parents=True)
+        (disk / "dev").write_text(number)
+        (disk / "size").write_text(str(size_bytes // 512))
+        (disk / "ro").write_text("0")
+        for link in (self.base / "block" / name, self.base / "dev" / "block" / number):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(disk)
+        if serial is not None:
+            (disk / "device" / "serial").write_text(serial)
+        return disk
+
+
+def fake_proc(base: Path, mount: str = "0:1 / /", swaps: str = "") -> Path:
+    (base / "1" / "fd").mkdir(parents=True)
+    (base / "1" / "mountinfo").write_text(f"22 1 {mount} rw - ext4 /dev/somewhere rw\n")
+    (base / "swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
+    return base

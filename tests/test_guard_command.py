@@ -1,0 +1,606 @@
+"""``heatsoak run`` on drives that must not be written: exit 4, one line why, and not one byte.
+
+Each situation is made around a real loop device, and refused for a protocol that writes, one that
+only purges, and a copy to it (most contents: only the first), each with the right ``--erase``
+wherever there is one: nothing but the situation itself can refuse.
+"""
+
+import fcntl
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from command import complaint, heatsoak_here
+from drive_contents import CONTENTS, ext4, swap
+from guarded import (
+    SIZE,
+    Drive,
+    Machine,
+    MakeDrive,
+    another_process,
+    drives_in,
+    fake_proc,
+    needs_loop,
+    run,
+    tool,
+)
+from heatsoak.sensor import Roots, device_behind
+from heatsoak.target.guard import tools, why_not
+
+pytestmark = needs_loop
+
+PROTOCOLS = {
+    "write": '[[steps]]\nname = "w"\nrw = "write"\nbs = "64k"\nio_size = "1m"\n',
+    "purge": '[[steps]]\nkind = "purge"\n',
+    "copy": '[[steps]]\nkind = "copy"\nsize = "1m"\nbs = "64k"\n',
+}
+
+
+@dataclass
+class Attempt:
+    """A drive that must not be written, and how a user asks for it all the same.
+
+    Attributes:
+        drive: whose bytes are watched; None where it is the machine's own.
+        on: what is given to ``--on``, or ``--to``.
+        erase: what is given to ``--erase``.
+        said: words that the refusal has to say.
+        is_nameable: whether it is empty and unused, and only wrongly named.
+        protocols: what is run.
+    """
+
+    drive: Drive | None
+    said: str
+    on: Path | None = None
+    erase: str | None = None
+    is_nameable: bool = False
+    protocols: tuple[str, ...] = tuple(PROTOCOLS)
+
+    @property
+    def place(self) -> Path:
+        if self.on is not None:
+            return self.on
+        assert self.drive is not None
+        return self.drive.node
+
+
+@dataclass
+class Bench:
+    """What situations are made with."""
+
+    directory: Path
+    make: MakeDrive
+    patch: pytest.MonkeyPatch
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def roots(self, **trees: Path) -> None:
+        """Let the command see other trees of the kernel's than those of this machine."""
+        usual = {"sys": Path("/sys"), "dev": Path("/dev"), "proc": Path("/proc")}
+        self.patch.setattr(Roots.__init__, "__defaults__", tuple({**usual, **trees}.values()))
+
+    def mount(self, node: Path, *options: str) -> Path:
+        place = self.directory / "mounted here"
+        place.mkdir()
+        run("mount", *options, node, place)
+        unmount = [tool("umount"), str(place)]
+        self.stack.callback(lambda: subprocess.run(unmount, capture_output=True, check=False))
+        return place
+
+
+Make = Callable[[Bench], AbstractContextManager[Attempt]]
+SITUATIONS: dict[str, Make] = {}
+
+
+def situation(make: Callable[[Bench], Iterator[Attempt]]) -> None:
+    """Enter a function into the table under its name."""
+    SITUATIONS[make.__name__.replace("_", " ")] = contextmanager(make)
+
+
+def holding(name: str) -> Make:
+    fill, word = CONTENTS[name]
+
+    def make(bench: Bench) -> AbstractContextManager[Attempt]:
+        drive = bench.make()
+        fill(drive)
+        # what lies on it is asked in one place, and these are many
+        protocols = tuple(PROTOCOLS) if name in ("ext4", "GPT") else ("write",)
+        return nullcontext(Attempt(drive, word, protocols=protocols))
+
+    return make
+
+
+SITUATIONS |= {f"it holds {name}": holding(name) for name in CONTENTS}
+
+
+# -- in use
+
+
+@situation
+def mounted(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    ext4(drive)
+    place = bench.mount(drive.node, "-o", "noatime")
+    run("sync", "-f", place)
+    yield Attempt(drive, f"it is mounted on {place}")
+
+
+@situation
+def mounted_in_another_namespace(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    ext4(drive)
+    script = 'mount --make-rprivate / && mount -o ro,noload "$0" "$1" && echo && read end'
+    with subprocess.Popen(
+        [tool("unshare"), "--mount", "sh", "-c", script, drive.node, bench.directory],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != b"\n":
+                pytest.skip("mount namespaces cannot be made here")
+            yield Attempt(drive, f"it is mounted on {bench.directory}")
+        finally:
+            process.stdin.close()
+
+
+@situation
+def unmounted_lazily_while_a_file_is_open(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    ext4(drive)
+    place = bench.mount(drive.node, "-o", "ro")
+    with ExitStack() as stack:
+        stack.callback(os.close, os.open(place, os.O_RDONLY))
+        run("umount", "--lazy", place)
+        yield Attempt(drive, "holds it exclusively")
+
+
+@situation
+def swap_in_use(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    swap(drive)
+    run("swapon", drive.node)
+    try:
+        yield Attempt(drive, "it holds the swap area")
+    finally:
+        run("swapoff", drive.node)
+
+
+@situation
+def held_exclusively_by_another_program(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    with another_process("fd = os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", drive.node):
+        yield Attempt(drive, "holds it exclusively")
+
+
+@situation
+def open_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    with another_process("fd = os.open(sys.argv[1], os.O_RDWR)", drive.node):
+        yield Attempt(drive, "open for writing")
+
+
+@situation
+def mapped_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    program = (
+        "import mmap\nfd = os.open(sys.argv[1], os.O_RDWR)\n"
+        "mapped = mmap.mmap(fd, 4096)\nos.close(fd)\n"
+        "[os.close(int(n)) for n in os.listdir('/proc/self/fd') if int(n) > 2 and "
+        "os.path.exists(f'/proc/self/fd/{n}')]"
+    )
+    with another_process(program, drive.node):
+        yield Attempt(drive, "open for writing")
+
+
+@situation
+def its_image_open_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    with another_process("fd = os.open(sys.argv[1], os.O_WRONLY)", drive.image):
+        yield Attempt(drive, "open for writing")
+
+
+@situation
+def locked_by_a_partitioning_tool(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    bench.patch.setattr("heatsoak.target.guard.hold._LOCK_WAITS_S", (0.0, 0.0))
+    fd = os.open(drive.node, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield Attempt(drive, "locked")
+    finally:
+        os.close(fd)
+
+
+@situation
+def a_loop_device_lies_on_it(bench: Bench) -> Iterator[Attempt]:
+    below = bench.make()
+    above = bench.make("--offset", str(1 << 20), image=below.node)
+    yield Attempt(below, f"{above.node.name} lies on it")
+
+
+@situation
+def a_window_onto_another_drive(bench: Bench) -> Iterator[Attempt]:
+    below = bench.make()
+    above = bench.make("--offset", str(1 << 20), image=below.node)
+    size = SIZE - (1 << 20)
+    yield Attempt(below, f"window onto {below.node}", above.node, f"{above.node}:{size}")
+
+
+@situation
+def its_image_attached_twice(bench: Bench) -> Iterator[Attempt]:
+    first = bench.make()
+    second = bench.make(image=first.image)
+    yield Attempt(second, f"{first.node.name} is a second way")
+
+
+@situation
+def its_image_attached_twice_by_another_name(bench: Bench) -> Iterator[Attempt]:
+    first = bench.make()
+    linked = bench.directory / "linked.img"
+    linked.hardlink_to(first.image)
+    second = bench.make(image=linked)
+    yield Attempt(second, f"{first.node.name} is a second way")
+
+
+# -- what kind of device it is
+
+
+def with_partition(bench: Bench) -> tuple[Drive, Path]:
+    drive = bench.make("--partscan")
+    run("addpart", drive.node, 1, 2048, 40960)
+    bench.stack.callback(run, "delpart", drive.node, 1)
+    part = Path(f"{drive.node}p1")
+    if not part.exists():
+        pytest.skip("nodes of partitions are not made here")
+    return drive, part
+
+
+@situation
+def a_partition(bench: Bench) -> Iterator[Attempt]:
+    drive, part = with_partition(bench)
+    said = f"it is a partition of {drive.node.name}"
+    yield Attempt(drive, said, part, f"{part}:{40960 * 512}")
+
+
+@situation
+def a_disk_with_a_partition(bench: Bench) -> Iterator[Attempt]:
+    drive, part = with_partition(bench)
+    yield Attempt(drive, f"it has partitions ({part.name})")
+
+
+@situation
+def a_disk_with_a_mounted_partition(bench: Bench) -> Iterator[Attempt]:
+    drive, part = with_partition(bench)
+    run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
+    place = bench.mount(part, "-o", "noatime")
+    run("sync", "-f", place)
+    yield Attempt(drive, f"what lies on it is mounted on {place}")
+
+
+@situation
+def attached_read_only(bench: Bench) -> Iterator[Attempt]:
+    yield Attempt(bench.make("--read-only"), "read-only")
+
+
+@situation
+def set_read_only(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    run("blockdev", "--setro", drive.node)
+    try:
+        yield Attempt(drive, "read-only")
+    finally:
+        run("blockdev", "--setrw", drive.node)
+
+
+@situation
+def without_a_medium(bench: Bench) -> Iterator[Attempt]:  # noqa: ARG001
+    for node in sorted(Path("/dev").glob("loop[0-9]*"), reverse=True):
+        size = Path(f"/sys/block/{node.name}/size")
+        if size.exists() and size.read_text().strip() == "0":
+            yield Attempt(None, "no medium", node, f"{node}:0")
+            return
+    pytest.skip("every loop device is in use")
+
+
+@situation
+def the_disk_of_the_root_directory(bench: Bench) -> Iterator[Attempt]:  # noqa: ARG001
+    name = device_behind(Path("/"))
+    node = Path(f"/dev/{name}")
+    if name is None or not node.exists():
+        pytest.skip("the root directory lies on no disk that can be seen here")
+    size = int(Path(f"/sys/block/{name}/size").read_text()) * 512
+    yield Attempt(None, "mounted on", node, f"{node}:{size}")
+
+
+@situation
+def a_node_of_a_drive_that_is_gone(bench: Bench) -> Iterator[Attempt]:
+    node = bench.directory / "nvme7n1"
+    os.mknod(node, stat.S_IFBLK | 0o600, os.makedev(259, 1023))
+    yield Attempt(None, "the kernel knows no disk with its number", node, "S2R9NX0H")
+
+
+@situation
+def a_link_to_a_drive_that_is_not_empty(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    ext4(drive)
+    link = bench.directory / "my drive"
+    link.symlink_to(drive.node)
+    yield Attempt(drive, "ext4", link, drive.id)
+
+
+@situation
+def a_file_that_is_there(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    ext4(drive)
+    place = bench.mount(drive.node, "-o", "noatime")
+    path = place / "notes"
+    path.write_text("what somebody wrote")
+    run("sync", "-f", place)
+    yield Attempt(drive, "is there already and would be overwritten", path, drive.id)
+
+
+# -- how it is named
+
+
+@situation
+def not_named(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    yield Attempt(drive, f"add --erase {drive.id}", erase="", is_nameable=True)
+
+
+@situation
+def named_by_a_mistyped_id(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    wrong = f"{drive.node}:{SIZE + 512}"
+    yield Attempt(
+        drive, f"this drive (loop, 67.1 MB) is '{drive.id}'", erase=wrong, is_nameable=True
+    )
+
+
+@situation
+def named_by_a_link_to_it(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    link = bench.directory / "my-drive"
+    link.symlink_to(drive.node)
+    yield Attempt(drive, "--erase names", link, f"{link}:{SIZE}", is_nameable=True)
+
+
+def on_machine(bench: Bench, serial: str | None = None) -> tuple[Drive, Machine]:
+    """Return a drive on a machine of its own, where it is called sdx."""
+    drive = bench.make()
+    machine = Machine(bench.directory / "sys", drive)
+    if serial is not None:
+        (machine.disk / "device" / "serial").write_text(serial)
+    bench.roots(sys=machine.base)
+    return drive, machine
+
+
+AS_SDX = f"/dev/sdx:{SIZE}"
+
+
+@situation
+def named_by_the_serial_of_another_drive(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench, "S2R9NX0H")
+    machine.add("sdy", "8:16", SIZE, serial="S3Z8NB0K")
+    yield Attempt(drive, "this drive", erase="S3Z8NB0K", is_nameable=True)
+
+
+@situation
+def named_by_its_path_where_it_has_a_serial(bench: Bench) -> Iterator[Attempt]:
+    drive, _ = on_machine(bench, "S2R9NX0H")
+    yield Attempt(drive, "'S2R9NX0H'", erase=AS_SDX, is_nameable=True)
+
+
+@situation
+def one_of_two_drives_with_one_serial(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench, "S2R9NX0H")
+    machine.add("sdy", "8:16", SIZE, serial="S2R9NX0H")
+    yield Attempt(drive, "cannot be told apart", erase="S2R9NX0H")
+
+
+# -- what the kernel has made of it
+
+
+@situation
+def part_of_a_device_mapper_volume_or_an_array(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    (machine.disk / "holders" / "dm-0").mkdir()
+    yield Attempt(drive, "it is part of dm-0", erase=AS_SDX)
+
+
+@situation
+def made_of_other_drives(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    (machine.disk / "slaves" / "nvme3n1").symlink_to(machine.add("nvme3n1", "259:3", SIZE))
+    yield Attempt(drive, "it is made of nvme3n1", erase=AS_SDX)
+
+
+@situation
+def under_a_mounted_volume(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    volume = machine.add("dm-0", "253:0", SIZE)
+    (volume / "slaves" / "sdx").symlink_to(machine.disk)
+    proc = fake_proc(bench.directory / "proc", "253:0 / /srv/data")
+    bench.roots(sys=machine.base, proc=proc)
+    yield Attempt(drive, "what lies on it is mounted on /srv/data", erase=AS_SDX)
+
+
+@situation
+def served_to_other_machines_by_the_kernel(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    place = machine.base / "kernel/config/nvmet/subsystems/bench/namespaces/1"
+    place.mkdir(parents=True)
+    (place / "device_path").write_text(f"{drive.node}\n")
+    yield Attempt(drive, "an NVMe target serves it", erase=AS_SDX)
+
+
+@situation
+def a_boot_partition_of_an_eMMC(bench: Bench) -> Iterator[Attempt]:  # noqa: N802
+    drive, machine = on_machine(bench)
+    whole = machine.add("mmcblk0", "179:0", 8 << 30)
+    nested = whole / "mmcblk0boot0"
+    machine.disk.rename(nested)
+    for link in (machine.base / "block" / "sdx", machine.base / "dev" / "block" / drive.number):
+        link.unlink()
+    (machine.base / "block" / "mmcblk0boot0").symlink_to(nested)
+    (machine.base / "dev" / "block" / drive.number).symlink_to(nested)
+    yield Attempt(drive, "a hardware partition of mmcblk0", erase=f"/dev/mmcblk0boot0:{SIZE}")
+
+
+@situation
+def raw_flash_of_the_machine(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    machine = Machine(bench.directory / "sys", drive, "mtdblock0")
+    bench.roots(sys=machine.base)
+    yield Attempt(drive, "raw flash", erase=f"/dev/mtdblock0:{SIZE}")
+
+
+@situation
+def a_zoned_drive(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    (machine.disk / "queue" / "zoned").write_text("host-managed\n")
+    yield Attempt(drive, "host-managed zoned", erase=AS_SDX)
+
+
+@situation
+def open_as_a_generic_node(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    generic = machine.disk / "device" / "scsi_generic" / "sg0"
+    generic.mkdir(parents=True)
+    number = Path("/dev/null").stat().st_rdev  # any character device will do
+    (generic / "dev").write_text(f"{os.major(number)}:{os.minor(number)}\n")
+    proc = fake_proc(bench.directory / "proc")
+    (proc / "1" / "fd" / "3").symlink_to("/dev/null")
+    (proc / "1" / "fdinfo").mkdir()
+    (proc / "1" / "fdinfo" / "3").write_text("pos:\t0\nflags:\t02\n")
+    (proc / "1" / "comm").write_text("scsi-server\n")
+    bench.roots(sys=machine.base, proc=proc)
+    yield Attempt(drive, "process 1 (scsi-server) has it open for writing", erase=AS_SDX)
+
+
+# -- what cannot be known
+
+
+@situation
+def a_swap_area_that_cannot_be_found(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    proc = fake_proc(bench.directory / "proc", swaps="/gone partition 32764 0 -2\n")
+    bench.roots(proc=proc)
+    yield Attempt(drive, "/gone")
+
+
+@situation
+def mounts_that_cannot_be_read(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    proc = fake_proc(bench.directory / "proc")
+    (proc / "2" / "fd").mkdir(parents=True)
+    (proc / "2" / "mountinfo").mkdir()
+    bench.roots(proc=proc)
+    yield Attempt(drive, "the mounts of 1 processes")
+
+
+@situation
+def no_processes_to_be_seen(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    (bench.directory / "proc").mkdir()
+    bench.roots(proc=bench.directory / "proc")
+    yield Attempt(drive, "no processes")
+
+
+@situation
+def no_blkid_and_no_wipefs(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    (bench.directory / "bin").mkdir()
+    bench.patch.setattr(tools, "TOOL_PATH", str(bench.directory / "bin"))
+    for name in ("blkid", "wipefs"):
+        fake = bench.directory / "bin" / name
+        fake.write_text("#!/bin/sh\nexit 7\n")
+        fake.chmod(0o755)
+    yield Attempt(drive, "blkid cannot tell what is on it")
+
+
+@situation
+def a_drive_that_cannot_be_read(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    os.truncate(drive.image, SIZE // 2)  # its second half answers with errors
+    drive.size_bytes = SIZE
+    yield Attempt(drive, "it cannot be read at byte", erase=f"{drive.node}:{SIZE}")
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    for name, steps in PROTOCOLS.items():
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n{steps}')
+    (tmp_path / "source").mkdir()
+    with drives_in(tmp_path) as make:
+        bench = Bench(tmp_path, make, monkeypatch)
+        with bench.stack:
+            yield bench
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
+    bench: Bench, name: str
+) -> None:
+    with SITUATIONS[name](bench) as attempt:
+        drive = attempt.drive
+        before = None if drive is None else (drive.sum(), drive.writes())
+        erase = attempt.erase
+        if erase is None:
+            assert drive is not None
+            erase = drive.id
+        for protocol in attempt.protocols:
+            on = (
+                ("--on", str(bench.directory / "source"), "--to")
+                if protocol == "copy"
+                else ("--on",)
+            )
+            named = ("--erase", erase) if erase else ()
+            words = ("run", f"{protocol}.toml", *on, str(attempt.place), *named, "-o", "r")
+            line = complaint(heatsoak_here(*words, cwd=bench.directory), 4)
+            assert line.startswith(f"heatsoak: {attempt.place}: ")
+            assert attempt.said.lower() in line.lower()
+        assert not (bench.directory / "r").exists()
+        if drive is not None:
+            after = drive.writes()  # the look at its bytes makes its node flush
+            assert (drive.sum(), after) == before
+        if attempt.place.is_block_device():
+            reasons = "; ".join(why_not(attempt.place))
+            assert (reasons == "") == attempt.is_nameable
+            assert attempt.is_nameable or attempt.said.lower() in reasons.lower()
+
+
+def test_the_docs_list_every_situation_and_how_many_there_are() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "write-guard.md").read_text("utf-8")
+    assert f"{len(SITUATIONS)} situations" in " ".join(text.split())
+    rows = " ".join(line for line in text.splitlines() if line.startswith("|"))
+    assert [name for name in SITUATIONS if name.removeprefix("it holds ") not in rows] == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_empty_drive_that_is_named_is_accepted_and_written(bench: Bench, protocol: str) -> None:
+    drive = bench.make()
+    with drive.image.open("r+b") as file:  # data of no kind: what an earlier test left
+        file.seek(8 << 20)
+        file.write(bytes(range(1, 256)) * 4096)
+    run("blockdev", "--flushbufs", drive.node)
+    before, writes = drive.sum(), drive.writes()
+    on = ("--on", str(bench.directory / "source"), "--to") if protocol == "copy" else ("--on",)
+    words = ("run", f"{protocol}.toml", *on, str(drive.node), "--erase", drive.id, "-o", "r")
+    done = heatsoak_here(*words, cwd=bench.directory)
+    assert done.returncode == 0, done.stderr
+    assert drive.sum() != before
+    assert drive.writes() != writes
+    image = drive.image.read_bytes()
+    if protocol == "purge":
+        assert not any(image)
+    else:
+        assert all(any(image[at : at + 65536]) for at in range(0, 1 << 20, 65536))
+        assert not any(image[16 << 20 :])
