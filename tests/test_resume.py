@@ -126,6 +126,20 @@ def test_a_drive_takes_again_what_made_it_ready_for_the_step_that_was_cut(
 
 
 @pytest.mark.slow
+def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Path) -> None:
+    protocol = DRIVE_PROTOCOL.replace('kind = "purge"', 'kind = "purge"\ncapacity = "50%"')
+    (tmp_path / "short.toml").write_text(protocol)
+    erase = ("--erase", f"{drive}:{SIZE}")
+    cut_in(tmp_path, "second", *erase, on=str(drive))
+    assert resume(tmp_path, *erase, on=str(drive)).returncode == 0
+    recording = require_whole(tmp_path / "r")
+    (gone_on,) = (event.t_s for event in recording.events if "gone on with" in event.text)
+    used = [event for event in recording.events if "capacity_bytes" in event.data]
+    assert [event.data["capacity_bytes"] for event in used] == [SIZE // 2, SIZE // 2]
+    assert used[0].t_s < gone_on < used[1].t_s
+
+
+@pytest.mark.slow
 def test_rounds_go_on_with_the_round_that_was_cut(bench: Path) -> None:
     cut_in(bench, "again/2")
     assert resume(bench).returncode == 0
