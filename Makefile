@@ -32,7 +32,7 @@ test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --quiet
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --hypothesis-profile inner-loop
 
 test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVMe drive, under Debian's kernel: minutes
 	scripts/vm-tools target/vm-kernel

@@ -10,6 +10,7 @@ from hypothesis import settings
 
 # machines are shared and noisy: no test is about time
 settings.register_profile("untimed", deadline=None)
+settings.register_profile("inner-loop", deadline=None, max_examples=20)
 settings.load_profile("untimed")
 
 # tests that run beside each other load one disk, which two runs must not; each process of theirs

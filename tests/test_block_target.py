@@ -30,6 +30,7 @@ def last_note(batches: Iterable[Batch]) -> Note:
     return [batch for batch in batches if isinstance(batch, Note)][-1]
 
 
+@pytest.mark.slow
 def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: Path) -> None:
     target = BlockTarget(drive, f"{drive}:{SIZE}")
     assert target.identity.size_bytes == SIZE
@@ -48,6 +49,7 @@ def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: 
     assert not any((tmp_path / "drive.img").read_bytes())
 
 
+@pytest.mark.slow
 def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="--erase"):
         BlockTarget(drive).open(writes=True)

@@ -114,6 +114,7 @@ def test_cells_are_held_out_by_name_or_pattern(pattern: str, cells: int) -> None
     assert len(figures.errors(figures.tables.expected())) == fitted
 
 
+@pytest.mark.slow
 def test_a_fit_does_not_see_what_is_held_out() -> None:
     found = calibrate(iterations=1, hold_out=["puget.*.2gpu.*"])
     assert found.figures_fitted == 31 - 12
@@ -172,6 +173,7 @@ def test_more_fitted_numbers_than_allowed_are_refused(own_catalog: Path) -> None
         check(own_catalog)
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         check(tmp_path)

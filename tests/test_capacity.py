@@ -122,6 +122,7 @@ def test_a_simulated_drive_with_more_spare_area_moves_less_when_it_is_written_at
     assert steady_iops("75%") > 2 * steady_iops("100%")
 
 
+@pytest.mark.slow
 @needs_loop
 def test_nothing_beyond_the_capacity_is_written_and_the_recording_says_so(tmp_path: Path) -> None:
     text = (
@@ -246,6 +247,7 @@ def test_a_drive_hides_what_is_beyond_and_shows_it_again(sata: MakeSata) -> None
     assert all(line.endswith(drive.claim.fd_path) for line in drive.told())
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_command_that_another_got_in_between_is_given_again(sata: MakeSata) -> None:
     drive = sata()
@@ -266,6 +268,7 @@ def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) 
     assert list(drive.state.iterdir()) == []
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_drive_that_shows_all_again_by_itself_is_noticed(sata: MakeSata) -> None:
     drive = sata()
@@ -407,6 +410,7 @@ def test_a_drive_that_stays_as_it_is_does_not_hide_what_ended_the_run(
     assert drive.claim.fd < 0
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_step_on_a_drive_that_shows_all_again_warns(hiding: tuple[Sata, BlockTarget]) -> None:
     drive, target = hiding
@@ -500,6 +504,7 @@ def test_whatever_hdparm_says_is_sectors_or_an_error(text: str) -> None:
         assert 0 < sectors.shown <= sectors.native
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_drive_that_hides_nothing_is_told_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "spare.toml").write_text(

@@ -22,6 +22,7 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not i
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
+@pytest.mark.slow
 def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
     assert heatsoak("--version", cwd=tmp_path).stdout.startswith("heatsoak 0.")
     shown = heatsoak("--help", cwd=tmp_path).stdout
@@ -38,6 +39,7 @@ def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
         assert command in shown
 
 
+@pytest.mark.slow
 def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
     code = "import sys, heatsoak.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -95,6 +97,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_no_permission_is_one_line_and_exit_code_2() -> None:
     # pytest's own directories are closed to others
     with tempfile.TemporaryDirectory() as place:
@@ -109,6 +112,7 @@ def test_no_permission_is_one_line_and_exit_code_2() -> None:
     assert "no permission to make a test file" in complaint(done, 2)
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     place = tmp_path / "full"
@@ -123,6 +127,7 @@ def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path
         subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.slow
 def test_without_fio_it_says_how_to_get_it(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": str(tmp_path)}
     done = heatsoak("run", "quick", "--on", ".", cwd=tmp_path, env=env)
@@ -351,6 +356,7 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
     assert not (tmp_path / "recordings").exists()
 
 
+@pytest.mark.slow
 def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
     target = f"sim:{small_drive}@puget-top-2gpu-loaded"
     done = heatsoak("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
@@ -424,6 +430,7 @@ runtime = "3s"
 """
 
 
+@pytest.mark.slow
 @needs_fio
 def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path: Path) -> None:
     place = tmp_path / "place"
@@ -470,6 +477,7 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
     code = hidden + "from heatsoak.cli import main; sys.argv = ['heatsoak', 'analyze', 'x']; main()"
@@ -499,6 +507,7 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
     assert "did you mean" in wrong.stderr
 
 
+@pytest.mark.slow
 @needs_fio
 def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
     job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"

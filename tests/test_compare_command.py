@@ -43,6 +43,7 @@ def test_json_is_one_list_of_the_promised_keys(pair: Path) -> None:
     assert onset["value_at_least"] == pytest.approx(300)
 
 
+@pytest.mark.slow
 def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) -> None:
     done = heatsoak("compare", "r", "--by", "heatsink", "--baseline", "none", cwd=pair)
     assert done.returncode == 0, done.stderr

@@ -115,6 +115,7 @@ def test_a_source_that_throttles_on_reads_holds_up_the_destination(tmp_path: Pat
     assert copy["source_pct"] > 90
 
 
+@pytest.mark.slow
 def test_a_steady_copy_says_who_waited_for_whom(tmp_path: Path, small_drive: Path) -> None:
     """Reads are faster than writes, and nothing gets warm in so short a time."""
     found = run(tmp_path, f"sim:{small_drive}", f"sim:{small_drive}", "--scale", "0.02")
@@ -140,6 +141,7 @@ def test_a_steady_copy_says_who_waited_for_whom(tmp_path: Path, small_drive: Pat
     assert recordings["source"].meta.protocol.workload_steps[0].name == "fill-source"
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
@@ -332,6 +334,7 @@ def test_each_side_has_its_part_of_the_protocol() -> None:
             assert type(side).model_validate(side.model_dump()) == side
 
 
+@pytest.mark.slow
 def test_a_recording_of_a_copy_is_found_with_all_others_below_a_directory(
     tmp_path: Path, small_drive: Path
 ) -> None:

@@ -68,6 +68,7 @@ def moved_bytes(recording: Recording, direction: str) -> float:
     return float(of_copy.select(rate.sum()).item())
 
 
+@pytest.mark.slow
 def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: Path) -> None:
     found = copied(short, "source dir", "destination dir")
     source, destination = (Recording.open(short / "r" / role) for role in ROLES)
@@ -87,6 +88,7 @@ def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: P
         assert any("share a disk" in note for note in recording["notes"])
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     file = short / "film.mkv"
     before = filled(file)
@@ -98,6 +100,7 @@ def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
     before = filled(tmp_path / "image")
     (tmp_path / "to").mkdir()
@@ -130,6 +133,7 @@ def access_modes(pid: int, node: Path) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
     with attached(short / "image", SIZE) as node:
         for name, source in (
@@ -149,6 +153,7 @@ def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short:
         assert all(any(image[at : at + 4096]) for at in range(0, SIZE, MIB))
 
 
+@pytest.mark.slow
 def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: Path) -> None:
     file, image = short / "film.mkv", short / "image"
     subprocess.run(["mkfs.ext4", "-q", str(image), "64m"], check=True)
@@ -189,6 +194,7 @@ def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
     assert "film.mkv holds" in said
 
 
+@pytest.mark.slow
 def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Path) -> None:
     (short / "short.toml").write_text(protocol(SIZE, "4k"))
     words = ["run", "short.toml", "--on", "source dir", "--to", "destination dir", "-o", "r"]

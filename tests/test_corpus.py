@@ -191,6 +191,7 @@ def around(course: Course, onset_s: float) -> tuple[slice, slice]:
     return slice(onset - 100, onset - 10), slice(onset + 10, onset + 60)
 
 
+@pytest.mark.slow
 def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
     wanted = Like(onset_s=60.0, depth=0.5)
     scenario = recipes.write_cache(np.random.default_rng(1), FRAME, wanted)
@@ -228,6 +229,7 @@ def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
     assert course.moved.max() == 0
 
 
+@pytest.mark.slow
 def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
     scenario = recipes.limited_by_host(np.random.default_rng(4), FRAME)
     (take,) = scenario.takes

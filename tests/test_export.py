@@ -91,6 +91,7 @@ def test_a_csv_file_has_the_columns_of_a_recording_and_the_very_same_numbers(
     assert first == "0.1,fill,0.1,,131.072,,1000.0,85.3,100.0,0,40.0,0.0"
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.floats() | st.none(), min_size=1, max_size=20),
     step=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
@@ -130,6 +131,7 @@ def test_a_parquet_file_tells_what_was_recorded(make: Make, tmp_path: Path) -> N
     assert told["heatsoak.schema_version"] == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_several_recordings_become_one_long_table_with_their_conditions(
     make: Make, tmp_path: Path, suffix: str
@@ -170,6 +172,7 @@ def test_a_directory_gets_a_file_for_each_recording_under_a_name_of_its_own(
     ]
 
 
+@pytest.mark.slow
 @given(parts=st.lists(st.text(min_size=1, max_size=300), min_size=1, max_size=4))
 @settings(deadline=None)
 def test_no_name_of_a_recording_leaves_the_directory(parts: list[str]) -> None:
@@ -283,6 +286,7 @@ def test_openmetrics_of_several_recordings_keeps_families_together(
     assert "heatsoak_simulator_truth" in parsed(text)
 
 
+@pytest.mark.slow
 @given(
     conditions=st.dictionaries(
         st.text(max_size=8) | st.sampled_from(["step", "slot", "__x", "a-b", "a_b", "a.b", "9"]),
@@ -319,6 +323,7 @@ def lines_of(path: Path) -> list[tuple[int, ...]]:
     return [tuple(int(word) for word in line.split(", ")) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_fio_plot_gets_logs_as_fio_writes_them_in_the_directories_of_bench_fio(
     make: Make, tmp_path: Path
 ) -> None:
@@ -401,6 +406,7 @@ def test_a_recording_without_rates_is_nothing_for_fio_plot(make: Make, tmp_path:
         export([make(samples=samples)], str(tmp_path / "o"), Kind.FIO_PLOT)
 
 
+@pytest.mark.slow
 def test_fio_plots_own_reader_takes_what_was_exported(make: Make, tmp_path: Path) -> None:
     getdata = pytest.importorskip("fio_plot.fiolib.getdata")
     defaults = pytest.importorskip("fio_plot.fiolib.defaultsettings").get_default_settings()
@@ -421,6 +427,7 @@ def test_fio_plots_own_reader_takes_what_was_exported(make: Make, tmp_path: Path
     assert (row["bw"], row["iops"], row["bs"]) == (192000, 1500, "128k")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:
     make("a")
     make("b")
@@ -439,6 +446,7 @@ def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "openmetrics"])
 def test_standard_output_has_the_samples_and_nothing_else(
     make: Make, tmp_path: Path, kind: str
@@ -473,6 +481,7 @@ def test_a_wrong_word_is_one_line_and_exit_code_2(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(make: Make, tmp_path: Path) -> None:
     many = pl.DataFrame({"t_s": [0.1 * i for i in range(100_000)], "step": "write"})
     make("a", many.with_columns(power_w=pl.col("t_s")))

@@ -61,6 +61,7 @@ def test_a_stream_says_the_same_however_it_is_cut(cuts: list[int]) -> None:
     assert in_pieces(stream, cuts) == THREE
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(pieces=st.lists(st.binary(max_size=200), max_size=10), good=st.booleans())
 def test_garbage_raises_nothing_but_our_error(pieces: list[bytes], good: bool) -> None:
@@ -84,6 +85,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(data=st.data())
 def test_a_document_with_any_value_replaced_raises_nothing_but_our_error(data: Any) -> None:

@@ -59,6 +59,7 @@ def fio_total(raw: Path, direction: str) -> int:
     return sum(job[direction]["io_bytes"] for job in json.loads(raw.read_text())["jobs"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
     [
@@ -93,6 +94,7 @@ def test_the_samples_add_up_to_what_fio_itself_counted(
     assert samples[used].drop_nulls().len() > 0
 
 
+@pytest.mark.slow
 def test_a_step_by_bytes_moves_exactly_those(target: DirectoryTarget) -> None:
     target.open(writes=True)
     _, notes = load(target, step(io_size="24m", numjobs=3))
@@ -101,12 +103,14 @@ def test_a_step_by_bytes_moves_exactly_those(target: DirectoryTarget) -> None:
     assert notes[-1].data["write_bytes"] == 16 * MIB
 
 
+@pytest.mark.slow
 def test_no_interval_is_a_sliver(target: DirectoryTarget) -> None:
     target.open(writes=True)
     samples, _ = load(target, step(runtime="1s", rate="20m"))
     assert samples["interval_s"].min() > 0.05  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_written(
     target: DirectoryTarget,
 ) -> None:
@@ -120,6 +124,7 @@ def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_
     assert target.describe()["version"].startswith("fio-")
 
 
+@pytest.mark.slow
 def test_reading_what_nobody_wrote_is_laid_out_first_and_only_once(
     target: DirectoryTarget,
 ) -> None:
@@ -133,6 +138,7 @@ def test_reading_what_nobody_wrote_is_laid_out_first_and_only_once(
     assert notes[0].data == {"step": "load", "offset": 16 * MIB, "bytes": 16 * MIB}
 
 
+@pytest.mark.slow
 def test_where_holes_cannot_be_seen_each_region_is_laid_out_once(
     target: DirectoryTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +151,7 @@ def test_where_holes_cannot_be_seen_each_region_is_laid_out_once(
     assert laid_out == [8 * MIB, None, 16 * MIB]
 
 
+@pytest.mark.slow
 def test_a_purge_forgets_everything_and_says_what_it_cannot_know(
     target: DirectoryTarget,
 ) -> None:
@@ -156,6 +163,7 @@ def test_a_purge_forgets_everything_and_says_what_it_cannot_know(
     assert notes[0].data["bytes"] == 32 * MIB
 
 
+@pytest.mark.slow
 def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarget) -> None:
     target.open(writes=True)
     _, notes = load(target, step(span="1g", bs="1m"))
@@ -165,11 +173,13 @@ def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarg
         list(target.run(step(offset="1g")))
 
 
+@pytest.mark.slow
 def test_idling_gives_signs_of_life(target: DirectoryTarget) -> None:
     target.open(writes=False)
     assert len(list(target.idle(0.7))) >= 3
 
 
+@pytest.mark.slow
 def test_closing_the_iterator_ends_fio_and_keeps_its_last_document(
     target: DirectoryTarget, tmp_path: Path
 ) -> None:
@@ -184,6 +194,7 @@ def test_closing_the_iterator_ends_fio_and_keeps_its_last_document(
     assert fio_total(tmp_path / "raw" / "load.json", "write") > 0
 
 
+@pytest.mark.slow
 def test_a_fio_that_is_killed_leaves_what_was_seen(target: DirectoryTarget) -> None:
     target.open(writes=True)
     rows = 0
@@ -211,6 +222,7 @@ for batch in target.run(WorkloadStep(name="w", rw="write", bs="64k", runtime=360
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", CHILD, directory], stdout=subprocess.PIPE, text=True
@@ -323,6 +335,7 @@ def test_a_document_of_a_fio_that_fails_is_kept(
     assert (tmp_path / "raw" / "a-b.stderr").read_text() == "cannot go on\n"
 
 
+@pytest.mark.slow
 def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

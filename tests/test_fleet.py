@@ -91,6 +91,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 # ---- the recordings
 
 
+@pytest.mark.slow
 def test_recordings_are_the_same_with_one_worker_and_with_two(
     small_drive: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_recordings_are_the_same_with_one_worker_and_with_two(
         assert one.meta.conditions == two.meta.conditions
 
 
+@pytest.mark.slow
 def test_recordings_come_back_in_the_matrixs_order(small_drive: Path, tmp_path: Path) -> None:
     made = session(str(small_drive)).record(tmp_path / "r")
     assert [recording.meta.conditions["place"] for recording in made] == PLACES
@@ -115,6 +117,7 @@ def test_recordings_come_back_in_the_matrixs_order(small_drive: Path, tmp_path: 
     assert {path.name for path in (tmp_path / "r").iterdir()} == {f"place-{p}" for p in PLACES}
 
 
+@pytest.mark.slow
 def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
     small_hot_drive: Path, tmp_path: Path
 ) -> None:
@@ -183,6 +186,7 @@ def test_results_are_in_order_and_never_more_at_once_than_workers() -> None:
     assert ticks[-1] == 12
 
 
+@pytest.mark.slow
 def test_after_an_error_that_is_everybodys_no_further_run_begins() -> None:
     begun: list[int] = []
     second_goes_on = threading.Event()
@@ -325,6 +329,7 @@ def test_plain_lines_count_what_is_done(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
+@pytest.mark.slow
 def test_a_single_run_says_its_steps(small_drive: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "heatsoak", "run", "quick", "--on", f"sim:{small_drive}"]
     done = subprocess.run(

@@ -128,6 +128,7 @@ def test_a_mounted_drive_is_refused(drive: Drive, tmp_path: Path) -> None:
         run("umount", place)
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_drive_mounted_in_another_namespace_is_refused(drive: Drive, tmp_path: Path) -> None:
     ext4(drive)
@@ -158,6 +159,7 @@ def test_a_drive_held_by_another_process_is_refused(drive: Drive) -> None:
         assert "holds it exclusively" in "; ".join(why_not(drive.node))
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_drive_that_another_process_writes_to_is_refused(drive: Drive) -> None:
     with another_process("fd = os.open(sys.argv[1], os.O_RDWR)", drive.node):
@@ -173,6 +175,7 @@ def test_a_drive_that_is_only_read_elsewhere_is_accepted(drive: Drive) -> None:
         assert held.id == drive.id
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_drive_that_is_claimed_already_is_refused(drive: Drive) -> None:
     with claim(drive.node, drive.id):
@@ -180,6 +183,7 @@ def test_a_drive_that_is_claimed_already_is_refused(drive: Drive) -> None:
     claim(drive.node, drive.id).close()
 
 
+@pytest.mark.slow
 @needs_loop
 def test_of_many_claims_at_once_one_at_most_holds(drive: Drive) -> None:
     held, refused = [], []
@@ -323,6 +327,7 @@ def test_a_wrong_id_is_told_with_the_right_one(drive: Drive) -> None:
     assert f"'{drive.id}'" in message
 
 
+@pytest.mark.slow
 @needs_loop
 @settings(
     max_examples=15,
@@ -335,6 +340,7 @@ def test_nothing_but_the_right_id_is_taken(drive: Drive, erase_id: str) -> None:
         refusal(drive.node, wrong)
 
 
+@pytest.mark.slow
 @needs_loop
 def test_a_link_is_followed_to_the_drive_that_has_to_be_named(drive: Drive, tmp_path: Path) -> None:
     link = tmp_path / "my drive"
@@ -426,6 +432,7 @@ def test_a_proc_without_processes_means_refusal(drive: Drive, tmp_path: Path) ->
 # -- what is given out
 
 
+@pytest.mark.slow
 @needs_loop
 def test_an_empty_drive_is_given_out_and_not_touched_by_that(drive: Drive) -> None:
     before, writes = drive.sum(), drive.writes()
@@ -442,6 +449,7 @@ def test_an_empty_drive_is_given_out_and_not_touched_by_that(drive: Drive) -> No
     assert drive.sum() == before
 
 
+@pytest.mark.slow
 @needs_loop
 def test_fio_can_write_through_the_claim(drive: Drive) -> None:
     fio = tool("fio")

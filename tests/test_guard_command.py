@@ -545,13 +545,27 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
             yield bench
 
 
+def _all(drive: Drive) -> tuple[list[str], str]:
+    writes = drive.writes()  # the look at its bytes makes its node flush
+    return writes, drive.sum()
+
+
+def _header(drive: Drive) -> bytes:
+    return drive.image.read_bytes()[:4096]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
     bench: Bench, name: str
 ) -> None:
     with SITUATIONS[name](bench) as attempt:
         drive = attempt.drive
-        before = None if drive is None else (drive.sum(), drive.writes())
+        # the kernel itself may write to swap that is in use: there its header counts
+        looks = _header if name == "swap in use" else _all
+        if drive is not None:
+            drive.sum()  # what is on its way there comes first
+        before = None if drive is None else looks(drive)
         erase = attempt.erase
         if erase is None:
             assert drive is not None
@@ -569,8 +583,7 @@ def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
             assert attempt.said.lower() in line.lower()
         assert not (bench.directory / "r").exists()
         if drive is not None:
-            after = drive.writes()  # the look at its bytes makes its node flush
-            assert (drive.sum(), after) == before
+            assert looks(drive) == before
         if attempt.place.is_block_device():
             reasons = "; ".join(why_not(attempt.place))
             assert (reasons == "") == attempt.is_nameable
@@ -584,6 +597,7 @@ def test_the_docs_list_every_situation_and_how_many_there_are() -> None:
     assert [name for name in SITUATIONS if name.removeprefix("it holds ") not in rows] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_empty_drive_that_is_named_is_accepted_and_written(bench: Bench, protocol: str) -> None:
     drive = bench.make()

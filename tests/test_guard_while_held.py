@@ -39,6 +39,7 @@ def is_held(node: Path) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_nobody_else_can_take_the_drive_from_the_first_step_to_the_last(
     make_drive: MakeDrive,
 ) -> None:
@@ -76,6 +77,7 @@ def test_nobody_else_can_take_the_drive_from_the_first_step_to_the_last(
     assert not is_held(drive.node)
 
 
+@pytest.mark.slow
 def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_drive_that_vanished_in_between_is_refused(make_drive: MakeDrive) -> N
         run("losetup", drive.node, drive.image)
 
 
+@pytest.mark.slow
 def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: MakeDrive) -> None:
     """The kernel's count of disks tells two that have all else in common."""
     drive = make_drive()
@@ -124,6 +127,7 @@ def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: Ma
     assert drive.writes() == writes
 
 
+@pytest.mark.slow
 def test_a_protocol_that_only_reads_cannot_write_whatever_lies_on_the_drive(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -157,6 +161,7 @@ def test_a_lock_is_kept_for_the_whole_claim(make_drive: MakeDrive) -> None:
         target.close()
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_let_go_soon_is_waited_for(make_drive: MakeDrive) -> None:
     drive = make_drive()
     fd = os.open(drive.node, os.O_RDONLY)
@@ -171,6 +176,7 @@ def test_a_lock_that_is_let_go_soon_is_waited_for(make_drive: MakeDrive) -> None
         target.close()
 
 
+@pytest.mark.slow
 def test_drives_says_of_each_what_a_run_on_it_would_say(make_drive: MakeDrive) -> None:
     def holding(name: str) -> Drive:
         drive = make_drive(name=name)

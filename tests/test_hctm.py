@@ -265,6 +265,7 @@ def test_a_run_that_was_killed_while_it_wrote_down_what_was_had_set_nothing(
     assert list(state.iterdir()) == []
 
 
+@pytest.mark.slow
 @given(
     tmt1=st.none() | st.just(0.0) | st.floats(-50, 150),
     tmt2=st.none() | st.just(0.0) | st.floats(-50, 150),

@@ -54,6 +54,7 @@ def running(tmp_path: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
     tmp_path: Path, locks: Path
 ) -> None:

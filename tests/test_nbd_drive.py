@@ -210,6 +210,7 @@ def test_a_run_records_the_sensors_of_an_export(tmp_path: Path) -> None:
     assert max(temps_c) > temps_c[0] + 5
 
 
+@pytest.mark.slow
 @live
 def test_a_purge_of_the_export_is_a_purge_of_the_drive(tmp_path: Path) -> None:
     words = ["--speed", "200MB", "--time-factor", "20"]
@@ -258,6 +259,7 @@ def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], s
     assert says in done.stderr
 
 
+@pytest.mark.slow
 @live
 def test_a_killed_server_leaves_nothing_serving(tmp_path: Path, small_drive: Path) -> None:
     with served(tmp_path, small_drive, "--speed", "200MB") as drive:

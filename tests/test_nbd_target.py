@@ -86,6 +86,7 @@ def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     assert after < before * 0.6
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve) -> None:
     uri = serve("memory", "64M")
@@ -104,6 +105,7 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve
     NbdTarget(uri).open(writes=False)
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     serve: Serve, tmp_path: Path
@@ -137,6 +139,7 @@ def test_one_byte_at_either_end_is_data(serve: Serve, tmp_path: Path, place: int
         NbdTarget(serve("file", image)).open(writes=True)
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Serve) -> None:
     uri = serve("-r", "memory", "64M")
@@ -149,6 +152,7 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Serve)
     assert told[-1] == 4 * MIB
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_a_purge_makes_an_export_empty_again(serve: Serve) -> None:
     uri = serve("memory", "64M")
@@ -161,6 +165,7 @@ def test_a_purge_makes_an_export_empty_again(serve: Serve) -> None:
     NbdTarget(uri).open(writes=True)
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Serve) -> None:
     target = NbdTarget(
@@ -178,6 +183,7 @@ def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Serve) -> None:
     assert "not purged" in note.text
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_a_server_that_reports_errors_ends_the_step_with_one(serve: Serve, tmp_path: Path) -> None:
     flag = tmp_path / "broken"
@@ -189,6 +195,7 @@ def test_a_server_that_reports_errors_ends_the_step_with_one(serve: Serve, tmp_p
         list(target.run(write(io_size="8m")))
 
 
+@pytest.mark.slow
 @needs_nbdkit
 def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Serve) -> None:
     uri = serve("--filter=rate", "memory", "64M", "rate=80M")

@@ -231,6 +231,7 @@ def test_states_are_told_with_what_each_is_rated_for() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=1, max_size=400))
 def test_any_identify_page_gives_states_that_a_drive_can_have(part: bytes) -> None:
     page = (part * 4096)[:4096]

@@ -180,6 +180,7 @@ def test_probes_are_left_out_where_nothing_falls(small_drive: Path, tmp_path: Pa
     assert [step.step for step in found.steps] == ["read", "last"]
 
 
+@pytest.mark.slow
 def test_an_exhausted_cache_is_probed_and_a_purge_on_a_whole_drive_brings_it_back(
     cached_drive: Path, tmp_path: Path
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_probe_of_a_step_that_was_left_out_is_left_out(small_drive: Path, tmp_
     assert skipped(recording)["after"] == "'again' was not done"
 
 
+@pytest.mark.slow
 def test_one_of_several_steps_is_enough(small_drive: Path, tmp_path: Path) -> None:
     text = READS.replace('["read"]', '["first", "read"]').replace(
         '[[steps]]\nname = "read"',
@@ -237,6 +239,7 @@ def test_a_step_too_short_to_be_judged_is_not_probed(small_drive: Path, tmp_path
     assert skipped(recording)["again"] == "too short to judge: 'read'"
 
 
+@pytest.mark.slow
 def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_path: Path) -> None:
     text = READS.replace('runtime = "40s"', 'runtime = "30m"\nend_after_drop = "20s"', 1)
     recording, _ = run(text, small_drive, HOT, tmp_path / "r")
@@ -309,6 +312,7 @@ def test_a_probe_that_is_interrupted_is_kept_as_far_as_it_came(
     assert "again" in set(recording.samples()["step"])
 
 
+@pytest.mark.slow
 def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
     small_hot_drive: Path, tmp_path: Path
 ) -> None:
@@ -323,6 +327,7 @@ def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
 # ---- the bundled ones
 
 
+@pytest.mark.slow
 def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_path: Path) -> None:
     made = {}
     for place in (HOT, COOL):
@@ -334,6 +339,7 @@ def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_pa
     assert length_s(made[COOL]) < 120 < length_s(made[HOT]) < 240
 
 
+@pytest.mark.slow
 def test_why_stops_loading_when_it_has_seen_enough_and_takes_every_probe(
     small_drive: Path, tmp_path: Path
 ) -> None:
@@ -362,6 +368,7 @@ def test_a_plan_counts_probes_as_at_most() -> None:
     assert plan.written_bytes > least.written_bytes > 0
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_when_a_step_is_taken_and_counts_all_of_them(tmp_path: Path) -> None:
     words = ("run", "why", "--on", "sim:samsung-950-pro-512", "--dry-run")
     [row] = json.loads(heatsoak(*words, "--format", "json", cwd=tmp_path).stdout)

@@ -57,6 +57,7 @@ def notes(batches: Iterable[Batch]) -> list[Note]:
     return [batch for batch in batches if isinstance(batch, Note)]
 
 
+@pytest.mark.slow
 def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
     assert drive.format_dword == 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["format", "sanitize"])
 def test_what_would_erase_another_namespace_is_never_sent(
     claimed: Callable[[str], Claim], image: Path, method: PurgeMethod
@@ -85,6 +87,7 @@ def test_what_would_erase_another_namespace_is_never_sent(
     assert drive.done == []
 
 
+@pytest.mark.slow
 def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
     assert drive.done == []
 
 
+@pytest.mark.slow
 def test_a_sanitize_is_followed_to_its_end(claimed: Callable[[str], Claim], image: Path) -> None:
     drive = Controller(image, formats=False)
     begun, told = purged(claimed("nvme"), "auto", drive)
@@ -112,12 +116,14 @@ def test_a_sanitize_is_followed_to_its_end(claimed: Callable[[str], Claim], imag
     assert told.data["samples_kept"] == 0
 
 
+@pytest.mark.slow
 def test_a_sanitize_that_fails_says_so(claimed: Callable[[str], Claim], image: Path) -> None:
     drive = Controller(image, sanitize_status=3, polls=0)
     with pytest.raises(ToolError, match="sanitize failed"):
         purged(claimed("nvme"), "sanitize", drive)
 
 
+@pytest.mark.slow
 def test_where_the_drive_declines_auto_goes_on_and_a_method_does_not(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -138,6 +144,7 @@ def test_a_drive_that_keeps_its_data_was_not_purged_whatever_it_says(
     assert told.data["samples_kept"] == told.data["samples"]
 
 
+@pytest.mark.slow
 def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -151,6 +158,7 @@ def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
     assert drive.done == [FORMAT]
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_without_a_claim_that_holds(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -168,6 +176,7 @@ def test_nothing_is_sent_without_a_claim_that_holds(
     assert drive.done == []
 
 
+@pytest.mark.slow
 def test_a_drive_on_another_bus_is_asked_no_nvme_command(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
@@ -264,6 +273,7 @@ class Hdparm:
         return [line for line in self.log.read_text().splitlines() if not line.startswith(asked)]
 
 
+@pytest.mark.slow
 def test_a_secure_erase_sets_a_password_erases_and_looks(
     claimed: Callable[[str], Claim], image: Path, tmp_path: Path
 ) -> None:
@@ -279,6 +289,7 @@ def test_a_secure_erase_sets_a_password_erases_and_looks(
     assert not any(image.read_bytes())
 
 
+@pytest.mark.slow
 def test_a_secure_erase_that_fails_takes_its_password_off(
     claimed: Callable[[str], Claim], tmp_path: Path
 ) -> None:
@@ -289,6 +300,7 @@ def test_a_secure_erase_that_fails_takes_its_password_off(
     assert "--security-disable" in tool.told()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "why"),
     [(0x00, "offers no"), (0x29, "frozen.*suspend"), (0x23, "password already"), (0x11, "no more")],
@@ -304,6 +316,7 @@ def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
     assert tool.told() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shows", "why"),
     [
@@ -332,6 +345,7 @@ def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
 # -- protocols
 
 
+@pytest.mark.slow
 def test_a_method_that_the_drive_does_not_offer_is_told_before_anything_is_written(
     image: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_running_recording_reads_the_same_as_a_finished_one(tmp_path: Path) ->
     assert Recording.open(tmp_path / "r").samples().equals(before)
 
 
+@pytest.mark.slow
 @given(cut=st.integers(min_value=0, max_value=20_000))
 @settings(max_examples=50, deadline=None)
 def test_a_journal_cut_anywhere_reads_up_to_its_last_whole_line(

@@ -66,6 +66,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
         assert list((tmp_path / "under test").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_all_bytes_of_a_trace_are_moved(target: Target, tmp_path: Path) -> None:
     ios = [f"{100 * at} {'write' if at % 3 else 'read'} {at * 8192} 8192" for at in range(300)]
     log = iolog(tmp_path / "log", *ios)
@@ -77,6 +78,7 @@ def test_all_bytes_of_a_trace_are_moved(target: Target, tmp_path: Path) -> None:
     assert set(samples.columns) <= set(target.columns())
 
 
+@pytest.mark.slow
 def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", *[f"{at * 60_000_000} write 0 4096" for at in range(11)])
     begin_s = target.clock.now_s()
@@ -84,6 +86,7 @@ def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
     assert 0.4 <= target.clock.now_s() - begin_s < 60
 
 
+@pytest.mark.slow
 def test_a_damaged_line_is_named_or_left_out_as_asked(target: Target, tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", "0 write 0 4096", "1 wrote 0 4096", "2 write 0 4096")
     with pytest.raises(UsageError, match=f"^r: {log}: line 5: "):
@@ -93,6 +96,7 @@ def test_a_damaged_line_is_named_or_left_out_as_asked(target: Target, tmp_path: 
     assert any("1 damaged lines were left out, the first is line 5" in note.text for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["error", "skip"])
 def test_an_offset_past_the_end_is_refused_left_out_or_folded(
     target: Target, tmp_path: Path, damaged: str
@@ -117,6 +121,7 @@ def test_what_is_no_trace_is_refused(target: Target, tmp_path: Path) -> None:
         load(target, replay(tmp_path / "log"))
 
 
+@pytest.mark.slow
 def test_a_shape_is_made_as_large_as_the_target_and_always_the_same(target: Target) -> None:
     step = replay("light", scale=0.0005, idle_limit="0s", iodepth=1)
     totals = set()
@@ -128,6 +133,7 @@ def test_a_shape_is_made_as_large_as_the_target_and_always_the_same(target: Targ
     assert total == pytest.approx(0.0005 * 41e9, rel=0.15)  # few I/Os, sizes in whole classes
 
 
+@pytest.mark.slow
 @FIO
 def test_nothing_that_a_trace_names_is_opened(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
@@ -149,6 +155,7 @@ def test_nothing_that_a_trace_names_is_opened(tmp_path: Path) -> None:
     assert list((tmp_path / "dir").iterdir()) == []
 
 
+@pytest.mark.slow
 @FIO
 def test_what_fio_would_drop_is_said_beforehand(tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", "0 write 100 8000", "1 trim 0 4096", "2 write 8192 4096")
@@ -180,6 +187,7 @@ def test_a_replay_writes_and_is_refused_like_every_write(tmp_path: Path) -> None
     assert there.read_bytes() == bytes(MIB)
 
 
+@pytest.mark.slow
 @FIO
 @pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 def test_an_export_gets_just_what_the_trace_writes(tmp_path: Path) -> None:
@@ -193,6 +201,7 @@ def test_an_export_gets_just_what_the_trace_writes(tmp_path: Path) -> None:
     assert moved(samples, "write") == pytest.approx(4096 + 512)
 
 
+@pytest.mark.slow
 def test_a_trace_that_cannot_be_replayed_ends_the_run_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
@@ -214,6 +223,7 @@ def test_a_trace_that_cannot_be_replayed_ends_the_run_before_anything_is_written
         assert row["unknown_steps"] == []
 
 
+@pytest.mark.slow
 @FIO
 def test_the_recording_tells_what_the_load_cost(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()

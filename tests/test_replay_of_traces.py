@@ -45,6 +45,7 @@ def total(samples: dict[str, np.ndarray], name: str) -> float:
     return float(np.sum(samples[name] * samples["interval_s"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     ios=st.lists(
@@ -77,6 +78,7 @@ def test_all_of_a_trace_is_read_and_written(
     assert core.t_s >= waits_s - 1e-6
 
 
+@pytest.mark.slow
 def test_every_column_has_its_type() -> None:
     for name in drive().columns():
         dtype_of(name)
@@ -113,6 +115,7 @@ def test_an_io_that_does_not_lie_on_the_drive_ends_the_replay() -> None:
     assert core.truth()["host_pages"] == 1
 
 
+@pytest.mark.slow
 def test_a_drive_is_not_copied_in_the_middle_of_a_replay() -> None:
     core = drive()
     core.begin_trace(trace([0.0, 1.0], [WRITE, WRITE], [0, 0], [512, 512]), math.inf)

@@ -58,6 +58,7 @@ def page_in(path: Path) -> Page:
     return Page.model_validate_json(text[begin : text.index("</script>", begin)])
 
 
+@pytest.mark.slow
 def test_a_page_has_the_recordings_and_their_comparison(pair: Path) -> None:
     done = heatsoak_here("report", "r", "-o", "x.html", cwd=pair)
     assert done.returncode == 0, done.stderr
@@ -68,6 +69,7 @@ def test_a_page_has_the_recordings_and_their_comparison(pair: Path) -> None:
     assert "x.html" in done.stdout
 
 
+@pytest.mark.slow
 def test_json_is_one_document_that_says_what_was_written(pair: Path) -> None:
     done = heatsoak_here("report", "r", "-o", "x.html", "--format", "json", cwd=pair)
     told = json.loads(done.stdout)
@@ -78,6 +80,7 @@ def test_json_is_one_document_that_says_what_was_written(pair: Path) -> None:
     assert told["headline"]
 
 
+@pytest.mark.slow
 def test_what_is_compared_and_the_title_can_be_chosen(pair: Path) -> None:
     words = ("--by", "heatsink", "--baseline", "big", "--title", "A & B")
     assert heatsoak_here("report", "r", "-o", "x.html", *words, cwd=pair).returncode == 0
@@ -93,6 +96,7 @@ def test_an_unknown_suffix_is_one_line_with_those_that_are_known(pair: Path, nam
     assert line.endswith("end it in .html, .png, .svg, .csv or .xml")
 
 
+@pytest.mark.slow
 def test_nothing_is_written_over_unasked(pair: Path) -> None:
     (pair / "x.csv").write_text("mine")
     line = complaint(heatsoak_here("report", "r", "-o", "x.csv", cwd=pair), 2)
@@ -102,6 +106,7 @@ def test_nothing_is_written_over_unasked(pair: Path) -> None:
     assert (pair / "x.csv").read_text() != "mine"
 
 
+@pytest.mark.slow
 def test_a_comparison_that_cannot_be_made_leaves_no_file(pair: Path) -> None:
     line = complaint(heatsoak_here("report", "r", "-o", "x.html", "--by", "fan", cwd=pair), 2)
     assert "fan" in line
@@ -136,6 +141,7 @@ def test_the_table_has_a_row_for_each_episode_or_step_without_one(pair: Path) ->
     assert (cooled["onset_s"], cooled["evidence"]) == ("", "")
 
 
+@pytest.mark.slow
 def test_junit_fails_the_steps_that_throttle_and_no_others(pair: Path) -> None:
     findings = json.loads(heatsoak_here("analyze", "r", "--format", "json", cwd=pair).stdout)
     assert heatsoak_here("report", "r", "-o", "x.xml", cwd=pair).returncode == 0
@@ -177,6 +183,7 @@ def test_junit_has_the_shape_that_build_servers_read(tmp_path: Path) -> None:
         assert places == sorted(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["html", "csv", "xml", "svg", "png"])
 def test_hostile_labels_do_no_harm(tmp_path: Path, suffix: str) -> None:
     for number, text in enumerate(HOSTILE):
@@ -195,6 +202,7 @@ def test_hostile_labels_do_no_harm(tmp_path: Path, suffix: str) -> None:
         assert [text for text in HOSTILE if text not in labels] == []
 
 
+@pytest.mark.slow
 def test_a_picture_names_its_axes_with_units(pair: Path) -> None:
     assert heatsoak_here("report", "r", "-o", "x.svg", cwd=pair).returncode == 0
     text = (pair / "x.svg").read_text("utf-8")
@@ -204,6 +212,7 @@ def test_a_picture_names_its_axes_with_units(pair: Path) -> None:
     assert (pair / "y.svg").read_text("utf-8") == text
 
 
+@pytest.mark.slow
 def test_a_picture_without_matplotlib_says_how_to_get_it(
     pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +221,7 @@ def test_a_picture_without_matplotlib_says_how_to_get_it(
     assert "pip install 'heatsoak[plot]'" in line
 
 
+@pytest.mark.slow
 def test_no_other_command_waits_for_what_a_report_needs() -> None:
     code = (
         "import sys, heatsoak.cli.app;"

@@ -133,6 +133,7 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
 # ---- what comes out
 
 
+@pytest.mark.slow
 def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(
     tmp_path: Path, small: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(
     assert json.loads((tmp_path / "kept" / "reproduce.json").read_text("utf-8")) == rows
 
 
+@pytest.mark.slow
 def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path, small: Path) -> None:
     text = heatsoak_here("reproduce", "--drive", str(small), "--only", CELL, cwd=tmp_path).stdout
     assert "of 2 counted rows hold" in text
@@ -244,6 +246,7 @@ def test_a_drive_that_shuts_down_is_an_answer(small_hot_drive: Path) -> None:
         assert "recording" not in row.why
 
 
+@pytest.mark.slow
 def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
     def stop(_done: float, _text: str) -> None:
         raise KeyboardInterrupt

@@ -215,6 +215,7 @@ def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said
     assert after == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raw", "photo.jpg", "samples.parquet"])
 def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
     (bench / "r").mkdir()
@@ -233,6 +234,7 @@ def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
     require_whole(bench / "r")
 
 
+@pytest.mark.slow
 def test_a_recording_that_stands_in_the_way_says_how_to_go_on(copied: Path) -> None:
     done = heatsoak_here("run", "short.toml", "--on", "place", "-o", "r", cwd=copied)
     assert "--resume" in complaint(done, 2)
@@ -302,6 +304,7 @@ slot = ["bottom", "top", "upright"]
 """
 
 
+@pytest.mark.slow
 def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been(
     tmp_path: Path, small_drive: Path
 ) -> None:

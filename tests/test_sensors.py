@@ -251,6 +251,7 @@ _TICKS = st.integers(0, 10**6)
 _LINES = st.lists(st.tuples(*[_TICKS] * 8), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(_LINES, _LINES)
 def test_shares_of_cpu_time_stay_shares_whatever_the_counters_do(
     tmp_path_factory: pytest.TempPathFactory,
@@ -441,6 +442,7 @@ def test_each_row_has_the_time_of_its_reading_and_one_sensors_values() -> None:
     assert len(log.rows) == count
 
 
+@pytest.mark.slow
 def test_a_sensor_that_hangs_does_not_stop_the_others_and_is_told_of() -> None:
     log, release = Log(), threading.Event()
 

@@ -148,6 +148,7 @@ def shown(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_it_lists_recordings_and_shows_one_or_all_below_a_directory(shown: Path) -> None:
     strange = 'größe <script>alert("x")</script> & 100 %'
     make_recording(shown / strange.replace("/", "_"), samples(), rw="write")
@@ -170,6 +171,7 @@ def test_it_lists_recordings_and_shows_one_or_all_below_a_directory(shown: Path)
         assert not page["is_live"]
 
 
+@pytest.mark.slow
 def test_nothing_outside_the_directory_can_be_read(shown: Path, tmp_path: Path) -> None:
     secret = make_recording(tmp_path / "outside" / "secret", samples(), rw="write")
     (shown / "link").symlink_to(secret.path)
@@ -208,6 +210,7 @@ def test_nothing_outside_the_directory_can_be_read(shown: Path, tmp_path: Path) 
         assert "secret" not in contents
 
 
+@pytest.mark.slow
 def test_only_this_machine_may_ask_and_only_to_read(shown: Path) -> None:
     before = {path: path.read_bytes() for path in shown.rglob("*") if path.is_file()}
     with served(shown) as server:
@@ -223,6 +226,7 @@ def test_only_this_machine_may_ask_and_only_to_read(shown: Path) -> None:
     assert {path: path.read_bytes() for path in shown.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path) -> None:
     cut = running(shown / "cut")
     journal = shown / "cut" / "samples.jsonl"
@@ -250,6 +254,7 @@ def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path
     cut.finish("interrupted", 60.0)
 
 
+@pytest.mark.slow
 def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server:
@@ -278,6 +283,7 @@ def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -
         assert server.ask("/r/now/events")[0] == 204
 
 
+@pytest.mark.slow
 def test_a_step_that_begins_while_it_is_followed_is_told_sample_by_sample(shown: Path) -> None:
     writer = running(shown / "now", "next")
     with served(shown) as server, server.listen("/r/now/events") as connection:
@@ -298,6 +304,7 @@ def test_a_step_that_begins_while_it_is_followed_is_told_sample_by_sample(shown:
         assert [name for name, _ in told][-1] == "page"
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_deleted_while_it_is_followed_ends_the_events(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server:
@@ -313,6 +320,7 @@ def test_a_recording_that_is_deleted_while_it_is_followed_ends_the_events(shown:
     assert writer.directory == shown / "now"
 
 
+@pytest.mark.slow
 def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server, ExitStack() as stack:
@@ -335,6 +343,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
     writer.finish("finished", 61.0)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
     tmp_path: Path,
 ) -> None:
@@ -348,6 +357,7 @@ def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
     assert "nowhere: is not a directory" in line
 
 
+@pytest.mark.slow
 def test_an_empty_directory_says_what_would_fill_it(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         status, text, _ = server.ask("/")
@@ -356,6 +366,7 @@ def test_an_empty_directory_says_what_would_fill_it(tmp_path: Path) -> None:
         assert server.ask("/r/")[0] == 404
 
 
+@pytest.mark.slow
 def test_recordings_are_opened_as_they_are(shown: Path) -> None:
     with served(shown) as server:
         _, text, _ = server.ask("/r/a/one/page.json")

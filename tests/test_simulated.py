@@ -49,6 +49,7 @@ def small(small_drive: Path) -> SimulatedTarget:
     return SimulatedTarget(str(small_drive))
 
 
+@pytest.mark.slow
 def test_a_load_ends_with_how_long_each_of_its_i_os_took(target: SimulatedTarget) -> None:
     batches = list(target.run(step(rw="randrw", rwmixread=70, bs="4k", iodepth=4, runtime="2s")))
     samples = collect(iter(batches))
@@ -63,6 +64,7 @@ def test_a_load_ends_with_how_long_each_of_its_i_os_took(target: SimulatedTarget
     assert not [batch for batch in target.idle(1) if isinstance(batch, Outcome)]
 
 
+@pytest.mark.slow
 def test_it_is_a_target_whose_columns_a_recording_can_hold(target: SimulatedTarget) -> None:
     as_target: Target = target
     assert as_target.open(writes=True) == []
@@ -100,6 +102,7 @@ def test_a_span_of_everything_begins_at_the_offset(target: SimulatedTarget) -> N
     assert moved_bytes(samples, "write") < 0.011 * load_drive(DRIVE).user_bytes
 
 
+@pytest.mark.slow
 def test_a_mix_reads_the_share_it_was_asked_to(target: SimulatedTarget) -> None:
     samples = collect(target.run(step(rw="randrw", rwmixread=70, bs="4k", runtime="5s")))
     reads, writes = moved_bytes(samples, "read"), moved_bytes(samples, "write")
@@ -115,6 +118,7 @@ def test_rates_are_sampled_at_10_hz_and_temperatures_at_1_hz(target: SimulatedTa
     assert not samples["temp_c.composite"].is_nan().any()
 
 
+@pytest.mark.slow
 def test_idle_time_passes_without_load_and_cools(target: SimulatedTarget) -> None:
     loaded = collect(target.run(step(rw="read", runtime="200s")))
     idle = collect(target.idle(300))
@@ -148,6 +152,7 @@ def test_a_purge_takes_time_and_brings_random_writes_back(small: SimulatedTarget
     assert fresh["write_iops"][-1] == pytest.approx(110e3, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_random_write_cliff_sits_at_the_spare_area_in_bytes(target: SimulatedTarget) -> None:
     collect(target.run(step(rw="write")))
     collect(target.idle(600))
@@ -158,6 +163,7 @@ def test_the_random_write_cliff_sits_at_the_spare_area_in_bytes(target: Simulate
     assert moved_bytes(fast, "write") == pytest.approx(drive.raw_bytes - drive.user_bytes, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_hotter_place_throttles_sooner_and_deeper() -> None:
     onsets, ends = [], []
     for place in ("puget-upright-1gpu-idle", "puget-bottom-1gpu-loaded", HOT):
@@ -181,6 +187,7 @@ def test_the_onset_is_where_throughput_leaves_its_first_level() -> None:
     assert left - 0.1 <= target.truth()["onset_s"] <= left + 0.05
 
 
+@pytest.mark.slow
 def test_energy_is_conserved_through_a_whole_protocol() -> None:
     target = SimulatedTarget(DRIVE, HOT)
     collect(target.purge())
@@ -318,6 +325,7 @@ def test_a_lone_io_takes_as_long_as_its_parts(small: SimulatedTarget) -> None:
     assert samples["read_iops"][5] == pytest.approx(1e6 / parts_us, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_drive_that_is_too_hot_shuts_down() -> None:
     target = SimulatedTarget("pcie5-tlc-2tb", "open-bench")
     batches = target.run(step(rw="read", runtime="300s"))
@@ -335,6 +343,7 @@ def test_a_drive_that_is_too_hot_shuts_down() -> None:
         collect(target.run(step(rw="read", runtime="10s")))
 
 
+@pytest.mark.slow
 def test_seeds_differ_and_chance_is_all_that_does(small: SimulatedTarget) -> None:
     def record(seed: int) -> pl.DataFrame:
         target = SimulatedTarget(small._drive, seed=seed)

@@ -52,6 +52,7 @@ def counted(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (job[name]["total_ios"], job[name]["io_bytes"]) for name in directions}
 
 
+@pytest.mark.slow
 @needs_fio
 def test_what_fio_recorded_is_what_fio_counted(tmp_path: Path) -> None:
     sizes = ("--bsrange=512-64k", "--rw=randrw", "--rwmixread=60", "--fsync=32")
@@ -62,6 +63,7 @@ def test_what_fio_recorded_is_what_fio_counted(tmp_path: Path) -> None:
     assert trace.skipped == (0, 0, "")
 
 
+@pytest.mark.slow
 @needs_fio
 def test_times_of_a_recorded_log_are_within_its_runtime(tmp_path: Path) -> None:
     log, job = recorded(tmp_path, "--filename=one", "--size=800k", "--rw=write", "--rate_iops=400")
@@ -73,6 +75,7 @@ def test_times_of_a_recorded_log_are_within_its_runtime(tmp_path: Path) -> None:
     assert spent_ns / 100 < records["at_ns"][-1] <= spent_ns + 1_000_000
 
 
+@pytest.mark.slow
 @needs_fio
 def test_files_of_a_recorded_log_share_no_address(tmp_path: Path) -> None:
     files = ("--nrfiles=3", "--directory=.", "--size=3m", "--bs=4k", "--rw=randwrite")
@@ -83,6 +86,7 @@ def test_files_of_a_recorded_log_share_no_address(tmp_path: Path) -> None:
     assert int(records["offset"].max()) < 3 << 20
 
 
+@pytest.mark.slow
 @needs_fio
 @pytest.mark.parametrize("version", ["iolog-v2", "iolog-v3"])
 def test_fio_replays_what_is_written(tmp_path: Path, version: str) -> None:

@@ -60,6 +60,7 @@ def test_what_was_asked_holds_at_every_scale(name: str, scale: float) -> None:
     assert [row.name for row in rows if not row.holds] == []
 
 
+@pytest.mark.slow
 def test_at_full_size_every_figure_holds_within_a_hundredth() -> None:
     for name in ("light", "heavy"):
         rows = hold_against(catalog.load_trace(name), counted(name, 1), 1)
@@ -103,6 +104,7 @@ def test_what_progress_raises_ends_the_count() -> None:
         trace.statistics(progress=stop)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -125,6 +127,7 @@ def test_a_wrong_shape_is_one_line_that_says_what_is_wrong(
     assert path.name in line
 
 
+@pytest.mark.slow
 def test_an_own_shape_is_taken_wherever_an_id_is(tmp_path: Path) -> None:
     own_shape(tmp_path / "mine.toml", "{ value = 70,", "{ value = 20,")
     done = heatsoak(
@@ -141,6 +144,7 @@ def test_a_number_without_provenance_is_refused(tmp_path: Path) -> None:
         catalog.load_trace(str(tmp_path / "mine.toml"))
 
 
+@pytest.mark.slow
 def test_check_prints_asked_and_got_side_by_side(tmp_path: Path) -> None:
     done = heatsoak("trace", "check", "light", cwd=tmp_path)
     assert done.returncode == 0
@@ -150,6 +154,7 @@ def test_check_prints_asked_and_got_side_by_side(tmp_path: Path) -> None:
     assert "figures hold within 1 %" in done.stdout
 
 
+@pytest.mark.slow
 def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
     # 64 I/Os reach the end of so small a span, and the next one cannot go on from there
     path = own_shape(tmp_path / "mine.toml", "span_gb = { value = 32", "span_gb = { value = 0.0084")
@@ -172,6 +177,7 @@ def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
     assert "does not hold" in heatsoak("trace", "check", "mine.toml", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     done = heatsoak("trace", "stats", "light", "--idle-limit", "10ms", cwd=tmp_path)
     assert done.returncode == 0
@@ -182,6 +188,7 @@ def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     assert "cut to 10 ms each" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -195,6 +202,7 @@ def test_wrong_words_are_one_line(tmp_path: Path, words: tuple[str, ...], said: 
     assert said in complaint(heatsoak("trace", *words, cwd=tmp_path), 2)
 
 
+@pytest.mark.slow
 @needs_files
 @pytest.mark.parametrize("form", ["fio3", "fio2", "msr", "blkparse"])
 def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form: str) -> None:

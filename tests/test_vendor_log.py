@@ -69,6 +69,7 @@ def test_a_reading_that_fails_is_left_out_and_says_why(roots: Roots) -> None:
     assert "nvme-cli" in sensor.last_error
 
 
+@pytest.mark.slow
 @given(
     st.text(max_size=200)
     | st.recursive(

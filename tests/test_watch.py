@@ -97,6 +97,7 @@ def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
     sensor.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5000)), max_size=20))
 def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> None:
@@ -129,6 +130,7 @@ def test_counters_that_begin_anew_give_nothing_and_then_go_on(disk: Disk) -> Non
     sensor.close()
 
 
+@pytest.mark.slow
 def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     disk: Disk, tmp_path: Path
 ) -> None:
@@ -162,6 +164,7 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     assert [one.step for one in found.steps] == [step.name]
 
 
+@pytest.mark.slow
 def test_a_drive_that_goes_away_ends_the_watch_and_what_was_seen_is_kept(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +246,7 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         made.kill()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
     watching: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -262,6 +266,7 @@ def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
     assert (samples["interval_s"] * samples["write_bw_mb_s"]).sum() >= 8
 
 
+@pytest.mark.slow
 def test_a_watch_that_is_killed_leaves_what_it_saw(
     watching: subprocess.Popen[str], tmp_path: Path
 ) -> None:

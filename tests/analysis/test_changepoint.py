@@ -59,6 +59,7 @@ def test_fpop_finds_the_optimum_that_exact_pelt_finds() -> None:
     assert changes > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("min_length", [2, 5, 30])
 def test_segments_by_mean_and_variance_are_those_of_another_program(min_length: int) -> None:
     changes = 0
@@ -98,6 +99,7 @@ def hampel_by_definition(values: Array, half_width: int, limit: float) -> Array:
     return np.where(np.abs(values - median) > limit * spread, median, values)
 
 
+@pytest.mark.slow
 @given(
     half_width=st.integers(1, 50),
     limit=st.floats(0, 10),

@@ -49,6 +49,7 @@ def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
     assert found.baseline == "none"
 
 
+@pytest.mark.slow
 def test_no_difference_is_shown_between_runs_of_the_same() -> None:
     shown = 0
     for seed in range(20):

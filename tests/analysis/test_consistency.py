@@ -101,6 +101,7 @@ def test_where_only_bytes_were_logged_iops_follow_from_the_block_size(tmp_path: 
     assert "by MB/s and block size" in consistency_text(result)
 
 
+@pytest.mark.slow
 def test_the_window_is_that_which_the_command_is_asked_for(tmp_path: Path) -> None:
     make_recording(tmp_path / "r", samples({"write_iops": np.arange(1.0, 501)}))
     done = heatsoak(
@@ -111,6 +112,7 @@ def test_the_window_is_that_which_the_command_is_asked_for(tmp_path: Path) -> No
     assert step["consistency"]["mean_iops"] == pytest.approx(450.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["0", "soon"])
 def test_a_window_of_no_seconds_is_refused_in_one_line(tmp_path: Path, window: str) -> None:
     done = heatsoak("analyze", str(tmp_path), "--window", window, cwd=tmp_path)
@@ -324,6 +326,7 @@ def test_rounds_agree_with_the_definition_however_they_were_sampled(
 # ---- bounds
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=False, width=32), max_size=80),
     st.sampled_from([0.01, 0.1, 1.0, 10.0, 400.0]),

@@ -106,6 +106,7 @@ def test_without_a_partner_or_without_latencies_nothing_is_said() -> None:
     assert waiting_shares(views["source"], views["destination"]) is None
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120),
 )

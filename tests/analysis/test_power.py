@@ -49,6 +49,7 @@ def sensor(name: str, *columns: str, **details: Any) -> SensorMeta:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 4.0), st.floats(0.05, 30.0))
 def test_a_constant_power_is_its_mean_and_energy_is_that_for_the_steps_time(

@@ -255,6 +255,7 @@ def rounds(heatsink: str, level: float, protocol: Protocol, taken: int) -> HeldR
     return held(protocol, heatsink, by_step, f"rounds-{heatsink}")
 
 
+@pytest.mark.slow
 def test_rounds_are_compared_by_their_scores_however_many_it_took() -> None:
     protocol = scaled(load("snia-pts"), 0.5)
     found = compare(
@@ -267,6 +268,7 @@ def test_rounds_are_compared_by_their_scores_however_many_it_took() -> None:
     assert "Random writes, 4 KiB" in shown(found)
 
 
+@pytest.mark.slow
 def test_rounds_of_other_steps_are_not_compared() -> None:
     other = scaled(load("snia-pts"), 0.4)
     with pytest.raises(NotAlikeError, match="their rounds are not of the same steps"):

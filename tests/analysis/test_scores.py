@@ -196,6 +196,7 @@ def test_busy_time_and_latency_weigh_by_what_was_done() -> None:
     assert time.value == pytest.approx(100)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(last=st.integers(10, 60), seed=st.integers(0, 1000))
 def test_a_window_is_the_end_of_a_step(last: int, seed: int) -> None:

@@ -61,6 +61,7 @@ def test_a_slow_fall_after_a_level_is_a_drop_of_its_own(
     assert two.depth > 0.2
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     depth=st.floats(0.1, 0.8),
@@ -79,6 +80,7 @@ def test_a_governors_approach_is_one_fall(
     assert len(drops) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     swing=st.floats(0.0, 0.05),

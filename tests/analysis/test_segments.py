@@ -114,6 +114,7 @@ def test_intervals_may_be_irregular() -> None:
     assert drop.onset_s == pytest.approx(150, abs=1.7)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-3, 1e9))
 @settings(max_examples=20, deadline=None)
 def test_the_unit_of_the_rates_does_not_matter(scale: float) -> None:
@@ -125,6 +126,7 @@ def test_the_unit_of_the_rates_does_not_matter(scale: float) -> None:
     assert drops[0][0].depth == pytest.approx(drops[1][0].depth, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(st.floats(-1e4, 1e5))
 @settings(max_examples=20, deadline=None)
 def test_a_later_begin_moves_the_onset_and_nothing_else(later_s: float) -> None:
@@ -381,6 +383,7 @@ def test_any_series_has_an_answer(values: list[float], sampling_s: float) -> Non
     check(find_drops(of), of)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @given(
     st.lists(

@@ -32,6 +32,7 @@ def found(of: Series) -> list[Drop]:
     return drops
 
 
+@pytest.mark.slow
 @given(
     onset_s=st.floats(60, 150),
     period_s=st.floats(8, 30),
@@ -104,6 +105,7 @@ def test_a_fall_before_a_cycle_is_a_drop_of_its_own() -> None:
         assert two.before == pytest.approx(0.82 * FULL, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_slide_is_no_cycle() -> None:
     t_s = times(1100, 1.0)
     slide = 1 - 0.4 * np.maximum(t_s - 250, 0) / 850

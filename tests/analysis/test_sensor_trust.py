@@ -359,6 +359,7 @@ def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) 
 # ---- bounds
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.floats(allow_nan=True, allow_infinity=False, width=32)

@@ -147,6 +147,7 @@ def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
     assert kinds(tmp_path / "r")[-1] == "heat-end"
 
 
+@pytest.mark.slow
 def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_path: Path) -> None:
     script = tmp_path / "broken"
     script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
@@ -171,6 +172,7 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
     assert "the command 'no-such-program' is not there" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_heat_by_hand_is_nobody_elses(tmp_path: Path) -> None:
     name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\n', "0.3s")
     words = ("run", name, "--on", "place", "-o", "r", "--set", "heat=by-hand")

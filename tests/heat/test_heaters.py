@@ -57,6 +57,7 @@ def shell(script: str, log: Path, mark: str, busy_pct: float = 100.0) -> Process
     return ProcessHeater(["/bin/sh", "-c", script, mark], log, busy_pct=busy_pct)
 
 
+@pytest.mark.slow
 @needs_stress_ng
 @pytest.mark.parametrize("load_pct", [100.0, 30.0])
 def test_the_cpu_is_loaded_at_idle_priority_until_it_is_told_to_end(
@@ -98,6 +99,7 @@ def test_of_four_cores_one_is_left_to_fio_with_both_its_threads(tmp_path: Path) 
     assert cpus_to_load(range(4), tmp_path / "unknown") == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_command_that_ends_is_told_with_its_exit_code_and_last_words(
     log: Path, mark: str
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_command_that_ends_at_once_is_an_error(log: Path, mark: str) -> None:
         heat.start()
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_is_told_with_the_signal(log: Path, mark: str) -> None:
     heat = shell("sleep 100; true", log, mark)
     heat.start()
@@ -125,6 +128,7 @@ def test_a_command_that_is_killed_is_told_with_the_signal(log: Path, mark: str) 
     heat.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -145,6 +149,7 @@ def test_nothing_that_a_command_started_outlives_it(script: str, log: Path, mark
     assert not marked(mark)
 
 
+@pytest.mark.slow
 def test_what_a_command_left_behind_ends_with_the_command(log: Path, mark: str) -> None:
     heat = shell("setsid sh -c 'sleep 100; true' $0 & sleep 1.2", log, mark)
     heat.start()
@@ -153,6 +158,7 @@ def test_what_a_command_left_behind_ends_with_the_command(log: Path, mark: str) 
     heat.stop()
 
 
+@pytest.mark.slow
 def test_a_killed_keeper_takes_the_command_with_it(log: Path, mark: str) -> None:
     heat = shell("sh -c 'sleep 100; true' $0 & wait", log, mark)
     heat.start()
@@ -164,6 +170,7 @@ def test_a_killed_keeper_takes_the_command_with_it(log: Path, mark: str) -> None
     heat.stop()
 
 
+@pytest.mark.slow
 def test_it_ends_when_whoever_started_it_is_killed(log: Path, mark: str) -> None:
     program = (
         "import sys, time; from pathlib import Path; from heatsoak.heat.process import "
@@ -179,6 +186,7 @@ def test_it_ends_when_whoever_started_it_is_killed(log: Path, mark: str) -> None
     assert until(lambda: not any(one.is_running() for one in below))
 
 
+@pytest.mark.slow
 def test_a_lesser_load_is_made_by_stopping_and_going_on(log: Path, mark: str) -> None:
     heat = shell("while true; do :; done", log, mark, busy_pct=50)
     heat.start()
@@ -192,6 +200,7 @@ def test_a_lesser_load_is_made_by_stopping_and_going_on(log: Path, mark: str) ->
     assert not command.is_running()
 
 
+@pytest.mark.slow
 def test_endless_output_leaves_the_newest_of_it(log: Path, mark: str) -> None:
     heat = shell("seq 1 400000; sleep 1.5; echo the end; exit 1", log, mark)
     heat.start()
@@ -223,6 +232,7 @@ def test_what_cannot_be_commanded_says_what_would_help(
         heater(source, 100, command, log, None)
 
 
+@pytest.mark.slow
 def test_gpu_burn_runs_for_long_and_where_its_kernel_is(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def cells_of(shape: list[int]) -> list[Conditions]:
     ]
 
 
+@pytest.mark.slow
 @given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_a_walk_goes_to_every_cell_once_with_no_more_moves_than_as_given(
     data: st.DataObject, shape: list[int]
@@ -82,6 +83,7 @@ def test_a_walk_goes_to_every_cell_once_with_no_more_moves_than_as_given(
     assert len(stays) == len(set(stays))  # never back to a place
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
 def test_every_combination_takes_one_move_each(shape: list[int], data: st.DataObject) -> None:
     cells = cells_of(shape)
@@ -255,6 +257,7 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
     assert recording.meta.conditions["slot"] == "top"
 
 
+@pytest.mark.slow
 @needs_fio
 def test_who_stops_at_the_first_question_has_nothing_and_is_told_so(directory: Path) -> None:
     with at_terminal(*WORDS, cwd=directory) as terminal:
@@ -265,6 +268,7 @@ def test_who_stops_at_the_first_question_has_nothing_and_is_told_so(directory: P
     assert not (directory / "out").exists()
 
 
+@pytest.mark.slow
 @needs_fio
 def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> None:
     heat = '[[heat]]\nsource = "person"\nload_pct = 80\n'
@@ -280,6 +284,7 @@ def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> No
     assert Recording.open(directory / "out").meta.status == "interrupted"
 
 
+@pytest.mark.slow
 @needs_fio
 def test_without_a_terminal_one_cell_has_to_be_named(directory: Path) -> None:
     line = complaint(heatsoak_here(*WORDS, cwd=directory), 2)

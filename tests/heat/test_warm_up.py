@@ -77,6 +77,7 @@ def kinds(recording: Recording) -> list[str]:
     return [event.kind for event in recording.events]
 
 
+@pytest.mark.slow
 def test_a_warm_up_of_a_fixed_time_comes_before_the_first_step_and_belongs_to_none(
     small_drive: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_warm_up_of_a_fixed_time_comes_before_the_first_step_and_belongs_to_no
     assert step.duration_s == pytest.approx(3, abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_told(
     small_drive: Path, tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_told(
     assert analyze([recording]).recordings[0].notes == []
 
 
+@pytest.mark.slow
 def test_a_longer_fixed_time_beside_it_is_waited_for(small_drive: Path, tmp_path: Path) -> None:
     heats = SLEEP + 'warm_up = "steady"\nat_most = "15m"\n' + SLEEP + 'warm_up = "20m"\n'
     recording, _ = run(heats, small_drive, tmp_path)
@@ -117,6 +120,7 @@ def test_a_longer_fixed_time_beside_it_is_waited_for(small_drive: Path, tmp_path
     assert kinds(recording).count("heat-end") == 2
 
 
+@pytest.mark.slow
 def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     small_drive: Path, tmp_path: Path
 ) -> None:
@@ -128,6 +132,7 @@ def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     assert ("warning", *said) in watcher.told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temps", "said"),
     [
@@ -168,6 +173,7 @@ class _FailsAfterStart(ProcessHeater):
         self._why = "it ended with exit code 1"
 
 
+@pytest.mark.slow
 def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_path: Path) -> None:
     protocol = protocol_of(SLEEP + 'warm_up = "10m"\n')
     heat = _FailsAfterStart(["/bin/sleep", "1000"], tmp_path / "log")
@@ -201,6 +207,7 @@ def test_a_warm_up_counts_in_what_is_left_to_do(tmp_path: Path) -> None:  # noqa
     assert view.remaining_s() == 3
 
 
+@pytest.mark.slow
 @given(
     rise_k=st.floats(0, 60),
     tau_s=st.floats(10, 900),

@@ -57,6 +57,7 @@ def moved(track: Track, by_s: float) -> Track:
     return Track(track.t_s - by_s, track.values)
 
 
+@pytest.mark.slow
 @given(
     shape=st.sampled_from([IRREGULAR, SINGLE, LEVELS]),
     intervals=st.sampled_from([(0.01, 0.1, 200.0), (0.1, 1.0, 600.0), (1.0, 10.0, 3600.0)]),
@@ -231,6 +232,7 @@ def test_flat_load_and_a_stuck_temperature_tell_nothing() -> None:
     assert not shift_between(flat, noise(rng, 900, 1.0)).certain
 
 
+@pytest.mark.slow
 @given(
     times=st.lists(st.floats(), max_size=60),
     values=st.lists(st.floats(), min_size=60, max_size=60),

@@ -23,6 +23,7 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
     done = heatsoak("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
     assert done.returncode == 0, done.stderr
@@ -65,6 +66,7 @@ def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) 
     assert "photo.jpg" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_log_of_temperatures_alone_says_what_it_shows(logs: Path) -> None:
     done = heatsoak("analyze", "heat.csv", "--format", "json", cwd=logs)
     (recording,) = json.loads(done.stdout)["recordings"]

@@ -165,6 +165,7 @@ def test_a_run_that_did_nothing_is_an_error() -> None:
         logs_of(document(AT, {"read": direction(0, 0, 0)}))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_nothing_but_our_errors_comes_of_documents_with_values_replaced(seed: int) -> None:
@@ -206,6 +207,7 @@ def test_nothing_but_our_errors_comes_of_documents_with_values_replaced(seed: in
     assert "\n" not in message
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(cut=st.floats(0, 1))
 def test_a_stream_that_was_cut_gives_what_came_before(cut: float) -> None:

@@ -186,6 +186,7 @@ def test_trims_alone_are_an_error() -> None:
         read(Source.of_bytes("x_bw.1.log", rows((500, 1, 2, 0), (1000, 1, 2, 0)).encode()))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 1 << 32), name=st.sampled_from(["x", "x_bw.1.log", "x_lat.log"]))
 def test_nothing_but_our_errors_comes_of_mangled_logs(seed: int, name: str) -> None:

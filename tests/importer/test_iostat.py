@@ -237,6 +237,7 @@ def test_values_of_a_counter_that_wrapped_are_left_out() -> None:
     assert "1 values that no drive can have" in said(log, doubt=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("iostat") is None, reason="needs sysstat")
 @pytest.mark.parametrize("options", [["-x"], ["-dmt"], ["-xth"], ["-o", "JSON", "-xt"], ["-s"]])
 def test_the_installed_iostat_is_read(options: list[str], tmp_path: Path) -> None:

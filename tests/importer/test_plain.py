@@ -284,6 +284,7 @@ def test_encodings_are_seen(encoding: str) -> None:
     assert log.samples["write_bw_mb_s"][0] == 500
 
 
+@pytest.mark.slow
 def test_many_rows_are_read_as_few_are() -> None:
     header = "time_s,write MiB/s,temp [C],throttled\n"
     rows = [f"{i}.5,{i % 700}.25,{40 + i % 9},{'Yes' if i % 7 else 'No'}\n" for i in range(150_000)]

@@ -116,6 +116,7 @@ def test_damaged_lines_are_counted() -> None:
     assert "1 lines could not be read" in said(log, doubt=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sar") is None, reason="needs sysstat")
 def test_the_installed_sar_is_read() -> None:
     ran = subprocess.run(["sar", "-d", "-u", "1", "2"], capture_output=True, check=True, timeout=30)

@@ -1,6 +1,7 @@
 """Fewer points, and neither a dip nor a peak lost."""
 
 import numpy as np
+import pytest
 from heatsoak.report.page.thinning import thinned
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 SERIES = arrays(np.float64, st.integers(1, 400), elements=st.floats(-1e6, 1e6))
 
 
+@pytest.mark.slow
 @given(SERIES, st.integers(1, 60))
 def test_each_stretch_keeps_its_least_and_its_greatest(values: np.ndarray, every: int) -> None:
     kept = thinned(values, every)

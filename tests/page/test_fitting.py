@@ -28,6 +28,7 @@ def test_what_fits_is_kept_whole() -> None:
     assert set(fit(courses, BUDGET).values()) == {1}
 
 
+@pytest.mark.slow
 def test_throughput_is_thinned_last() -> None:
     courses = [course(100_000, level, level) for level in (AUXILIARY, SENSOR, RATE)]
     every = fit(courses, 400_000)

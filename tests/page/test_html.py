@@ -63,6 +63,7 @@ def hostile() -> tuple[Page, str]:
     return page, render(page, BUNDLE)
 
 
+@pytest.mark.slow
 def test_hostile_labels_stay_text(hostile: tuple[Page, str]) -> None:
     page, text = hostile
     parts = Parts(text)
@@ -89,6 +90,7 @@ def test_nothing_is_fetched(hostile: tuple[Page, str]) -> None:
         assert tag not in ("link", "iframe", "img", "object", "embed", "base")
 
 
+@pytest.mark.slow
 def test_a_served_page_may_fetch_from_where_it_came() -> None:
     text = render(hostile_page(), BUNDLE, is_served=True)
     assert "connect-src 'self'" in text

@@ -1,6 +1,7 @@
 """Columns in few bytes: what comes out is what went in, to the promised quantum."""
 
 import numpy as np
+import pytest
 from heatsoak.report.page.packing import Packer, decoded, per_unit_of, unpacked
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ COLUMNS = arrays(np.float64, st.integers(0, 60), elements=st.floats(-1e13, 1e13)
 TIMES = arrays(np.float64, st.integers(0, 60), elements=st.floats(0, 1e6)).map(np.sort)
 
 
+@pytest.mark.slow
 @given(st.lists(COLUMNS, max_size=3))
 def test_every_column_comes_back_to_within_half_a_quantum(columns: list[np.ndarray]) -> None:
     packer = Packer()
@@ -37,6 +39,7 @@ def test_the_quantum_is_a_power_of_ten_and_no_coarser_than_a_ten_thousandth(
     )
 
 
+@pytest.mark.slow
 @given(TIMES)
 def test_times_are_kept_to_the_millisecond_and_still_rise(t_s: np.ndarray) -> None:
     packer = Packer()

@@ -80,6 +80,7 @@ def test_another_drive_in_the_same_slots_is_not_held_against_the_published_one()
     assert matrix.cells[0].values["onset_s"].text == "steady"
 
 
+@pytest.mark.slow
 def test_repeated_runs_give_bars_whose_whiskers_are_their_spread() -> None:
     runs = [
         run({"heatsink": sink, "run": n}, steady(level + 20 * n), seed=10 * n + level, sigma=0.001)
@@ -113,6 +114,7 @@ def test_one_run_gives_whiskers_from_its_own_noise_and_says_so() -> None:
     assert "within the one run" in chart.interval
 
 
+@pytest.mark.slow
 def test_recordings_that_differ_in_one_condition_are_compared_unasked() -> None:
     bare = run({"heatsink": "none"}, falling(60, 0.5), seed=1)
     cooled = run({"heatsink": "big"}, steady(2000), seed=2)
@@ -233,6 +235,7 @@ def test_logs_of_a_drive_without_a_name_are_titled_by_their_files() -> None:
     assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"
 
 
+@pytest.mark.slow
 def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> None:
     runs = [
         run({"label": text}, falling(60, 0.5), seed=n, drive={"model": text})

@@ -16,6 +16,7 @@ def sentences(page: Page) -> list[str]:
     return [one.split(": ", 1)[1].lower() for one in evidence]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["click", "Enter"])
 def test_a_band_of_the_legend_shows_its_evidence(
     open_page: Any, matrix_page: Page, how: str
@@ -38,6 +39,7 @@ def test_a_band_of_the_legend_shows_its_evidence(
     assert opened.tab.evaluate("document.activeElement.className").startswith("band")
 
 
+@pytest.mark.slow
 def test_a_band_in_the_chart_of_the_only_line_shown_shows_its_evidence(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -60,6 +62,7 @@ def test_a_band_in_the_chart_of_the_only_line_shown_shows_its_evidence(
     assert dialog.count() == 0
 
 
+@pytest.mark.slow
 def test_a_band_says_its_cause_in_words_too(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show("#w1 .chart")

@@ -44,6 +44,7 @@ def seconds(text: str) -> float:
     return float(text.removesuffix("s").strip())
 
 
+@pytest.mark.slow
 def test_the_first_screen_has_the_verdict_the_counts_and_the_matrix(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -58,6 +59,7 @@ def test_the_first_screen_has_the_verdict_the_counts_and_the_matrix(
     assert filled.count() == len(matrix_page.matrix.cells)
 
 
+@pytest.mark.slow
 def test_charts_are_drawn_when_they_come_into_sight(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     assert opened.canvases("#w2") == 0
@@ -65,6 +67,7 @@ def test_charts_are_drawn_when_they_come_into_sight(open_page: Any, matrix_page:
     assert opened.canvases("#w2") == 3  # throughput, temperature, power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", [0, 2])
 def test_zooming_one_panel_moves_the_axes_of_all(
     open_page: Any, matrix_page: Page, panel: int
@@ -82,6 +85,7 @@ def test_zooming_one_panel_moves_the_axes_of_all(
     assert {round(seconds(one)) for one in at_left_edges(opened)} == {0}
 
 
+@pytest.mark.slow
 def test_bands_move_with_the_axis(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
@@ -97,6 +101,7 @@ def test_bands_move_with_the_axis(open_page: Any, matrix_page: Page) -> None:
     assert left_s(0, 150) == pytest.approx(episode.onset_s, abs=0.6)
 
 
+@pytest.mark.slow
 def test_wheel_keys_and_buttons_zoom_move_and_show_everything_again(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -125,6 +130,7 @@ def test_wheel_keys_and_buttons_zoom_move_and_show_everything_again(
     assert everything.is_disabled()
 
 
+@pytest.mark.slow
 def test_two_fingers_zoom(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page, has_touch=True, viewport={"width": 400, "height": 800})
     opened.show(f"{CHART} .plots")
@@ -146,6 +152,7 @@ def test_two_fingers_zoom(open_page: Any, matrix_page: Page) -> None:
     assert opened.tab.locator(f"{CHART} .tools button", has_text="Reset zoom").is_enabled()
 
 
+@pytest.mark.slow
 def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     over = opened.show(f"{CHART} .u-over")
@@ -163,6 +170,7 @@ def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page
         assert min(near) - 1 <= float(text.replace(",", "")) <= max(near) + 1
 
 
+@pytest.mark.slow
 def test_values_are_read_with_the_keyboard_and_told(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
@@ -175,6 +183,7 @@ def test_values_are_read_with_the_keyboard_and_told(open_page: Any, matrix_page:
     assert "MB/s" in told.inner_text()
 
 
+@pytest.mark.slow
 def test_lines_are_hidden_and_shown_by_their_names(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
@@ -193,6 +202,7 @@ def test_lines_are_hidden_and_shown_by_their_names(open_page: Any, matrix_page: 
     assert {one.get_attribute("aria-pressed") for one in names.all()} == {"true"}
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_matrix_leads_to_its_line(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.tab.locator("#matrix td button").nth(5).click()
@@ -208,6 +218,7 @@ def test_a_cell_of_the_matrix_leads_to_its_line(open_page: Any, matrix_page: Pag
     assert every.is_hidden()
 
 
+@pytest.mark.slow
 def test_curves_and_latencies_are_drawn(open_page: Any, varied_page: Page) -> None:
     assert varied_page.curves
     assert varied_page.comparisons

@@ -119,6 +119,7 @@ def until(tab: Any, holds: Any) -> None:
     pytest.fail("the page never came to it")
 
 
+@pytest.mark.slow
 def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served: Served) -> None:
     tab = browser.new_page()
     faults: list[str] = []
@@ -161,6 +162,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     tab.close()
 
 
+@pytest.mark.slow
 def test_samples_of_a_track_that_the_page_has_not_make_it_fetch_the_page(
     browser: Any, served: Served
 ) -> None:

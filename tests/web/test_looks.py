@@ -42,6 +42,7 @@ def colors(opened: Any, within: str) -> list[str]:
     return ["#" + bytes(int(part) for part in one.split()).hex() for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_as_light_as_the_system_until_it_is_switched(
     open_page: Any, matrix_page: Page, scheme: str
@@ -59,6 +60,7 @@ def test_the_page_is_as_light_as_the_system_until_it_is_switched(
     assert background(opened) == palette()[other]["paper"]
 
 
+@pytest.mark.slow
 def test_a_phone_needs_no_scrolling_to_the_side(
     open_page: Any, matrix_page: Page, varied_page: Page
 ) -> None:
@@ -90,6 +92,7 @@ def path_segments(pdf: bytes) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_the_print_has_every_chart_unfolded_and_light(open_page: Any, varied_page: Page) -> None:
     opened = open_page(varied_page, color_scheme="dark")
     before = opened.tab.locator("canvas").count()
@@ -108,6 +111,7 @@ def test_the_print_has_every_chart_unfolded_and_light(open_page: Any, varied_pag
     assert palette()["dark"]["lines"][0] in colors(opened, "#w1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(
     open_page: Any, matrix_page: Page, varied_page: Page, scheme: str
@@ -131,6 +135,7 @@ def test_axe_finds_no_serious_fault(
         assert told == []
 
 
+@pytest.mark.slow
 def test_everything_that_can_be_clicked_can_be_reached_with_the_keyboard(
     open_page: Any, varied_page: Page
 ) -> None:
@@ -151,6 +156,7 @@ def test_everything_that_can_be_clicked_can_be_reached_with_the_keyboard(
     assert len(reached - {""}) == wanted
 
 
+@pytest.mark.slow
 def test_charts_say_what_they_are_and_what_they_show(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     first = matrix_page.workloads[0]

@@ -26,11 +26,13 @@ def npm(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_programs_own_tests_pass() -> None:
     done = npm("test")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_the_programs_types_are_those_of_the_report() -> None:
     done = npm("contract:check")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -34,6 +34,7 @@ def unfold(opened: Any, title: str) -> None:
     opened.until(lambda: opened.canvases("#w1 details") >= 1)
 
 
+@pytest.mark.slow
 def test_a_charts_csv_has_every_sample_of_the_page(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     rows = table(saved(opened, "#w1 .chart", "CSV"))
@@ -58,6 +59,7 @@ def test_a_charts_csv_has_every_sample_of_the_page(open_page: Any, matrix_page: 
         assert all(row[name] == "" for name in columns.values() if name != one[3])
 
 
+@pytest.mark.slow
 def test_the_seconds_of_the_scatter_are_saved(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     unfold(opened, "Consistency")
@@ -71,6 +73,7 @@ def test_the_seconds_of_the_scatter_are_saved(open_page: Any, matrix_page: Page)
     assert [float(row["iops"]) for row in rows] == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 def test_matrix_scores_curves_and_histogram_are_saved(
     open_page: Any, matrix_page: Page, varied_page: Page
 ) -> None:
@@ -109,6 +112,7 @@ def shares(path: Path) -> tuple[tuple[int, int], dict[str, int]]:
     return size, {f"#{color:06x}": int(counts[color]) for color in np.flatnonzero(counts)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_have_the_lines_in_their_colours_on_the_themes_paper(
     open_page: Any, matrix_page: Page, theme: str
@@ -124,6 +128,7 @@ def test_pictures_have_the_lines_in_their_colours_on_the_themes_paper(
             assert found.get(color, 0) > 500, (within, color)
 
 
+@pytest.mark.slow
 def test_a_picture_leaves_out_what_is_hidden(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show("#w1 .chart")

@@ -32,6 +32,7 @@ def hostile_page() -> Page:
     return page.model_copy(update={"title": HOSTILE[1], "notes": HOSTILE, "workloads": [first]})
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(open_page: Any, hostile_page: Page) -> None:
     opened = open_page(hostile_page, viewport={"width": 400, "height": 800}, is_mobile=True)
     opened.tab.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -98,6 +99,7 @@ LOWEST = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_day_of_samples_pans_and_keeps_its_dip(open_page: Any, day_page: Page) -> None:
     opened = open_page(day_page, color_scheme="light")
     opened.show("#w1 .chart")
@@ -125,6 +127,7 @@ def test_a_day_of_samples_pans_and_keeps_its_dip(open_page: Any, day_page: Page)
     assert opened.tab.evaluate(LOWEST) > 0.8
 
 
+@pytest.mark.slow
 def test_damaged_numbers_leave_the_verdict_and_the_tables(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -137,6 +140,7 @@ def test_damaged_numbers_leave_the_verdict_and_the_tables(
         assert opened.canvases("main") == 0
 
 
+@pytest.mark.slow
 def test_a_column_that_is_not_in_the_data_is_told(open_page: Any, matrix_page: Page) -> None:
     first, *others = matrix_page.workloads
     line = first.lines[0]
@@ -154,6 +158,7 @@ def test_a_column_that_is_not_in_the_data_is_told(open_page: Any, matrix_page: P
     assert opened.canvases("#w2") == 3
 
 
+@pytest.mark.slow
 def test_findings_that_cannot_be_read_are_told(
     open_page: Any, matrix_page: Page, bundle: Bundle
 ) -> None:
@@ -165,6 +170,7 @@ def test_findings_that_cannot_be_read_are_told(
     assert "cannot be read" in opened.tab.locator("[role=alert]").inner_text()
 
 
+@pytest.mark.slow
 def test_without_scripts_the_verdict_and_a_word_on_why_there_is_no_more(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -174,6 +180,7 @@ def test_without_scripts_the_verdict_and_a_word_on_why_there_is_no_more(
     assert "JavaScript" in told
 
 
+@pytest.mark.slow
 def test_a_browser_that_cannot_unpack_is_told_which_can(
     open_page: Any, matrix_page: Page, bundle: Bundle
 ) -> None:
