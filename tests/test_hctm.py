@@ -140,7 +140,7 @@ def test_what_another_user_has_left_is_told_to_whoever_may_not_read_it(
     state.mkdir()
     (state / "hctm-S1-0.json").mkdir()  # even root cannot open this one as a file
     [note] = put_back(roots, ioctl=controller().ioctl, state=state)
-    assert "as root puts them back" in note.text
+    assert "as root puts it back" in note.text
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from pathlib import Path
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.target import hdparm as tool
 from heatsoak.target.capacity import hpa
-from heatsoak.target.capacity.state import STATE, Kept, file_of, take
+from heatsoak.target.capacity.state import Kept
 from heatsoak.target.guard import TOOL_PATH, Claim
 from heatsoak.target.uninterrupted import uninterrupted
+from heatsoak.target.written_down import STATE, write
 
 
 @dataclass
@@ -59,11 +60,10 @@ def hide(claim: Claim, used: int, *, tool_path: str = TOOL_PATH, state: Path = S
     hdparm, native = require(claim, tool_path=tool_path)
     assert claim.info.serial is not None
     kept = Kept(claim.info.serial, native, used // hpa.SECTOR)
-    path = file_of(kept.serial, state)
-    hidden = Hidden(claim, hdparm, kept, path, take(path))
+    hidden = Hidden(claim, hdparm, kept, *kept.take(state))
     try:
         with uninterrupted():
-            kept.write(hidden.file)
+            write(hidden.file, kept.text())
             claim.recheck()
             hpa.show(hdparm, claim.fd, claim.path, kept.shown)
     except BaseException as error:

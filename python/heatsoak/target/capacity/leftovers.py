@@ -9,10 +9,10 @@ from heatsoak.sensor.base import Roots
 from heatsoak.target import hdparm as tool
 from heatsoak.target.base import Note
 from heatsoak.target.capacity import hpa
-from heatsoak.target.capacity.state import STATE, Kept, files
+from heatsoak.target.capacity.state import KIND, WHAT, Kept
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import TOOL_PATH
-from heatsoak.target.hctm.state import lock
+from heatsoak.target.written_down import STATE, left_behind
 
 
 def put_back(roots: Roots, *, tool_path: str = TOOL_PATH, state: Path = STATE) -> list[Note]:
@@ -21,29 +21,14 @@ def put_back(roots: Roots, *, tool_path: str = TOOL_PATH, state: Path = STATE) -
     A drive that shows all of itself again loses nothing by it, whoever uses it by now. Whatever
     cannot be put back stays written down and is told again.
     """
-    notes = []
-    for path in files(state):
-        try:
-            with path.open("r+") as file:
-                lock(file.fileno())
-                text = _put_back(path, file.read(), roots, tool_path)
-        except BlockingIOError:
-            continue  # its run lives
-        except OSError as error:
-            text = (
-                f"{path}: says what a run has a drive hide, and cannot be read ({error.strerror}): "
-                "if that run was killed, one as root puts it back"
-            )
-        notes.append(Note("warning", text))
-    return notes
+
+    def back(path: Path, kept: Kept) -> str:
+        return _put_back(path, kept, roots, tool_path)
+
+    return left_behind(KIND, WHAT, Kept.parse, back, state)
 
 
-def _put_back(path: Path, text: str, roots: Roots, tool_path: str) -> str:
-    try:
-        kept = Kept.parse(text)
-    except ValueError:
-        path.unlink(missing_ok=True)  # killed while it was written: nothing had been set yet
-        return f"{path}: was not whole; the run that wrote it had set nothing yet"
+def _put_back(path: Path, kept: Kept, roots: Roots, tool_path: str) -> str:
     what = f"what the drive {kept.serial} was made to hide by a run that was killed"
     by_hand = f"hdparm --yes-i-know-what-i-am-doing -N{kept.native} does it by hand"
     hdparm = tool.find(tool_path)

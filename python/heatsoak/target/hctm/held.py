@@ -17,8 +17,9 @@ from heatsoak.target.hctm.feature import (
     shown,
     target_of,
 )
-from heatsoak.target.hctm.state import STATE, Kept, file_of, locked
+from heatsoak.target.hctm.state import Kept, file_of, locked
 from heatsoak.target.uninterrupted import uninterrupted
+from heatsoak.target.written_down import STATE, write
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def _held(controller: Controller, wanted: Thresholds, state: Path) -> Iterator[N
         mine: Kelvins | None = None  # until it is known to be what was asked for
         try:
             with uninterrupted(), _told(controller):
-                Kept(controller.serial, controller.number, before, after).write(file)
+                write(file, Kept(controller.serial, controller.number, before, after).text())
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)

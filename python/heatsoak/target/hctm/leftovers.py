@@ -8,7 +8,8 @@ from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Note
 from heatsoak.target.hctm.feature import Controller, identity_of, shown
-from heatsoak.target.hctm.state import STATE, Kept, files, lock
+from heatsoak.target.hctm.state import KIND, WHAT, Kept
+from heatsoak.target.written_down import STATE, left_behind
 
 
 def put_back(roots: Roots, *, ioctl: Ioctl | None = None, state: Path = STATE) -> list[Note]:
@@ -16,29 +17,14 @@ def put_back(roots: Roots, *, ioctl: Ioctl | None = None, state: Path = STATE) -
 
     Whatever cannot be put back stays written down and is told again.
     """
-    notes = []
-    for path in files(state):
-        try:
-            with path.open("r+") as file:
-                lock(file.fileno())
-                text = _put_back(path, file.read(), roots, ioctl)
-        except BlockingIOError:
-            continue  # its run lives
-        except OSError as error:
-            text = (
-                f"{path}: says which TMT1 and TMT2 a run has set, and cannot be read "
-                f"({error.strerror}): if that run was killed, one as root puts them back"
-            )
-        notes.append(Note("warning", text))
-    return notes
+
+    def back(path: Path, kept: Kept) -> str:
+        return _put_back(path, kept, roots, ioctl)
+
+    return left_behind(KIND, WHAT, Kept.parse, back, state)
 
 
-def _put_back(path: Path, text: str, roots: Roots, ioctl: Ioctl | None) -> str:
-    try:
-        kept = Kept.parse(text)
-    except ValueError:
-        path.unlink(missing_ok=True)  # killed while it was written: nothing had been set yet
-        return f"{path}: was not whole; the run that wrote it had set nothing yet"
+def _put_back(path: Path, kept: Kept, roots: Roots, ioctl: Ioctl | None) -> str:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial}, which a run that was killed had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
