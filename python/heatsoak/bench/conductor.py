@@ -13,7 +13,7 @@ from heatsoak.bench.past import Past, Turn
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
 from heatsoak.bench.rounds import RoundsWatch
-from heatsoak.errors import HeatsoakError, RunInterrupted
+from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
 from heatsoak.protocol import (
     Conditions,
     Copy,
@@ -101,14 +101,15 @@ class _Conductor:
             for index, step in enumerate(self.protocol.steps):
                 self._step(index, step)
         except KeyboardInterrupt:
-            self._finish("interrupted", "stopped by the user")
+            also = self._finish("interrupted", "stopped by the user")
             raise RunInterrupted(
-                f"stopped; the recording is in {self.recorder.directory}"
+                f"stopped; the recording is in {self.recorder.directory}{also}"
             ) from None
         except HeatsoakError as error:
-            self._finish("failed", str(error))
+            also = self._finish("failed", str(error))
             raise type(error)(
-                f"{error}; the recording so far is in {self.recorder.directory}"
+                f"{error}{also}; the recording so far is in {self.recorder.directory}, and "
+                "--resume goes on with it"
             ) from error
         except BaseException:
             self._finish("failed", "a fault in heatsoak itself")
@@ -306,7 +307,14 @@ class _Conductor:
             self.rounds.append(self.recorder.step_name, samples)
         self.recorder.record(samples)
 
-    def _finish(self, status: Status, reason: str | None) -> None:
+    def _finish(self, status: Status, reason: str | None) -> str:
+        """End the recording; return what else is to be said where that fails too."""
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.prober
-        self.recorder.finish(status, reason)
+        try:
+            self.recorder.finish(status, reason)
+        except ToolError as error:
+            if status == "finished":
+                raise
+            return "" if str(error) in (reason or "") else f"; {error}"
+        return ""

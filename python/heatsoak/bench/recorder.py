@@ -60,6 +60,7 @@ class Recorder:
         self.step_name: str | None = None
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
+        self._unwritten: ToolError | None = None
         self._limits_c = _critical_limits(sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in sensors for column in sensor.info.columns]
@@ -80,7 +81,7 @@ class Recorder:
         else:
             meta = _going_on(goes_on_with.meta, columns, said)
         self.writer = RecordingWriter(directory, meta, goes_on=goes_on_with is not None)
-        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self.note)
+        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._on_sensor_note)
 
     @property
     def directory(self) -> Path:
@@ -122,7 +123,9 @@ class Recorder:
         self._on_note(level, text)
 
     def check_limits(self) -> None:
-        """Raise ToolError where the drive is at its critical limit."""
+        """Raise ToolError where the drive is at its critical limit, or a reading was not kept."""
+        if self._unwritten is not None:
+            raise self._unwritten
         for column, limit_c in self._limits_c.items():
             temp_c = self.latest.value(column)
             if temp_c is not None and temp_c >= limit_c:
@@ -137,16 +140,27 @@ class Recorder:
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.poller
         duration_s = self.now_s()
-        if reason is not None:
-            self.event("fault" if status == "failed" else "info", None, reason)
-        # how the load was made is known in full only now
-        self.writer.update(load=self.target.describe())
-        self.writer.finish(status, duration_s, reason)
+        try:
+            if reason is not None:
+                self.event("fault" if status == "failed" else "info", None, reason)
+            # how the load was made is known in full only now
+            self.writer.update(load=self.target.describe())
+        finally:
+            self.writer.finish(status, duration_s, reason)
 
     def _on_reading(self, row: dict[str, float]) -> None:
-        """Take a reading of the poller's thread."""
+        """Take a reading of a sensor's thread; one that cannot be kept ends the run."""
         self.latest.update(row)
-        self.writer.append_row({**row, "step": self.step_name})
+        try:
+            self.writer.append_row({**row, "step": self.step_name})
+        except ToolError as error:
+            self._unwritten = error
+
+    def _on_sensor_note(self, level: str, text: str) -> None:
+        try:
+            self.note(level, text)
+        except ToolError as error:
+            self._unwritten = error
 
 
 def types_of(columns: Sequence[str]) -> dict[str, str]:
