@@ -25,6 +25,10 @@ class Started:
         return Recording.open(self.directory)
 
     @property
+    def status(self) -> str:
+        return self.recording.meta.status
+
+    @property
     def events(self) -> list[Event]:
         return self.recording.events
 
@@ -53,6 +57,13 @@ class Started:
         """Return the processes that it has started, fio above all."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return [int(pid) for task in tasks.iterdir() for pid in _words(task / "children")]
+
+    def wait_for_death(self, pid: int) -> None:
+        """Wait until a process that it has started is gone."""
+        give_up = time.monotonic() + 20
+        while is_alive(pid):
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
 
     def end(self, code: int) -> str:
         """Wait for its end, which has to be with `code`; return what it said last."""

@@ -61,7 +61,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_gone_on_with(
     taken.unlink()
     done = heatsoak(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert run.recording.meta.status == "finished"
+    assert run.status == "finished"
     assert run.recording.samples().height > kept
 
 
@@ -91,7 +91,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     taken.unlink()
     done = heatsoak(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert run.recording.meta.status == "finished"
+    assert run.status == "finished"
     assert run.recording.samples().filter(pl.col("step") == "load").height == seen
     assert {path.name for path in run.directory.iterdir()} == {
         *("recording.json", "events.jsonl", "samples.parquet", "raw")
@@ -121,7 +121,7 @@ def test_a_run_that_is_stopped_while_the_disk_is_full_ends_like_any_other(
         line = run.end(130)
     assert line.startswith("heatsoak: stopped; the recording is in m/r")
     assert not is_alive(loader)
-    assert run.recording.meta.status == "interrupted"
+    assert run.status == "interrupted"
     assert run.recording.samples().height >= 2
 
 
@@ -136,7 +136,7 @@ def test_fio_that_is_killed_while_the_disk_is_full_ends_the_run_in_one_line(
         line = run.end(3)
     assert line.endswith("the recording so far is in m/r, and --resume goes on with it")
     assert "killed by SIGKILL" in line or SAID in line  # whichever was seen first
-    assert run.recording.meta.status == "failed"
+    assert run.status == "failed"
 
 
 def meta() -> RecordingMeta:

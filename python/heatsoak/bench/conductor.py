@@ -107,9 +107,10 @@ class _Conductor:
             ) from None
         except HeatsoakError as error:
             also = self._finish("failed", str(error))
+            # what is simulated would come to the same end again
+            on = "" if self.target.identity.simulated else ", and --resume goes on with it"
             raise type(error)(
-                f"{error}{also}; the recording so far is in {self.recorder.directory}, and "
-                "--resume goes on with it"
+                f"{error}{also}; the recording so far is in {self.recorder.directory}{on}"
             ) from error
         except BaseException:
             self._finish("failed", "a fault in heatsoak itself")
@@ -290,7 +291,7 @@ class _Conductor:
                     self.recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self._record(batch)
-                self.recorder.check_limits()
+                self.recorder.check()
                 self.observer.on_progress(self.target.clock.now_s(), self.recorder.latest)
                 if until is not None and until():
                     is_early = True

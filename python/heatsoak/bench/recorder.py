@@ -11,6 +11,7 @@ import polars as pl
 import psutil
 
 import heatsoak
+from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.bench.latest import Latest
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Protocol
@@ -61,6 +62,7 @@ class Recorder:
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
         self._unwritten: ToolError | None = None
+        self._interruptions = None if target.identity.simulated else Interruptions()
         self._limits_c = _critical_limits(sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in sensors for column in sensor.info.columns]
@@ -76,6 +78,7 @@ class Recorder:
                 sensors=said,
                 columns=types_of(columns),
                 started_unix_s=time.time() - target.clock.now_s(),
+                started_boot=boot_now(target.clock.now_s()),
                 part_of_copy=part_of_copy,
             )
         else:
@@ -122,10 +125,21 @@ class Recorder:
         self.event(level, self.step_name, text, data)
         self._on_note(level, text)
 
-    def check_limits(self) -> None:
-        """Raise ToolError where the drive is at its critical limit, or a reading was not kept."""
+    def check(self) -> None:
+        """Look at what can end a run or has interrupted it, several times a second.
+
+        Raises ToolError where the drive is at its critical limit, where a reading was not kept, and
+        where the machine slept while the drive was loaded.
+        """
         if self._unwritten is not None:
             raise self._unwritten
+        for seen in () if self._interruptions is None else self._interruptions.look():
+            if seen.slept_s and self.step_name is not None:
+                raise ToolError(
+                    f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
+                    "step has to be taken again"
+                )
+            self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
             temp_c = self.latest.value(column)
             if temp_c is not None and temp_c >= limit_c:
