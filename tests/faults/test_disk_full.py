@@ -11,6 +11,7 @@ from command import complaint, heatsoak, heatsoak_here
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, reopen
+from heatsoak.sensor import device_behind
 from started import fill, is_alive, protocol, small_disk, started
 
 SAID = "m/r: cannot be written: No space left on device: make room there"
@@ -137,6 +138,36 @@ def test_fio_that_is_killed_while_the_disk_is_full_ends_the_run_in_one_line(
     assert line.endswith("the recording so far is in m/r, and --resume goes on with it")
     assert "killed by SIGKILL" in line or SAID in line  # whichever was seen first
     assert run.status == "failed"
+
+
+@pytest.mark.slow
+def test_a_watch_whose_disk_fills_up_ends_in_one_line_and_can_be_analysed(
+    tmp_path: Path, disk: Path
+) -> None:
+    if device_behind(tmp_path) is None:
+        pytest.skip("the tests lie on no drive")
+    with started(tmp_path, "watch", str(tmp_path), "-o", "m/r") as run:
+        journal = run.directory / "samples.jsonl"
+        run.wait_until(lambda: journal.exists() and journal.stat().st_size > 4000)
+        fill(disk)
+        line = run.end(3)
+    assert line == f"heatsoak: {SAID}; the recording so far is in m/r"
+    assert (run.status, run.recording.meta.reason) == ("failed", SAID)
+    assert run.recording.samples().height >= 8
+    assert heatsoak_here("analyze", "m/r", cwd=tmp_path).returncode == 0
+
+
+def test_a_report_that_finds_no_room_is_one_line_and_leaves_nothing(
+    tmp_path: Path, disk: Path
+) -> None:
+    writer = RecordingWriter(tmp_path / "r", meta())
+    writer.append(rows(0, 10))
+    writer.finish("finished", 1.0)
+    taken = fill(disk)
+    for name in ("r.html", "r.csv", "r.xml"):
+        done = heatsoak_here("report", "r", "-o", f"m/{name}", cwd=tmp_path)
+        assert "No space left on device" in complaint(done, 3)
+    assert [path.name for path in disk.iterdir()] == [taken.name]
 
 
 def meta() -> RecordingMeta:

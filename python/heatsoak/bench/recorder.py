@@ -12,7 +12,7 @@ import psutil
 
 import heatsoak
 from heatsoak.bench.interruptions import Interruptions, boot_now
-from heatsoak.bench.latest import Latest
+from heatsoak.bench.latest import Latest, is_possible
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import (
@@ -62,6 +62,7 @@ class Recorder:
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
         self._unwritten: ToolError | None = None
+        self._told: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
         self._limits_c = _critical_limits(sensors)
         columns = ["step", *target.columns()]
@@ -142,7 +143,7 @@ class Recorder:
             self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
             temp_c = self.latest.value(column)
-            if temp_c is not None and temp_c >= limit_c:
+            if temp_c is not None and temp_c >= limit_c and is_possible(temp_c):
                 raise ToolError(
                     f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
                     f"critical limit is {limit_c:.0f} C: stopped"
@@ -166,9 +167,20 @@ class Recorder:
         """Take a reading of a sensor's thread; one that cannot be kept ends the run."""
         self.latest.update(row)
         try:
+            self._tell_impossible(row)
             self.writer.append_row({**row, "step": self.step_name})
         except ToolError as error:
             self._unwritten = error
+
+    def _tell_impossible(self, row: dict[str, float]) -> None:
+        for name, value in row.items():
+            if name.startswith("temp_c.") and not is_possible(value) and name not in self._told:
+                self._told.add(name)
+                self.note(
+                    "warning",
+                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which no drive can be at: "
+                    "neither limits nor pauses heed it",
+                )
 
     def _on_sensor_note(self, level: str, text: str) -> None:
         try:
