@@ -336,6 +336,21 @@ def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     assert samples.height == 2
 
 
+def test_a_clock_that_is_set_while_nothing_moves_makes_no_interval_longer_than_it_was(
+    directory: Path, fake_fio: Any
+) -> None:
+    hour_ms = 3_600_000
+    fake_fio(say((1, 0, 4096, 250)) + "sleep 0.4\n" + say((hour_ms, 0, 4096, 250)))
+    target = DirectoryTarget(directory, SMALL)
+    target.open(writes=True)
+    samples, _ = load(target, step())
+    target.close()
+    assert samples.height == 2
+    first, second = samples.rows(named=True)
+    assert second["interval_s"] == pytest.approx(second["t_s"] - first["t_s"])
+    assert second["write_bw_mb_s"] == 0
+
+
 def test_a_missing_fio_says_how_to_get_it(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

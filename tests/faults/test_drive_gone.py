@@ -95,7 +95,6 @@ def test_a_server_that_hangs_for_a_while_is_told_of_and_the_run_goes_on(tmp_path
     longest = samples.sort("interval_s").row(-1, named=True)
     assert longest["interval_s"] == pytest.approx(stalled_s, abs=1.5)
     assert longest["t_s"] == pytest.approx(told.t_s, abs=1.5)
-    assert longest["write_bw_mb_s"] < 5
     begins = (samples["t_s"] - samples["interval_s"])[1:]
     assert (begins - samples["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
     moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()

@@ -34,8 +34,8 @@ _SCHEMA = schema_of(COLUMNS)
 #: A first document that comes later than this after it was made says more of clocks than of us.
 _LONGEST_LAG_S = 5.0
 
-#: fio waits for its jobs while it makes a document: where a drive hangs, what it says of how long
-#: they ran is older than what it says of their I/O.
+#: fio counts bytes and time, and then waits for its jobs before it says them: where a drive hangs,
+#: a document is so much younger than what it says.
 _APART_S = 1.0
 
 
@@ -159,8 +159,12 @@ class Lane:
         oldest_s = now_s - _LONGEST_LAG_S if last_s is None else last_s
         t_s = made_s if oldest_s < made_s < now_s else now_s
         if last_s is not None:
+            ran_s = row["interval_s"] or 0.0
+            if t_s - last_s > ran_s + _APART_S:
+                t_s = last_s + ran_s
             t_s = max(t_s, last_s + 0.001)
-            _spread(row, t_s - last_s)
+            if ran_s > t_s - last_s + _APART_S:
+                _spread(row, t_s - last_s)
         self._t_s = row["t_s"] = t_s
         row["busy_pct"] = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row], schema=_SCHEMA)
@@ -209,11 +213,9 @@ class Lane:
 
 
 def _spread(row: dict[str, float | None], seconds: float) -> None:
-    """Refer a row to the time since the one before, where fio's own interval is far from it."""
+    """Refer a row to the time since the one before: a wall clock that was set gave it another."""
     interval_s = row["interval_s"]
     assert interval_s is not None
-    if abs(interval_s - seconds) < _APART_S:
-        return
     row["interval_s"] = seconds
     for name, value in row.items():
         if value is not None and name.endswith(("_bw_mb_s", "_iops")):
