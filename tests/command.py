@@ -11,6 +11,9 @@ from unittest.mock import patch
 
 from heatsoak.cli import main
 
+#: The signals whose handling the command line changes.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words`; after 280 s, or `timeout`, it counts as hanging."""
@@ -27,7 +30,7 @@ def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProce
 def heatsoak_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words` in this process: for many words that differ in what is said."""
     output, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: signal.getsignal(number) for number in ENDING}
     code: str | int | None = None
     try:
         with (

@@ -15,7 +15,7 @@ import pytest
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Note
-from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, tool, watch
+from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, stalls, tool
 from heatsoak.target.fio.command import Place, command
 from heatsoak.target.fio.file import SMALLEST_ROOM
 from heatsoak.units import Size
@@ -339,7 +339,7 @@ def test_a_document_of_a_fio_that_fails_is_kept(
 def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_SILENCE_S", 0.3)
+    monkeypatch.setattr(stalls, "WARNED_S", 0.3)
     fake_fio(say((1, 0, 4096, 250)) + "sleep 1.2\n" + say((2, 0, 8192, 500)))
     target = DirectoryTarget(directory, SMALL)
     target.open(writes=True)
@@ -347,6 +347,21 @@ def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     target.close()
     assert len([note for note in notes if "no I/O has completed" in note.text]) == 1
     assert samples.height == 2
+
+
+def test_a_clock_that_is_set_while_nothing_moves_makes_no_interval_longer_than_it_was(
+    directory: Path, fake_fio: Any
+) -> None:
+    hour_ms = 3_600_000
+    fake_fio(say((1, 0, 4096, 250)) + "sleep 0.4\n" + say((hour_ms, 0, 4096, 250)))
+    target = DirectoryTarget(directory, SMALL)
+    target.open(writes=True)
+    samples, _ = load(target, step())
+    target.close()
+    assert samples.height == 2
+    first, second = samples.rows(named=True)
+    assert second["interval_s"] == pytest.approx(second["t_s"] - first["t_s"])
+    assert second["write_bw_mb_s"] == 0
 
 
 def test_a_missing_fio_says_how_to_get_it(

@@ -10,7 +10,14 @@ import polars as pl
 import pytest
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, find_recordings
+from heatsoak.recording import (
+    Event,
+    Recording,
+    RecordingMeta,
+    RecordingWriter,
+    find_recordings,
+    reopen,
+)
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -215,6 +222,18 @@ def test_a_full_disk_is_a_clear_error_and_keeps_what_was_written(tmp_path: Path)
         assert (mount / "r" / EVENTS).exists()
     finally:
         subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_a_reading_from_just_before_a_step_goes_with_the_attempt_that_it_was_kept_for(
+    tmp_path: Path,
+) -> None:
+    writer = RecordingWriter(tmp_path / "r", meta())
+    writer.append_row({"t_s": 0.9, "step": "a", "temp_c.nand": 40.0})
+    writer.event(Event(t_s=1.0, kind="step-begin", step="a"))
+    writer.append_row({"t_s": 1.1, "step": "a", "temp_c.nand": 40.0})
+    writer.close()
+    reopened = reopen(Recording.open(tmp_path / "r"), 0).recording
+    assert reopened.samples(["step"])["step"].to_list() == ["a~1", "a~1"]
 
 
 def test_an_end_that_is_interrupted_again_is_still_said(

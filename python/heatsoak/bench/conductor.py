@@ -14,7 +14,7 @@ from heatsoak.bench.past import Past, Turn
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
 from heatsoak.bench.rounds import RoundsWatch
-from heatsoak.errors import HeatsoakError, RunInterrupted
+from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
 from heatsoak.protocol import (
     Conditions,
     Copy,
@@ -108,11 +108,11 @@ class _Conductor:
                 for index, step in enumerate(self.protocol.steps):
                     self._step(index, step)
         except (KeyboardInterrupt, RunInterrupted):
-            self._finish("interrupted", "stopped by the user")
-            raise RunInterrupted(f"stopped; {self._kept()}") from None
+            also = self._finish("interrupted", "stopped by the user")
+            raise RunInterrupted(f"stopped{also}; {self._kept()}") from None
         except HeatsoakError as error:
-            self._finish("failed", str(error))
-            raise type(error)(f"{error}; {self._kept()}") from error
+            also = self._finish("failed", str(error))
+            raise type(error)(f"{error}{also}; {self._kept()}") from error
         except BaseException:
             self._finish("failed", "a fault in heatsoak itself")
             raise
@@ -303,7 +303,7 @@ class _Conductor:
                     self.recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self._record(batch)
-                self.recorder.check_limits()
+                self.recorder.check()
                 self.heating.check()
                 self.observer.on_progress(self.target.clock.now_s(), self.recorder.latest)
                 if until is not None and until():
@@ -327,7 +327,14 @@ class _Conductor:
         is_new_try = not self.target.identity.simulated
         return f"{where}, and --resume goes on with it" if is_new_try else where
 
-    def _finish(self, status: Status, reason: str | None) -> None:
+    def _finish(self, status: Status, reason: str | None) -> str:
+        """End the recording; return what else is to be said where that fails too."""
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.prober
-        self.recorder.finish(status, reason)
+        try:
+            self.recorder.finish(status, reason)
+        except ToolError as error:
+            if status == "finished":
+                raise
+            return "" if str(error) in (reason or "") else f"; {error}"
+        return ""

@@ -217,7 +217,7 @@ class _Conductor:
                 elif not batch.is_empty():
                     recorder.record(batch)
                 for each in self.recorders.values():
-                    each.check_limits()
+                    each.check()
                 self._show()
                 # both drives have waited as long as each other then
                 if until is not None and role == ROLES[-1] and until():

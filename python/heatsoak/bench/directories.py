@@ -5,14 +5,15 @@ from pathlib import Path
 
 from heatsoak.errors import UsageError
 from heatsoak.recording import META, Recording
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL
+from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
 PARENT = Path("recordings")
 
-_FILES = (META, JOURNAL, EVENTS, PARQUET)
-#: What a run that is killed at once leaves, all of it empty but the last.
-_BEFORE = (JOURNAL, EVENTS, META + PARTIAL)
+_FILES = (META, JOURNAL, EVENTS, PARQUET, RESERVE)
+#: What a run that is killed at once leaves: nothing in the first ones.
+_EMPTY = (JOURNAL, EVENTS)
+_BEFORE = (*_EMPTY, META + PARTIAL, RESERVE)
 
 
 def default_directory(name: str, parent: Path = PARENT) -> Path:
@@ -54,7 +55,7 @@ def _foreign(directory: Path) -> str | None:
     for path in sorted(directory.iterdir()):
         if path.name not in _BEFORE or not path.is_file():
             return f"holds {path.name}"
-        if path.name != META + PARTIAL and path.stat().st_size > 0:
+        if path.name in _EMPTY and path.stat().st_size > 0:
             return f"holds {path.name}"
     return None
 

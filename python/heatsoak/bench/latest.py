@@ -5,6 +5,14 @@ from collections.abc import Mapping
 import polars as pl
 import polars.selectors as cs
 
+#: No part of a drive that runs is colder or hotter: what reads so was not measured.
+POSSIBLE_C = (-60.0, 200.0)
+
+
+def is_possible(temp_c: float) -> bool:
+    """Whether a drive can have this temperature."""
+    return POSSIBLE_C[0] < temp_c < POSSIBLE_C[1]
+
 
 class Latest:
     """Newest values by column; readable and writable from several threads."""
@@ -40,8 +48,11 @@ class Latest:
         }
 
     def drive_temp_c(self) -> float | None:
-        """Return the drive's own temperature: its composite, or its hottest other sensor."""
-        temps = self.temps_c()
+        """Return the drive's own temperature: its composite, or its hottest other sensor.
+
+        What no drive can have is left out.
+        """
+        temps = {name: value for name, value in self.temps_c().items() if is_possible(value)}
         if "composite" in temps:
             return temps["composite"]
         own = [value for name, value in temps.items() if not name.startswith(("cpu", "gpu"))]

@@ -6,7 +6,6 @@ the cut step may have changed data. A test file of our own is gone with the proc
 there the preconditions since the last purge are repeated as well.
 """
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
 from heatsoak.protocol import (
@@ -98,10 +98,9 @@ class Past:
         self.restores = self._lost() if self._file_is_gone else []
         self.capacity = self._capacity()
         self._last_s = self._seen_until_s()
-        started_unix_s = recording.meta.started_unix_s
-        passed_s = 0.0 if started_unix_s is None else time.time() - started_unix_s
+        self._passed_s = passed_since(recording.meta)
         # a wall clock that was set back must not let time go backwards
-        self.start_s = max(self._last_s, passed_s)
+        self.start_s = max(self._last_s, self._passed_s or 0.0)
         self.attempt = 0
 
     def require_same(
@@ -135,7 +134,8 @@ class Past:
 
     def describe(self) -> str:
         """Return what happens in a sentence, for the recording and for whoever watches."""
-        gap_s = self.start_s - self._last_s
+        gap = format_duration(self.start_s - self._last_s)
+        later = "some time later" if self._passed_s is None else f"{gap} later"
         status, reason = self.recording.meta.status, self.recording.meta.reason
         how = {"running": "was cut", "failed": "failed"}.get(status, f"was {status}")
         where = "between two steps"
@@ -148,10 +148,7 @@ class Past:
         ] + names
         again = f"; taken again: {', '.join(names)}" if names else ""
         lost = ", since the test file was gone" if self._file_is_gone and names else ""
-        return (
-            f"the run {how} {where}{because}, and was gone on with {format_duration(gap_s)} later"
-            f"{again}{lost}"
-        )
+        return f"the run {how} {where}{because}, and was gone on with {later}{again}{lost}"
 
     @property
     def file_bytes(self) -> int | None:

@@ -11,7 +11,8 @@ import polars as pl
 import psutil
 
 import heatsoak
-from heatsoak.bench.latest import Latest
+from heatsoak.bench.interruptions import Interruptions, boot_now
+from heatsoak.bench.latest import Latest, is_possible
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import (
@@ -60,6 +61,9 @@ class Recorder:
         self.step_name: str | None = None
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
+        self._unwritten: ToolError | None = None
+        self._told: set[str] = set()
+        self._interruptions = None if target.identity.simulated else Interruptions()
         self._limits_c = _critical_limits(sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in sensors for column in sensor.info.columns]
@@ -75,12 +79,13 @@ class Recorder:
                 sensors=said,
                 columns=types_of(columns),
                 started_unix_s=time.time() - target.clock.now_s(),
+                started_boot=boot_now(target.clock.now_s()),
                 part_of_copy=part_of_copy,
             )
         else:
             meta = _going_on(goes_on_with.meta, columns, said)
         self.writer = RecordingWriter(directory, meta, goes_on=goes_on_with is not None)
-        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self.note)
+        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._on_sensor_note)
 
     @property
     def directory(self) -> Path:
@@ -121,11 +126,24 @@ class Recorder:
         self.event(level, self.step_name, text, data)
         self._on_note(level, text)
 
-    def check_limits(self) -> None:
-        """Raise ToolError where the drive is at its critical limit."""
+    def check(self) -> None:
+        """Look at what can end a run or has interrupted it, several times a second.
+
+        Raises ToolError where the drive is at its critical limit, where a reading was not kept, and
+        where the machine slept while the drive was loaded.
+        """
+        if self._unwritten is not None:
+            raise self._unwritten
+        for seen in () if self._interruptions is None else self._interruptions.look():
+            if seen.slept_s and self.step_name is not None:
+                raise ToolError(
+                    f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
+                    "step has to be taken again"
+                )
+            self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
             temp_c = self.latest.value(column)
-            if temp_c is not None and temp_c >= limit_c:
+            if temp_c is not None and temp_c >= limit_c and is_possible(temp_c):
                 raise ToolError(
                     f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
                     f"critical limit is {limit_c:.0f} C: stopped"
@@ -137,16 +155,38 @@ class Recorder:
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.poller
         duration_s = self.now_s()
-        if reason is not None:
-            self.event("fault" if status == "failed" else "info", None, reason)
-        # how the load was made is known in full only now
-        self.writer.update(load=self.target.describe())
-        self.writer.finish(status, duration_s, reason)
+        try:
+            if reason is not None:
+                self.event("fault" if status == "failed" else "info", None, reason)
+            # how the load was made is known in full only now
+            self.writer.update(load=self.target.describe())
+        finally:
+            self.writer.finish(status, duration_s, reason)
 
     def _on_reading(self, row: dict[str, float]) -> None:
-        """Take a reading of the poller's thread."""
+        """Take a reading of a sensor's thread; one that cannot be kept ends the run."""
         self.latest.update(row)
-        self.writer.append_row({**row, "step": self.step_name})
+        try:
+            self._tell_impossible(row)
+            self.writer.append_row({**row, "step": self.step_name})
+        except ToolError as error:
+            self._unwritten = error
+
+    def _tell_impossible(self, row: dict[str, float]) -> None:
+        for name, value in row.items():
+            if name.startswith("temp_c.") and not is_possible(value) and name not in self._told:
+                self._told.add(name)
+                self.note(
+                    "warning",
+                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which no drive can be at: "
+                    "neither limits nor pauses heed it",
+                )
+
+    def _on_sensor_note(self, level: str, text: str) -> None:
+        try:
+            self.note(level, text)
+        except ToolError as error:
+            self._unwritten = error
 
 
 def types_of(columns: Sequence[str]) -> dict[str, str]:

@@ -2,14 +2,17 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 import heatsoak
 from heatsoak.analysis import RecordingFindings, analyze
+from heatsoak.bench.interruptions import Interruptions
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.recorder import host_facts, sensor_meta
 from heatsoak.errors import ToolError, UsageError
@@ -57,6 +60,7 @@ class Watch:
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None
     elapsed_s: float = 0.0
+    _unwritten: ToolError | None = field(default=None, init=False)
 
     def run(self, duration_s: float | None, on_beat: Callable[["Watch"], None]) -> Recording:
         """Watch for `duration_s`, or until interrupted, and return what was recorded.
@@ -94,26 +98,31 @@ class Watch:
 
             def take(row: dict[str, float]) -> None:
                 self.latest.update(row)
-                writer.append_row(row)
+                with self._keeping():
+                    writer.append_row(row)
                 rows.append(row)
                 while rows[0]["t_s"] < row["t_s"] - _JUDGED_S:
                     rows.popleft()
 
-            def note(level: str, text: str) -> None:
-                writer.event(Event(t_s=clock.now_s(), kind=level, text=text))
+            def note(level: str, text: str, data: dict[str, Any] | None = None) -> None:
+                with self._keeping():
+                    writer.event(Event(t_s=clock.now_s(), kind=level, text=text, data=data or {}))
 
             status: Status = "finished"
             reason: str | None = None
             poller = Poller(sensors, clock, take, on_note=note).start()
             try:
-                self._wait(clock, meta, rows, duration_s, on_beat)
+                self._wait(clock, meta, rows, duration_s, on_beat, note)
             except KeyboardInterrupt:
                 reason = "stopped by the user"
             except ToolError as error:
                 status, reason = "failed", str(error)
             finally:
                 poller.stop()
-            recording = self._finish(writer, clock.now_s(), status, reason)
+            try:
+                recording = self._finish(writer, clock.now_s(), status, reason)
+            except ToolError as error:
+                status, reason = "failed", reason if status == "failed" else str(error)
         if status == "failed":
             raise ToolError(f"{reason}; the recording so far is in {self.directory}")
         return recording
@@ -125,12 +134,18 @@ class Watch:
         rows: deque[dict[str, float]],
         duration_s: float | None,
         on_beat: Callable[["Watch"], None],
+        note: Callable[[str, str, dict[str, Any]], None],
     ) -> None:
+        interruptions = Interruptions()
         judge_at_s = _JUDGE_AGAIN_S
         while duration_s is None or clock.now_s() < duration_s:
             left_s = _BEAT_S if duration_s is None else duration_s - clock.now_s()
             time.sleep(max(0.0, min(_BEAT_S, left_s)))
             self.elapsed_s = clock.now_s()
+            for seen in interruptions.look():
+                note("warning", seen.text, seen.data)
+            if self._unwritten is not None:
+                raise self._unwritten
             if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and self._is_gone():
                 raise ToolError(f"{self.device.path}: is gone")
             if self.elapsed_s >= judge_at_s:
@@ -139,6 +154,14 @@ class Watch:
                 spent_s = time.thread_time() - began_s
                 judge_at_s = clock.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """What cannot be kept ends the watch, not the thread of a sensor."""
+        try:
+            yield
+        except ToolError as error:
+            self._unwritten = error
 
     def _is_gone(self) -> bool:
         return sysfs.directory_of_name(self.device.name, self.roots) is None
@@ -156,7 +179,7 @@ class Watch:
         """Close it, with a step for each stretch of load that was seen."""
         plain = Recording.open(self.directory)
         worked = divided(plain)
-        if not isinstance(worked, HeldRecording):
+        if not isinstance(worked, HeldRecording) or self._unwritten is not None:
             writer.finish(status, duration_s, reason)
             return Recording.open(self.directory)
         for event in worked.events:

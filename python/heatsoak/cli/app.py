@@ -28,6 +28,9 @@ from heatsoak.cli import (
 )
 from heatsoak.errors import HeatsoakError
 
+#: What ends a command as Ctrl-C does: itself, a shutdown, and a terminal that is closed.
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+
 app = typer.Typer(
     help="Finds out whether a drive throttles, when, by how much, and why.",
     no_args_is_help=True,
@@ -72,8 +75,21 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; every error that a user can cause is one line and an exit code."""
-    for name in ("SIGTERM", "SIGHUP"):
+    """Run the command line, and exit."""
+    try:
+        code = _run()
+    except KeyboardInterrupt:
+        code = 130  # once more, while it was said
+    # all is kept: one more Ctrl-C must not make another exit code of it
+    for name in _ENDING:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run it; every error that a user can cause is one line and an exit code."""
+    for name in _ENDING[1:]:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)
     try:
@@ -93,7 +109,7 @@ def main() -> None:
         with contextlib.suppress(OSError):
             sys.stdout.close()
         code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _say(text: str) -> None:

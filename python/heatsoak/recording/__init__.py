@@ -8,12 +8,13 @@ from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.held import HeldRecording, save_all
 from heatsoak.recording.layout import META
-from heatsoak.recording.meta import CopyPart, Event, RecordingMeta, SensorMeta, Status
+from heatsoak.recording.meta import Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter
 
 __all__ = [
     "META",
+    "Boot",
     "CopyPart",
     "Event",
     "HeldRecording",

@@ -14,7 +14,11 @@ import polars as pl
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
 from heatsoak.recording.meta import Event
 from heatsoak.recording.reader import Recording
-from heatsoak.recording.writer import put_in_place, saying_that_it_cannot_be_written
+from heatsoak.recording.safely import (
+    as_system_error,
+    put_in_place,
+    saying_that_it_cannot_be_written,
+)
 
 _ATTEMPT = re.compile(r"(?s)(.+)~([0-9]+)")
 
@@ -71,10 +75,11 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
     frame = recording.scan()
     if tail:
         names = sorted({event.step for event in tail if event.step and not _is_attempt(event.step)})
-        is_of_tail = (pl.col("t_s") >= tail[0].t_s) & pl.col("step").is_in(names)
+        # not by time: a sensor may have been read just before the step began, and kept after that
+        is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
-    with put_in_place(recording.path / JOURNAL) as partial:
+    with put_in_place(recording.path / JOURNAL) as partial, as_system_error(recording.path):
         frame.sink_ndjson(partial)
 
 

@@ -43,6 +43,18 @@ class CopyPart(BaseModel):
     shared_disk: str | None = None
 
 
+class Boot(BaseModel):
+    """A time on the clock of one boot of a machine, which nobody can set.
+
+    Attributes:
+        id: the kernel's, another one after each boot.
+        clock_s: `CLOCK_BOOTTIME`, which goes on while the machine sleeps.
+    """
+
+    id: str
+    clock_s: float
+
+
 class RecordingMeta(BaseModel):
     """Everything of a recording but its samples and events.
 
@@ -51,6 +63,7 @@ class RecordingMeta(BaseModel):
         protocol: as it was run, or what is known of a load that somebody else made.
         started_unix_s: wall clock at `t_s` = 0, for joining with other logs; None where a log
             that was imported does not tell.
+        started_boot: the same moment by the machine's own clock, where it has one.
         columns: the type of each sample column, in order; the journal is read by it.
         drive: the target's identity.
         tools: versions of what took part.
@@ -72,6 +85,7 @@ class RecordingMeta(BaseModel):
     sensors: list[SensorMeta] = []
     columns: dict[str, str] = Field(min_length=1)
     started_unix_s: float | None
+    started_boot: Boot | None = None
     duration_s: float | None = None
     part_of_copy: CopyPart | None = None
 

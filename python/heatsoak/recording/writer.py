@@ -3,13 +3,15 @@
 Each batch goes to the journal, and to the kernel, at once, so that a killed process loses nothing
 it had handed over; a thread syncs the journal each second, so that power loss costs a second. The
 journal becomes Parquet at the end, and goes only when the Parquet file is safely on disk.
+
+Where the disk fills up, a little room that was kept in reserve takes what has to be said last.
 """
 
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -20,8 +22,15 @@ import polars as pl
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.journal import scan_journal
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, PARTIAL, RAW
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RAW, RESERVE
 from heatsoak.recording.meta import Event, RecordingMeta, Status
+from heatsoak.recording.safely import (
+    as_system_error,
+    cannot_write,
+    put_in_place,
+    reserve,
+    saying_that_it_cannot_be_written,
+)
 
 SYNC_INTERVAL_S = 1.0
 
@@ -48,6 +57,7 @@ class RecordingWriter:
             # what says that a recording is here comes last: where it is, all of it is
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
+            reserve(directory / RESERVE)
             self._write_meta()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
@@ -94,10 +104,11 @@ class RecordingWriter:
         """Close the recording, turning the journal into Parquet.
 
         `samples` stand there instead of the journal's, where they were worked over after the end;
-        `changes` are of `recording.json`, and come with the status.
+        `changes` are of `recording.json`, and come with the status. Raises ToolError where the
+        disk is full: the journal stays then, and is read as well as Parquet.
         """
-        self.close()
-        try:
+        with saying_that_it_cannot_be_written(self.directory):
+            self.close()
             try:
                 if samples is None:
                     journal_to_parquet(self.directory, self.meta)
@@ -110,11 +121,26 @@ class RecordingWriter:
                 if status != "interrupted":
                     raise
                 return
+            except OSError as error:
+                if status == "finished":
+                    told = cannot_write(self.directory, error)
+                    self._end("failed", str(told), duration_s)
+                    raise told from error
+                self._end(status, reason, duration_s)
+                raise
             self.update(status=status, reason=reason, duration_s=duration_s, **changes)
-            (self.directory / JOURNAL).unlink(missing_ok=True)
-        except OSError as error:
-            # the journal is still there, and is read as well as Parquet
-            raise _cannot_write(self.directory, error) from error
+            for name in (JOURNAL, RESERVE):
+                (self.directory / name).unlink(missing_ok=True)
+
+    def _end(self, status: Status, reason: str | None, duration_s: float) -> None:
+        """Say how it ended although there is no room for Parquet, where that can be done."""
+        self._use_reserve()
+        with suppress(ToolError):
+            self.update(status=status, reason=reason, duration_s=duration_s)
+
+    def _use_reserve(self) -> None:
+        with suppress(OSError):
+            (self.directory / RESERVE).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Stop writing and leave everything as it is, to be read as a cut recording."""
@@ -142,12 +168,17 @@ class RecordingWriter:
 
     def _write(self, file: FileIO, data: bytes) -> None:
         with self._lock:
+            rest = memoryview(data)
             try:
-                rest = memoryview(data)
                 while rest:
                     rest = rest[file.write(rest) :]
             except OSError as error:
-                raise _cannot_write(self.directory, error) from error
+                with suppress(OSError):
+                    # what follows once there is room again must not go on in the midst of a line
+                    cut = len(data) - len(rest)
+                    os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - cut)
+                self._use_reserve()
+                raise cannot_write(self.directory, error) from error
 
     def _write_meta(self) -> None:
         with (
@@ -172,42 +203,5 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with put_in_place(directory / PARQUET) as partial:
+    with put_in_place(directory / PARQUET) as partial, as_system_error(directory):
         frame.sink_parquet(partial, compression="zstd")
-
-
-@contextmanager
-def put_in_place(path: Path) -> Iterator[Path]:
-    """Give a path to write to, and put what is there in the place of `path`, whole or not at all.
-
-    It is safely on disk by the end.
-    """
-    partial = path.with_name(path.name + PARTIAL)
-    yield partial
-    with partial.open("rb+") as file:
-        os.fsync(file.fileno())
-    partial.replace(path)
-    _sync_directory(path.parent)
-
-
-@contextmanager
-def saying_that_it_cannot_be_written(directory: Path) -> Iterator[None]:
-    """Raise what the system refuses as a ToolError with the directory's name."""
-    try:
-        yield
-    except OSError as error:
-        raise _cannot_write(directory, error) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _cannot_write(directory: Path, error: OSError) -> ToolError:
-    return ToolError(f"{directory}: cannot be written: {error.strerror or error}")

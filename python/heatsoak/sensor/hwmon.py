@@ -51,8 +51,10 @@ def nodes(roots: Roots) -> list[Node]:
 class HwmonSensor:
     """All temperatures of one hwmon node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, roots: Roots) -> None:
         """Read labels and limits once; no temperature yet."""
+        self._node = node
+        self._roots = roots
         self._watch = PlaceholderWatch()
         self._is_nvme = node.name == "nvme"
         self._inputs: dict[str, Path] = {}
@@ -90,6 +92,26 @@ class HwmonSensor:
 
     def read(self) -> dict[str, float]:
         """Return the temperatures that can be read now."""
+        values = self._read()
+        if not values and self._has_moved():
+            values = self._read()
+        self.last_error = None if values else "none of its temperatures can be read"
+        return values
+
+    def _has_moved(self) -> bool:
+        """Find a node that came back under another number, as after a reset of the drive."""
+        for node in nodes(self._roots):
+            if (node.parent, node.name) != (self._node.parent, self._node.name):
+                continue
+            if node.directory != self._node.directory:
+                self._node = node
+                self._inputs = {
+                    column: node.directory / path.name for column, path in self._inputs.items()
+                }
+                return True
+        return False
+
+    def _read(self) -> dict[str, float]:
         values = {}
         for column, path in self._inputs.items():
             milli = sysfs.read_int(path)
@@ -98,7 +120,6 @@ class HwmonSensor:
             values[column] = milli / 1000
             if self._is_nvme:
                 self._watch.saw(column, round(milli / 1000 - ABSOLUTE_ZERO_C))
-        self.last_error = None if values else "none of its temperatures can be read"
         return values
 
     def notes(self) -> list[str]:
@@ -112,5 +133,5 @@ class HwmonSensor:
 def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
     """Return the sensors of the drive whose sysfs directory is `disk`."""
     parents = sysfs.hwmon_parents(disk)
-    sensors = [HwmonSensor(node) for node in nodes(roots) if node.parent in parents]
+    sensors = [HwmonSensor(node, roots) for node in nodes(roots) if node.parent in parents]
     return [sensor for sensor in sensors if sensor.info.columns]

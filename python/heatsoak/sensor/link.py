@@ -11,6 +11,7 @@ from typing import Any
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import SensorInfo
+from heatsoak.sensor.path_faults import PathFaults
 
 #: Often enough to see a link that retrains; each reading asks the PCI function.
 INTERVAL_S = 3.0
@@ -43,6 +44,8 @@ class LinkSensor:
     def __init__(self, disk: Path, link: dict[str, Any]) -> None:
         """Watch the link of `disk`, which was `link` when it was found."""
         self._disk = disk
+        self._faults = PathFaults(disk, link)
+        self._notes: list[str] = []
         self.last_error: str | None = None
         where = "current_link_speed x current_link_width" if link["kind"] == "pcie" else "sata_spd"
         self.info = SensorInfo(
@@ -62,12 +65,19 @@ class LinkSensor:
 
     def read(self) -> dict[str, float]:
         """Return `link_mb_s`; nothing while the link is down or the drive is gone."""
-        ceiling_mb_s = link_of(self._disk).get("ceiling_mb_s")
+        link = link_of(self._disk)
+        self._notes += self._faults.look(link)
+        ceiling_mb_s = link.get("ceiling_mb_s")
         if ceiling_mb_s is None:
             self.last_error = f"the link of {self._disk.name} tells no speed"
             return {}
         self.last_error = None
         return {"link_mb_s": float(ceiling_mb_s)}
+
+    def notes(self) -> list[str]:
+        """Return what has happened to the path, once."""
+        notes, self._notes = self._notes, []
+        return notes
 
     def close(self) -> None:
         """Nothing is held."""

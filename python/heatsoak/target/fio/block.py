@@ -53,6 +53,10 @@ class BlockTarget(FioTarget):
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
+        if info.size_bytes == 0:
+            raise UsageError(
+                f"{path}: holds nothing, as a drive that was detached: attach it first"
+            )
         self._info = info
         self._number = info.number
         self.identity = info.identity(str(path))

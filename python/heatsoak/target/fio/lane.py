@@ -15,6 +15,7 @@ from heatsoak.sensor import BusyTime
 from heatsoak.target.base import Clock, Note, Outcome, latency_bins
 from heatsoak.target.fio.command import Place, job_name, region_of
 from heatsoak.target.fio.process import free_path
+from heatsoak.target.fio.stalls import longest_rest_s
 from heatsoak.units import format_bytes
 
 COLUMNS = [
@@ -30,8 +31,12 @@ COLUMNS = [
 ]
 _SCHEMA = schema_of(COLUMNS)
 
-#: A document that comes later than this after it was made says more of clocks than of us.
+#: A first document that comes later than this after it was made says more of clocks than of us.
 _LONGEST_LAG_S = 5.0
+
+#: fio counts bytes and time, and then waits for its jobs before it says them: where a drive hangs,
+#: a document is so much younger than what it says.
+_APART_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Load:
         runtime_s: when it ends by itself, or None.
         total_bytes: after how many bytes it ends, or None.
         polls: whether fio spends its processor time on waiting, so that it says nothing of the I/O.
+        rest_s: how long it may rest between two I/Os by itself; None where that is not known.
     """
 
     name: str
@@ -53,6 +59,7 @@ class Load:
     runtime_s: float | None
     total_bytes: int | None
     polls: bool = False
+    rest_s: float | None = None
 
     @classmethod
     def of(cls, step: WorkloadStep, place: Place) -> "Load":
@@ -72,6 +79,7 @@ class Load:
             any(load.writes for load in step.workloads),
             max(known_s) if len(known_s) == len(runtimes) else None,
             sum(known) if len(known) == len(amounts) else None,
+            rest_s=longest_rest_s(step.workloads),
         )
 
 
@@ -105,7 +113,7 @@ class Lane:
         self._end = _End(load, status_interval_s)
         self._document: dict[str, Any] | None = None
         self._held: Status | None = None
-        self._t_s = -1.0
+        self._t_s: float | None = None
 
     @property
     def where(self) -> str:
@@ -145,10 +153,19 @@ class Lane:
         row = self._differencer.row(status)
         if row is None:
             return None
-        lag_s = time.time() - status.timestamp_ms / 1000
-        t_s = self._clock.now_s() - (lag_s if 0 < lag_s < _LONGEST_LAG_S else 0.0)
-        self._t_s = max(t_s, self._t_s + 0.001)
-        row["t_s"] = self._t_s
+        last_s, now_s = self._t_s, self._clock.now_s()
+        made_s = now_s - (time.time() - status.timestamp_ms / 1000)
+        # where it seems to be older than the one before, the wall clock was set meanwhile
+        oldest_s = now_s - _LONGEST_LAG_S if last_s is None else last_s
+        t_s = made_s if oldest_s < made_s < now_s else now_s
+        if last_s is not None:
+            ran_s = row["interval_s"] or 0.0
+            if t_s - last_s > ran_s + _APART_S:
+                t_s = last_s + ran_s
+            t_s = max(t_s, last_s + 0.001)
+            if ran_s > t_s - last_s + _APART_S:
+                _spread(row, t_s - last_s)
+        self._t_s = row["t_s"] = t_s
         row["busy_pct"] = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row], schema=_SCHEMA)
 
@@ -193,6 +210,16 @@ class Lane:
         cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
         bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
         return Outcome({**cpu, **latency_bins(bins)})
+
+
+def _spread(row: dict[str, float | None], seconds: float) -> None:
+    """Refer a row to the time since the one before: a wall clock that was set gave it another."""
+    interval_s = row["interval_s"]
+    assert interval_s is not None
+    row["interval_s"] = seconds
+    for name, value in row.items():
+        if value is not None and name.endswith(("_bw_mb_s", "_iops")):
+            row[name] = value * interval_s / seconds
 
 
 def _name_of(job: Any) -> str | None:

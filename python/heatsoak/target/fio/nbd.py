@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
-from heatsoak.protocol import PurgeMethod
+from heatsoak.protocol import LoadStep, PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.nbd_client import Export
@@ -109,6 +109,17 @@ class NbdTarget(FioTarget):
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         return {**super().describe(), "uri": self._uri}
+
+    def run(self, step: LoadStep) -> Iterator[Batch]:
+        """Run one workload or replay; says so where it failed because the server has gone."""
+        try:
+            yield from super().run(step)
+        except ToolError as error:
+            try:
+                Export(self._uri).close()
+            except (ToolError, UsageError):
+                raise ToolError(f"{self._uri}: the server has gone: {error}") from error
+            raise
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Trim the whole export."""

@@ -55,6 +55,14 @@ class FioProcess:
         """The process id, which is the group's too."""
         return self._process.pid
 
+    def is_stopped(self) -> bool:
+        """Whether somebody has stopped it, as a shell does with Ctrl-Z."""
+        try:
+            stat = Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace")
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] in "Tt"
+
     def pieces(self, patience_s: float) -> Iterator[bytes | None]:
         """Yield what fio prints as it comes, None after each `patience_s` of silence."""
         while True:

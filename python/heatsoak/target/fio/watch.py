@@ -1,9 +1,9 @@
 """Watching one fio from its start to its end: samples, signs of life, and how it ended."""
 
+import errno
 import os
 import signal
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,9 +15,8 @@ from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane
 from heatsoak.target.fio.process import FioProcess, free_path
+from heatsoak.target.fio.stalls import Stalls
 from heatsoak.target.fio.stream import Splitter
-
-_SILENCE_S = 10.0
 
 
 class Watch:
@@ -68,9 +67,8 @@ class Watch:
                 yield number, lane.outcome()
 
     def _follow(self, process: FioProcess) -> Iterator[tuple[int, Batch]]:
-        moved_at = time.monotonic()
-        moved_bytes = 0
-        warned = False
+        first = self._lanes[0]
+        stalls = Stalls(first.where, first.load.rest_s, process.is_stopped)
         for piece in process.pieces(BEAT_S):
             is_silent = True
             for document in self._splitter.feed(piece) if piece else ():
@@ -81,20 +79,11 @@ class Watch:
                         yield number, sample
             if is_silent:
                 yield 0, HEARTBEAT
-            now = time.monotonic()
             moved = sum(lane.status.bytes for lane in self._lanes if lane.status is not None)
-            if moved != moved_bytes:
-                moved_bytes, moved_at, warned = moved, now, False
-            elif not warned and now - moved_at > _SILENCE_S:
-                warned = True
-                yield (
-                    0,
-                    Note(
-                        "warning",
-                        f"{self._lanes[0].where}: no I/O has completed for "
-                        f"{now - moved_at:.0f} s; still waiting",
-                    ),
-                )
+            for note in stalls.look(moved):
+                yield 0, note
+        for note in stalls.end():
+            yield 0, note
         for number, lane in enumerate(self._lanes):
             sample = lane.held_back()
             if sample is not None:
@@ -111,9 +100,9 @@ class Watch:
             raise ToolError(f"{where}: fio was killed by {name}")
         for lane in self._lanes:
             if lane.status is not None and lane.status.error:
-                reason = _reason(lane.status.error)
                 on = f" on the {lane.job}" if lane.job is not None else ""
-                raise ToolError(f"{where}: fio met an I/O error{on}, '{reason}'{because}")
+                reason = _reason(lane.status.error)
+                raise ToolError(f"{where}: fio met an I/O error{on}{reason}{because}")
         if exit_code != 0:
             raise ToolError(f"{where}: fio ended with exit code {exit_code}{because}")
         self._splitter.finish()
@@ -157,4 +146,6 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
 def _reason(error: int) -> str:
     """What fio's error number means; it prints some negative ones as large unsigned ones."""
     low = error & 0xFFFF_FFFF
-    return os.strerror(low if low < 1 << 31 else (1 << 32) - low)
+    number = low if low < 1 << 31 else (1 << 32) - low
+    # a library that fails tells fio -1, which is no number of the system's
+    return "" if number == errno.EPERM else f", '{os.strerror(number)}'"

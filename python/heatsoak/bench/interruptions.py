@@ -1,0 +1,119 @@
+"""What happens to the time of a run: a machine that sleeps, a clock that is set, a stop.
+
+The kernel keeps three clocks that tell them apart. `CLOCK_MONOTONIC` stands still while the machine
+sleeps, `CLOCK_BOOTTIME` goes on, and nobody can set either (clock_gettime(2)); the wall clock goes
+on as well, and is set by hand and by NTP.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heatsoak.recording import Boot, RecordingMeta
+from heatsoak.units import format_duration
+
+#: Clocks that part by less than this were only read one after the other.
+_LEAST_S = 0.5
+#: NTP makes a clock go faster or slower by less than this share rather than set it.
+_SLEWED = 0.1
+#: Who looks several times a second and then not for so long was held up.
+_HELD_UP_S = 3.0
+#: A run that is gone on with after longer was begun by a clock that was wrong.
+_LONGEST_PAUSE_S = 365 * 86400.0
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """The three clocks at one moment, each in s.
+
+    Attributes:
+        awake_s: stands still while the machine sleeps.
+        all_s: goes on meanwhile.
+        wall_s: since 1970, as far as the machine knows.
+    """
+
+    awake_s: float
+    all_s: float
+    wall_s: float
+
+
+def read_clocks() -> Clocks:
+    """Return this machine's clocks; where it has none that goes on in sleep, none is seen."""
+    awake_s = time.monotonic()
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return Clocks(awake_s, time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
+    return Clocks(awake_s, awake_s, time.time())
+
+
+def boot_now(ago_s: float = 0.0) -> Boot | None:
+    """Return the time `ago_s` ago by the clock of this boot; None where the kernel has none."""
+    try:
+        boot_id = _BOOT_ID.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return Boot(id=boot_id, clock_s=read_clocks().all_s - ago_s)
+
+
+def passed_since(began: RecordingMeta) -> float | None:
+    """Return how long ago a recording began, in s; None where no clock can tell.
+
+    In the same boot no clock that was set matters; after another one the wall clock has to do.
+    """
+    now = boot_now()
+    if now is not None and began.started_boot is not None and now.id == began.started_boot.id:
+        return now.clock_s - began.started_boot.clock_s
+    if began.started_unix_s is None:
+        return None
+    passed_s = read_clocks().wall_s - began.started_unix_s
+    return passed_s if 0 <= passed_s <= _LONGEST_PAUSE_S else None
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """Something that happened to the time: in words, and in numbers.
+
+    Attributes:
+        slept_s: how long the machine slept; 0 where it was something else.
+    """
+
+    text: str
+    data: dict[str, Any]
+    slept_s: float = 0.0
+
+
+class Interruptions:
+    """Looks at the clocks, to be asked several times a second."""
+
+    def __init__(self, read: Callable[[], Clocks] | None = None) -> None:
+        """Look through `read`, else at this machine's."""
+        self._read = read or read_clocks
+        self._last: Clocks | None = None
+
+    def look(self) -> Iterator[Interruption]:
+        """Say what has happened since this was asked last."""
+        last, now = self._last, self._read()
+        self._last = now
+        if last is None:
+            return
+        awake_s, all_s = now.awake_s - last.awake_s, now.all_s - last.all_s
+        set_s = now.wall_s - last.wall_s - all_s
+        slept_s = all_s - awake_s
+        if slept_s > _LEAST_S:
+            text = f"the machine slept for {format_duration(slept_s)}"
+            yield Interruption(text, {"slept_s": round(slept_s, 3)}, slept_s)
+        if abs(set_s) > _LEAST_S + _SLEWED * awake_s:
+            way = "forward" if set_s > 0 else "back"
+            yield Interruption(
+                f"the machine's clock was set {way} by {abs(set_s):.1f} s; the recording's own "
+                "goes on as before",
+                {"clock_set_s": round(set_s, 3)},
+            )
+        if awake_s > _HELD_UP_S:
+            yield Interruption(
+                f"heatsoak stood still for {awake_s:.1f} s: it was stopped, or had to wait for the "
+                "machine",
+                {"stood_still_s": round(awake_s, 3)},
+            )

@@ -1,0 +1,238 @@
+"""The disk that the recording lies on fills up, at every time at which it can."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from heatsoak.errors import ToolError
+from heatsoak.protocol import Observation, Observed
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, reopen
+from heatsoak.sensor import device_behind
+from started import fill, is_alive, protocol, small_disk, started
+
+SAID = "m/r: cannot be written: No space left on device: make room there"
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "3s"\n'
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "place").mkdir()
+    with small_disk(tmp_path / "m", "400k") as mount:
+        yield mount
+
+
+def words(tmp_path: Path, steps: str = "", runtime_s: float = 2) -> list[str]:
+    name = protocol(tmp_path, steps, runtime_s=runtime_s)
+    return ["run", name, "--on", "place", "-o", "m/r"]
+
+
+def steps_of(tmp_path: Path) -> str:
+    done = heatsoak_here("analyze", "m/r", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_gone_on_with(
+    tmp_path: Path, disk: Path
+) -> None:
+    with started(tmp_path, *words(tmp_path, runtime_s=4)) as run:
+        loaders = run.wait_for_load().children()
+        taken = fill(disk)
+        kept = run.recording.samples().height
+        line = run.end(3)
+    assert line == f"heatsoak: {SAID}; the recording so far is in m/r, and --resume goes on with it"
+    assert loaders
+    assert not any(is_alive(pid) for pid in loaders)
+    assert list((tmp_path / "place").iterdir()) == []
+    recording = run.recording
+    assert (recording.meta.status, recording.meta.reason) == ("failed", SAID)
+    assert recording.events[-1].kind == "fault"
+    assert recording.samples().height >= kept
+    assert "load" in steps_of(tmp_path)
+
+    fill(disk)
+    command = words(tmp_path, runtime_s=4)
+    assert complaint_of_going_on(tmp_path, command) == f"heatsoak: {SAID}"
+    assert run.recording.samples().height >= kept
+    taken.unlink()
+    done = heatsoak(*command, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert run.status == "finished"
+    assert run.recording.samples().height > kept
+
+
+def complaint_of_going_on(tmp_path: Path, command: list[str]) -> str:
+    """What ``run ... --resume`` says after where it goes on."""
+    done = heatsoak(*command, "--resume", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0] == "heatsoak: going on in m/r"
+    assert len(said) == 2
+    return said[1]
+
+
+@pytest.mark.slow
+def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
+    tmp_path: Path, disk: Path
+) -> None:
+    command = words(tmp_path, PAUSE, runtime_s=1)
+    with started(tmp_path, *command) as run:
+        run.wait_for_event('"step_kind":"pause"')
+        taken = fill(disk)
+        assert run.end(3).startswith(f"heatsoak: {SAID}")
+    recording = run.recording
+    assert recording.meta.status == "failed"
+    seen = recording.samples().filter(pl.col("step") == "load").height
+    assert seen > 2
+    taken.unlink()
+    done = heatsoak(*command, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert run.status == "finished"
+    assert run.recording.samples().filter(pl.col("step") == "load").height == seen
+    assert {path.name for path in run.directory.iterdir()} == {
+        *("recording.json", "events.jsonl", "samples.parquet", "raw")
+    }
+
+
+def test_a_disk_that_is_full_from_the_begin_is_one_line_and_no_hindrance_later(
+    tmp_path: Path, disk: Path
+) -> None:
+    taken = fill(disk)
+    command = words(tmp_path, runtime_s=0.5)
+    assert complaint(heatsoak(*command, cwd=tmp_path), 3) == f"heatsoak: {SAID}"
+    taken.unlink()
+    assert heatsoak(*command, "--resume", cwd=tmp_path).returncode == 0
+    assert Recording.open(disk / "r").meta.status == "finished"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_while_the_disk_is_full_ends_like_any_other(
+    tmp_path: Path, disk: Path, number: signal.Signals
+) -> None:
+    with started(tmp_path, *words(tmp_path, runtime_s=20)) as run:
+        (loader,) = run.wait_for_load().children()
+        fill(disk)
+        run.process.send_signal(number)
+        line = run.end(130)
+    assert line.startswith("heatsoak: stopped; the recording is in m/r")
+    assert not is_alive(loader)
+    assert run.status == "interrupted"
+    assert run.recording.samples().height >= 2
+
+
+@pytest.mark.slow
+def test_fio_that_is_killed_while_the_disk_is_full_ends_the_run_in_one_line(
+    tmp_path: Path, disk: Path
+) -> None:
+    with started(tmp_path, *words(tmp_path, runtime_s=20)) as run:
+        (loader,) = run.wait_for_load().children()
+        fill(disk)
+        os.kill(loader, signal.SIGKILL)
+        line = run.end(3)
+    assert line.endswith("the recording so far is in m/r, and --resume goes on with it")
+    assert "killed by SIGKILL" in line or SAID in line  # whichever was seen first
+    assert run.status == "failed"
+
+
+@pytest.mark.slow
+def test_a_watch_whose_disk_fills_up_ends_in_one_line_and_can_be_analysed(
+    tmp_path: Path, disk: Path
+) -> None:
+    if device_behind(tmp_path) is None:
+        pytest.skip("the tests lie on no drive")
+    with started(tmp_path, "watch", str(tmp_path), "-o", "m/r") as run:
+        journal = run.directory / "samples.jsonl"
+        run.wait_until(lambda: journal.exists() and journal.stat().st_size > 4000)
+        fill(disk)
+        line = run.end(3)
+    assert line == f"heatsoak: {SAID}; the recording so far is in m/r"
+    assert (run.status, run.recording.meta.reason) == ("failed", SAID)
+    assert run.recording.samples().height >= 8
+    assert heatsoak_here("analyze", "m/r", cwd=tmp_path).returncode == 0
+
+
+def test_a_report_that_finds_no_room_is_one_line_and_leaves_nothing(
+    tmp_path: Path, disk: Path
+) -> None:
+    writer = RecordingWriter(tmp_path / "r", meta())
+    writer.append(rows(0, 10))
+    writer.finish("finished", 1.0)
+    taken = fill(disk)
+    for name in ("r.html", "r.csv", "r.xml"):
+        done = heatsoak_here("report", "r", "-o", f"m/{name}", cwd=tmp_path)
+        assert "No space left on device" in complaint(done, 3)
+    assert [path.name for path in disk.iterdir()] == [taken.name]
+
+
+def meta() -> RecordingMeta:
+    return RecordingMeta(
+        protocol=Observation(name="o", steps=[Observed(name="a")]),
+        conditions={},
+        drive={},
+        columns={"t_s": "Float64", "step": "String", "temp_c.nand": "Float64"},
+        started_unix_s=0.0,
+    )
+
+
+def rows(first: int, count: int) -> pl.DataFrame:
+    numbers = range(first, first + count)
+    return pl.DataFrame({"t_s": [n / 7 for n in numbers], "temp_c.nand": [n**0.5 for n in numbers]})
+
+
+@pytest.fixture
+def larger(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "m", "4m") as mount:
+        yield mount
+
+
+def test_a_journal_goes_on_in_whole_lines_once_there_is_room_again(larger: Path) -> None:
+    writer = RecordingWriter(larger / "r", meta())
+    writer.append(rows(0, 10))
+    taken = fill(larger)
+    with pytest.raises(ToolError, match="make room there"):
+        writer.append(rows(10, 100_000))
+    written = (larger / "r" / "samples.jsonl").read_bytes()
+    taken.unlink()
+    writer.append(rows(10, 5))
+    writer.finish("finished", 1.0)
+    assert written.count(b"\n") == 10
+    assert Recording.open(larger / "r").samples()["t_s"].to_list() == rows(0, 15)["t_s"].to_list()
+
+
+def test_parquet_that_finds_no_room_leaves_the_journal_and_says_how_it_ended(larger: Path) -> None:
+    writer = RecordingWriter(larger / "r", meta())
+    for turn in range(20):
+        writer.append(rows(1000 * turn, 1000))
+    taken = fill(larger)
+    with pytest.raises(ToolError, match="No space left on device: make room there"):
+        writer.finish("finished", 1.0)
+    recording = Recording.open(larger / "r")
+    assert recording.meta.status == "failed"
+    assert recording.samples().height == 20_000
+    assert {path.name for path in (larger / "r").iterdir()} == {
+        *("recording.json", "events.jsonl", "samples.jsonl")
+    }
+    taken.unlink()
+    assert reopen(recording, None).recording.samples().height == 20_000
+
+
+def test_a_recording_that_cannot_be_reopened_for_want_of_room_stays_as_it_was(larger: Path) -> None:
+    writer = RecordingWriter(larger / "r", meta())
+    for turn in range(20):
+        writer.append(rows(1000 * turn, 1000))
+    writer.event(Event(t_s=0.0, kind="step-begin", step="a"))
+    writer.finish("interrupted", 1.0)
+    before = {path.name: path.read_bytes() for path in (larger / "r").iterdir()}
+    taken = fill(larger)
+    with pytest.raises(ToolError, match="make room there"):
+        reopen(Recording.open(larger / "r"), 0)
+    assert {path.name: path.read_bytes() for path in (larger / "r").iterdir()} == before
+    taken.unlink()
+    reopened = reopen(Recording.open(larger / "r"), 0).recording
+    assert reopened.samples().height == 20_000

@@ -1,0 +1,121 @@
+"""The machine sleeps, its clock is set, or heatsoak is held up."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from heatsoak.bench.interruptions import (
+    Clocks,
+    Interruption,
+    Interruptions,
+    boot_now,
+    passed_since,
+)
+from heatsoak.protocol import Observation, Observed
+from heatsoak.recording import Boot, RecordingMeta
+from hypothesis import given
+from hypothesis import strategies as st
+
+BEGIN = Clocks(1000.0, 5000.0, 1.7e9)
+
+
+def after(clocks: Clocks, waited_s: float, slept_s: float = 0.0, set_s: float = 0.0) -> Clocks:
+    return Clocks(
+        clocks.awake_s + waited_s,
+        clocks.all_s + waited_s + slept_s,
+        clocks.wall_s + waited_s + slept_s + set_s,
+    )
+
+
+def seen(*readings: Clocks) -> list[Interruption]:
+    left = iter(readings)
+    watch = Interruptions(lambda: next(left))
+    return [one for _ in readings for one in watch.look()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "data"),
+    [
+        ({"slept_s": 3600}, "the machine slept for 60 min", {"slept_s": 3600}),
+        ({"set_s": 3600}, "the machine's clock was set forward by 3600.0 s", {"clock_set_s": 3600}),
+        ({"set_s": -5}, "the machine's clock was set back by 5.0 s", {"clock_set_s": -5}),
+        ({"waited_s": 8}, "heatsoak stood still for 8.0 s", {"stood_still_s": 8}),
+    ],
+)
+def test_each_is_told_apart_from_the_others(
+    changes: dict[str, float], said: str, data: dict[str, float]
+) -> None:
+    (one,) = seen(BEGIN, after(BEGIN, **{"waited_s": 0.25, **changes}))
+    assert one.text.startswith(said)
+    assert one.data == data
+
+
+def test_all_at_once_are_three() -> None:
+    found = seen(BEGIN, after(BEGIN, 60, slept_s=600, set_s=-86400))
+    assert [list(one.data) for one in found] == [["slept_s"], ["clock_set_s"], ["stood_still_s"]]
+
+
+@given(
+    st.lists(st.floats(0.0, 2.5), min_size=1, max_size=50),
+    st.floats(-0.05, 0.05),
+)
+def test_time_that_passes_is_nothing_whatever_ntp_does_to_the_rate(
+    waits_s: list[float], slewed: float
+) -> None:
+    readings = [BEGIN]
+    for waited_s in waits_s:
+        readings.append(after(readings[-1], waited_s, set_s=slewed * waited_s))
+    assert seen(*readings) == []
+
+
+@given(st.floats(1, 1e6), st.floats(-1e9, 1e9).filter(lambda by_s: abs(by_s) > 1))
+def test_what_is_told_is_how_long_it_was(slept_s: float, set_s: float) -> None:
+    slept, clock = seen(BEGIN, after(BEGIN, 0.2, slept_s, set_s))
+    assert slept.slept_s == pytest.approx(slept_s, abs=0.01)
+    assert clock.data["clock_set_s"] == pytest.approx(set_s, abs=0.01)
+
+
+def test_it_is_told_once() -> None:
+    then = after(BEGIN, 0.2, slept_s=100)
+    assert len(seen(BEGIN, then, after(then, 0.2), after(then, 0.4))) == 1
+
+
+def test_a_machine_without_a_clock_that_goes_on_in_sleep_still_tells_the_rest() -> None:
+    one = replace(BEGIN, all_s=BEGIN.awake_s)
+    (told,) = seen(one, replace(after(one, 0.2), wall_s=one.wall_s + 3600))
+    assert list(told.data) == ["clock_set_s"]
+
+
+def begun(unix_s: float | None, boot: Boot | None) -> RecordingMeta:
+    return RecordingMeta(
+        protocol=Observation(name="o", steps=[Observed(name="a")]),
+        conditions={},
+        drive={},
+        columns={"t_s": "Float64"},
+        started_unix_s=unix_s,
+        started_boot=boot,
+    )
+
+
+OTHER_BOOT = Boot(id="another", clock_s=1e9)
+
+
+@pytest.mark.parametrize(
+    "unix_s",
+    [None, 0.0, 86400.0, time.time() + 3600, time.time() - 1e8],
+    ids=["none", "1970", "a day in 1970", "to come", "years ago"],
+)
+def test_after_another_boot_a_wall_clock_that_cannot_be_right_tells_nothing(
+    unix_s: float | None,
+) -> None:
+    assert passed_since(begun(unix_s, OTHER_BOOT)) is None
+    assert passed_since(begun(unix_s, None)) is None
+
+
+def test_in_one_boot_the_wall_clock_does_not_matter_and_after_another_it_tells() -> None:
+    boot = boot_now(ago_s=50.0)
+    if boot is None:
+        pytest.skip("this machine's kernel does not number its boots")
+    for unix_s in (None, 0.0, time.time() + 1e6):
+        assert passed_since(begun(unix_s, boot)) == pytest.approx(50, abs=20)
+    assert passed_since(begun(time.time() - 50, OTHER_BOOT)) == pytest.approx(50, abs=20)

@@ -1,0 +1,111 @@
+"""What makes the load is killed or stopped, or the terminal is closed, while a run goes on."""
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import heatsoak
+from started import is_alive, protocol, started
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+]
+
+
+def words(tmp_path: Path, runtime_s: float = 2) -> list[str]:
+    (tmp_path / "place").mkdir(exist_ok=True)
+    return ["run", protocol(tmp_path, runtime_s=runtime_s), "--on", "place", "-o", "r"]
+
+
+def test_fio_that_is_killed_fails_the_run_which_can_be_gone_on_with(tmp_path: Path) -> None:
+    with started(tmp_path, *words(tmp_path)) as run:
+        (loader,) = run.wait_for_load().children()
+        os.kill(loader, signal.SIGKILL)
+        line = run.end(3)
+    said = "step 'load': fio was killed by SIGKILL"
+    assert line == f"heatsoak: {said}; the recording so far is in r, and --resume goes on with it"
+    assert (run.recording.meta.status, run.recording.meta.reason) == ("failed", said)
+    assert (run.events[-1].kind, run.events[-1].text) == ("fault", said)
+    seen = run.recording.samples().filter(pl.col("step") == "load").height
+    assert seen >= 2
+    done = heatsoak(*words(tmp_path), "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert run.status == "finished"
+    kept = run.recording.samples().filter(pl.col("step") == "load~1")
+    assert kept.height == seen
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+def test_fio_that_is_stopped_for_a_while_is_told_of_and_no_sample_speaks_for_the_wrong_time(
+    tmp_path: Path,
+) -> None:
+    with started(tmp_path, *words(tmp_path, 6)) as run:
+        (loader,) = run.wait_for_load().children()
+        os.kill(loader, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(loader, signal.SIGCONT)
+        run.end(0)
+    told = [event for event in run.events if "stalled_s" in event.data]
+    assert [event.kind for event in told] == ["warning"]
+    assert told[0].text.endswith(", since fio was stopped; then it went on")
+    tiled(run.recording.samples())
+
+
+def test_a_heatsoak_that_is_stopped_for_a_while_goes_on_and_says_so(tmp_path: Path) -> None:
+    with started(tmp_path, *words(tmp_path, 6)) as run:
+        run.wait_for_load()
+        run.process.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        run.process.send_signal(signal.SIGCONT)
+        run.end(0)
+    told = [event.text for event in run.events if "stood still" in event.text]
+    assert len(told) == 1
+    samples = run.recording.samples()
+    tiled(samples)
+    moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
+    wrote = [event.data["write_bytes"] for event in run.events if "write_bytes" in event.data]
+    assert moved * 1e6 == pytest.approx(wrote[0], rel=1e-6)
+
+
+def tiled(samples: pl.DataFrame) -> None:
+    """Check that no sample of the load speaks for time that another speaks for."""
+    load = samples.filter(pl.col("interval_s").is_not_null()).sort("t_s")
+    begins = (load["t_s"] - load["interval_s"])[1:]
+    assert (begins - load["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with started(tmp_path, *words(tmp_path, 20)) as run:
+        (loader,) = run.wait_for_load().children()
+        run.process.send_signal(number)
+        assert run.end(130) == "heatsoak: stopped; the recording is in r"
+    assert (run.recording.meta.status, run.recording.meta.reason) == (
+        "interrupted",
+        "stopped by the user",
+    )
+    assert not is_alive(loader)
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+@pytest.mark.parametrize("between_s", [0.0, 0.3])
+def test_ctrl_c_twice_ends_a_run_with_nothing_lost_and_nothing_left(
+    tmp_path: Path, between_s: float
+) -> None:
+    with started(tmp_path, *words(tmp_path, 20)) as run:
+        (loader,) = run.wait_for_load().children()
+        seen = run.recording.samples().height
+        run.process.send_signal(signal.SIGINT)
+        time.sleep(between_s)
+        run.process.send_signal(signal.SIGINT)
+        run.end(130)
+    assert run.recording.samples().height >= seen
+    run.wait_for_death(loader)
+    assert list((tmp_path / "place").iterdir()) == []

@@ -1,0 +1,109 @@
+"""Links that retrain, controllers that are reset, and errors on the way, as the kernel tells."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heatsoak.sensor import Sensor, drive_sensors
+from heatsoak.sensor.path_faults import PathFaults
+from machine import Machine
+
+TRAINED = {"current_link_speed": "8.0 GT/s PCIe", "current_link_width": 4}
+
+
+class Drive:
+    """An NVMe drive in a tree of our own, and what is told of the path to it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.machine = Machine(directory)
+        self.controller, self.disk = self.machine.nvme(0, "0000:02:00.0", "S1", **TRAINED)
+        self.function = self.controller.parent.parent
+        self.change(self.controller, state="live")
+        self.sensor = self._sensor()
+
+    def _sensor(self) -> Sensor:
+        found = drive_sensors("nvme0n1", self.machine.roots)
+        return next(sensor for sensor in found if sensor.info.name == "link")
+
+    def change(self, directory: Path, **files: object) -> None:
+        self.machine.write(directory, **files)
+
+    def told(self) -> list[str]:
+        self.sensor.read()
+        notes = self.sensor.notes()  # type: ignore[attr-defined]
+        assert isinstance(notes, list)
+        return notes
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Drive:
+    return Drive(tmp_path)
+
+
+def test_nothing_is_told_while_nothing_changes(drive: Drive) -> None:
+    assert [drive.told() for _ in range(3)] == [[], [], []]
+
+
+def test_a_link_that_loses_lanes_is_told_of_once_and_again_when_it_has_them_back(
+    drive: Drive,
+) -> None:
+    assert drive.told() == []
+    drive.change(drive.function, current_link_width=1)
+    (text,) = drive.told()
+    assert text == "the link has 1 lanes now, and had 4: it carries 985 MB/s at most"
+    assert drive.told() == []
+    drive.change(drive.function, current_link_width=4)
+    (text,) = drive.told()
+    assert text.startswith("the link has 4 lanes now, and had 1")
+
+
+def test_a_controller_that_is_reset_is_told_of_in_every_state_that_is_seen(drive: Drive) -> None:
+    told = []
+    for state in ("resetting", "resetting", "connecting", "live", "live", "dead"):
+        drive.change(drive.controller, state=state)
+        told += drive.told()
+    assert told == [
+        "the controller nvme0 is resetting, and was live",
+        "the controller nvme0 is connecting, and was resetting",
+        "the controller nvme0 is live, and was connecting",
+        "the controller nvme0 is dead, and was live",
+    ]
+
+
+def test_a_controller_that_is_lost_while_the_link_is_down_is_told_of_all_the_same(
+    drive: Drive,
+) -> None:
+    drive.change(drive.function, current_link_speed="Unknown", current_link_width=0)
+    drive.change(drive.controller, state="deleting")
+    assert drive.told() == ["the controller nvme0 is deleting, and was live"]
+
+
+def test_errors_of_the_link_are_counted_from_where_they_were(drive: Drive) -> None:
+    def count(total: int) -> None:
+        drive.change(drive.function, aer_dev_correctable=f"RxErr {total}\nTOTAL_ERR_COR {total}")
+
+    count(7)
+    assert drive.told() == []
+    count(9)
+    assert drive.told() == ["the PCI Express link of nvme0 had 2 repaired errors"]
+    assert drive.told() == []
+    count(0)  # after a reset
+    assert drive.told() == []
+    drive.change(drive.function, aer_dev_fatal="TOTAL_ERR_FATAL 0", aer_dev_nonfatal="nonsense")
+    assert drive.told() == []
+
+
+@pytest.mark.parametrize(
+    ("busy_pct", "told"),
+    [([90, 5, 90], 0), ([90, 90, 90], 2), ([5, 5, 5], 0), ([None, None, None], 2)],
+)
+def test_a_speed_counts_only_where_the_drive_was_loaded(
+    drive: Drive, busy_pct: list[float | None], told: int
+) -> None:
+    fast: dict[str, Any] = {"width": 4, "ceiling_mb_s": 3938}
+    slow = {"width": 4, "ceiling_mb_s": 1000}
+    left = iter(busy_pct)
+    faults = PathFaults(drive.disk, fast, lambda: next(left))
+    texts = [text for link in (fast, slow, fast) for text in faults.look(link)]
+    assert len(texts) == told
+    assert all("under load" in text for text in texts)

@@ -1,0 +1,140 @@
+"""Runs of the real command that something happens to, and small disks that fill up."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from heatsoak.recording import Event, Recording
+
+
+@dataclass
+class Started:
+    """A command that runs, and the directory that it records into."""
+
+    process: subprocess.Popen[str]
+    directory: Path
+
+    @property
+    def recording(self) -> Recording:
+        return Recording.open(self.directory)
+
+    @property
+    def status(self) -> str:
+        return self.recording.meta.status
+
+    @property
+    def events(self) -> list[Event]:
+        return self.recording.events
+
+    def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so, while the command runs."""
+        give_up = time.monotonic() + 60
+        while not is_so():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+
+    def wait_for_load(self, samples: int = 2) -> "Started":
+        """Wait until so many samples of a load are there."""
+        journal = self.directory / "samples.jsonl"
+        self.wait_until(
+            lambda: journal.exists() and journal.read_text().count("interval_s") >= samples
+        )
+        return self
+
+    def wait_for_event(self, text: str) -> None:
+        """Wait until `text` stands in the events."""
+        events = self.directory / "events.jsonl"
+        self.wait_until(lambda: events.exists() and text in events.read_text())
+
+    def children(self) -> list[int]:
+        """Return the processes that it has started, fio above all."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        return [int(pid) for task in tasks.iterdir() for pid in _words(task / "children")]
+
+    def wait_for_death(self, pid: int) -> None:
+        """Wait until a process that it has started is gone."""
+        give_up = time.monotonic() + 20
+        while is_alive(pid):
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+
+    def end(self, code: int) -> str:
+        """Wait for its end, which has to be with `code`; return what it said last."""
+        _, errors = self.process.communicate(timeout=60)
+        assert self.process.returncode == code, errors
+        assert "Traceback" not in errors
+        return errors.splitlines()[-1]
+
+
+@contextmanager
+def started(cwd: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Started]:
+    """Start ``heatsoak`` with `words`, ``-o`` the last but one; it is killed at the end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(env or {})},
+    ) as process:
+        try:
+            yield Started(process, cwd / words[words.index("-o") + 1])
+        finally:
+            process.kill()
+
+
+def protocol(
+    cwd: Path, steps: str = "", *, rw: str = "write", runtime_s: float = 2, rate: str = "20m"
+) -> str:
+    """Write a protocol with a load at a low rate, and `steps` behind it; return its name."""
+    (cwd / "short.toml").write_text(
+        f'name = "short"\nfile_size = "64MiB"\n[[steps]]\nname = "load"\nrw = "{rw}"\nbs = "64k"\n'
+        f'rate = "{rate}"\nruntime = "{runtime_s}s"\n{steps}'
+    )
+    return "short.toml"
+
+
+@contextmanager
+def small_disk(mount: Path, size: str) -> Iterator[Path]:
+    """Mount a file system of `size`; skips where that is not allowed."""
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)]
+    if subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("needs root, to mount a small tmpfs")
+    try:
+        yield mount
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def fill(mount: Path) -> Path:
+    """Take all the room that a file system has left; return the file that takes it."""
+    taken = mount / "taken"
+    with taken.open("ab", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return taken
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except FileNotFoundError:
+        return []  # the thread has ended meanwhile
