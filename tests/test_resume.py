@@ -11,7 +11,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from cut_run import PROTOCOL, begin, cut_in, own_locks, require_whole, resume, wait_for_step
 from heatsoak.recording import Recording, reopen
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -228,7 +228,7 @@ def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
 @pytest.mark.slow
 def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
     (bench / "r").mkdir()
-    for name in (JOURNAL, EVENTS):
+    for name in (JOURNAL, EVENTS, RESERVE):
         (bench / "r" / name).touch()
     assert resume(bench).returncode == 0
     require_whole(bench / "r")
