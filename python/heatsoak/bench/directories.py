@@ -5,7 +5,7 @@ from pathlib import Path
 
 from heatsoak.errors import UsageError
 from heatsoak.recording import META, Recording
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE, RESERVE
+from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
 PARENT = Path("recordings")
