@@ -109,7 +109,9 @@ def test_a_run_whose_server_never_comes_back_can_be_stopped(tmp_path: Path) -> N
         serving.send_signal(signal.SIGSTOP)
         time.sleep(0.5)
         run.process.send_signal(signal.SIGINT)
-        assert run.end(130) == "heatsoak: stopped; the recording is in r"
+        assert run.end(130) == (
+            "heatsoak: stopped; the recording so far is in r, and --resume goes on with it"
+        )
     assert not is_alive(loader)
     assert run.status == "interrupted"
     assert run.recording.samples().height >= seen

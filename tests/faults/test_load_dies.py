@@ -86,7 +86,9 @@ def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
     with started(tmp_path, *words(tmp_path, 20)) as run:
         (loader,) = run.wait_for_load().children()
         run.process.send_signal(number)
-        assert run.end(130) == "heatsoak: stopped; the recording is in r"
+        assert run.end(130) == (
+            "heatsoak: stopped; the recording so far is in r, and --resume goes on with it"
+        )
     assert (run.recording.meta.status, run.recording.meta.reason) == (
         "interrupted",
         "stopped by the user",
