@@ -259,6 +259,31 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
 
 @pytest.mark.slow
 @needs_fio
+def test_a_walk_that_was_stopped_is_gone_on_with_at_the_next_place(directory: Path) -> None:
+    with at_terminal(*WORDS, cwd=directory) as terminal:
+        terminal.read_until(ENTER)
+        terminal.type("")
+        terminal.read_until(ENTER)
+        terminal.type("stop")
+        assert terminal.end()[0] == 130
+    kept = {path: path.stat().st_mtime_ns for path in (directory / "out").rglob("*.parquet")}
+    assert len(kept) == 2
+    with at_terminal(*WORDS, "--resume", cwd=directory) as terminal:
+        assert terminal.read_until(ENTER).endswith("Set up: slot = bottom; ")
+        terminal.type("")
+        assert terminal.end()[0] == 0
+    assert ENTER not in terminal.said
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    recordings = find_recordings(directory / "out")
+    assert [one.meta.status for one in recordings] == ["finished"] * 4
+    # whole by now: nobody has to be asked, and all four are judged
+    done = heatsoak_here(*WORDS, "--resume", "--format", "json", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["recordings"]) == 4
+
+
+@pytest.mark.slow
+@needs_fio
 def test_who_stops_at_the_first_question_has_nothing_and_is_told_so(directory: Path) -> None:
     with at_terminal(*WORDS, cwd=directory) as terminal:
         terminal.read_until(ENTER)
