@@ -31,11 +31,13 @@ class Second:
 
     `back` is the later level at which throughput is again where this fall began, if there is one.
     Where it comes back higher than that, the stretch had no level that this fall was from.
+    `is_slow` where it takes long.
     """
 
     before: Level
     after: Level
     back: Level | None
+    is_slow: bool = False
 
 
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
@@ -54,7 +56,7 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
             back = None if bend is None else _back(lowered, index)
             if bend is not None and back is None:
-                found.append(Second(before, after, None))
+                found.append(Second(before, after, None, bend.is_slow))
                 since = index
             elif back is not None and _is_return(bend, lowered[back], before):
                 found.append(Second(before, after, lowered[back]))
@@ -85,7 +87,7 @@ def _deep_bend(
     if run[-1].value > (1 - SECOND_FALL) * state[-1].value:
         return None
     bend = find_bend(bins, noise, state, run)
-    least = max(-np.log1p(-SECOND_FALL), swing)
+    least = max(-np.log1p(-MIN_DROP), swing)
     return bend if bend is not None and bend.lost >= least else None
 
 
