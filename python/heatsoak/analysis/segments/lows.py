@@ -29,6 +29,8 @@ _SAME = 0.25
 _LEAST_IF_OTHER = 12
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
+#: One this many times as long, and higher, is such a level too.
+_AS_LONG = 0.7
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,10 @@ def swinging(
     within `BLIP_S` is noise.
     """
     middle_s = 0.5 * (from_s + to_s)
-    for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
+    late_s = 0.5 * (middle_s + to_s)
+    for first_s, last_s in (
+        (from_s, to_s), (middle_s, to_s), (from_s, middle_s), (late_s, to_s)
+    ):  # fmt: skip
         found = swing(series, first_s, last_s, series.mean(first_s, last_s))
         if found is None or found.period_s <= BLIP_S:
             continue
@@ -122,9 +127,18 @@ def since(
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
     usual = Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
-    high_s = lows[0].high_s - begin_s
-    is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
+    high_s, usual_s = lows[0].high_s - begin_s, float(np.quantile(highs_s, 0.75))
+    is_since_begin = high_s < _LONGER * usual_s + step_s
+    if is_since_begin and high_s > _AS_LONG * usual_s:
+        is_since_begin = not _is_higher(series, begin_s, lows)
     return Swinging(usual, lows, bool(is_since_begin), is_clear)
+
+
+def _is_higher(series: Series, begin_s: float, lows: list[Low]) -> bool:
+    """Whether what comes before the first low part is higher than the high parts of the swing."""
+    highs = [series.mean(a.back_s, b.high_s) for a, b in pairwise(lows)]
+    highest = max((high for high in highs if np.isfinite(high)), default=np.inf)
+    return series.mean(begin_s, lows[0].high_s) > (1 + MIN_DROP) * highest
 
 
 def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:
