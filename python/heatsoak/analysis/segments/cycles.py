@@ -44,9 +44,10 @@ def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
     share = _REGULAR if len(falls_s) > _FEW_FALLS else _REGULAR_IF_FEW
     if np.max(np.abs(periods - period_s)) > share * period_s:
         return None
-    low_s = [back - fall for fall, back in zip(falls_s[:-1], backs_s, strict=False)]
-    if len(falls_s) <= _FEW_FALLS and max(low_s) > _AS_LONG_IF_FEW * min(low_s):
+    lows_s = [back - fall for fall, back in zip(falls_s, backs_s, strict=False)]
+    if len(falls_s) <= _FEW_FALLS and max(lows_s) > _AS_LONG_IF_FEW * min(lows_s):
         return None
+    low_s = lows_s[: len(falls_s) - 1]
     return Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods), 0, 1)))
 
 

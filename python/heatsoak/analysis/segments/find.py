@@ -16,7 +16,7 @@ from heatsoak.analysis.segments.groups import (
     onset_of,
 )
 from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
-from heatsoak.analysis.segments.lows import swinging
+from heatsoak.analysis.segments.lows import first_of_brief, swinging
 from heatsoak.analysis.segments.measure import (
     fall_between,
     measured,
@@ -24,7 +24,7 @@ from heatsoak.analysis.segments.measure import (
     slow_onset,
 )
 from heatsoak.analysis.segments.noise import Noise, noise_of
-from heatsoak.analysis.segments.onset import Onset
+from heatsoak.analysis.segments.onset import Onset, fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span
@@ -300,6 +300,7 @@ class _Search:
                 span.lowered[0],
                 float(bins.end_s[end - 1]),
             )
+            fall = self._from_the_first(span, begin_s, fall)
             return measured(series, begin_s, fall.onset_s, end_s, recovered, bend_s=fall.bend_s)
         before = slide.start if slide.from_begin else None
         lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
@@ -314,6 +315,22 @@ class _Search:
             shape="slide",
             before=before,
             bend_s=fall.bend_s,
+        )
+
+    def _from_the_first(self, span: Span, begin_s: float, fall: Onset) -> Onset:
+        """The onset of the first of several falls that were back too briefly for a level."""
+        low_s = float(self._bins.end_s[span.lowered[0].end - 1])
+        first = first_of_brief(self._series, begin_s, fall.onset_s, low_s)
+        if first is None:
+            return fall
+        step_s = 2 * self._series.sampling_s
+        return fit_onset(
+            self._series,
+            begin_s,
+            max(begin_s, first.high_s - step_s),
+            first.low_s + step_s,
+            first.back_s,
+            first.back_s - first.low_s,
         )
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:

@@ -54,11 +54,12 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
             swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
             bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
-            back = None if bend is None else _back(lowered, index)
+            level = _at_its_end(bins, before)
+            back = None if bend is None else _back(lowered, index, level)
             if bend is not None and back is None:
                 found.append(Second(before, after, None, bend.is_slow))
                 since = index
-            elif back is not None and _is_return(bend, lowered[back], before):
+            elif back is not None and _is_return(bend, lowered[back], level):
                 found.append(Second(before, after, lowered[back]))
                 # the same level goes on
                 held_s[back] += held_s[index - 1]
@@ -68,16 +69,22 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     return found
 
 
-def _back(levels: list[Level], first: int) -> int | None:
+def _at_its_end(bins: Bins, level: Level) -> float:
+    """What a level has come to: it may have crept since it was taken up."""
+    size = max(1, round(SETTLED_S / bins.width_s))
+    return float(np.mean(bins.values[max(level.start, level.end - size) : level.end]))
+
+
+def _back(levels: list[Level], first: int, before: float) -> int | None:
     """The first level after a fall to the level `first` that is as high as before the fall."""
     later = range(first + 1, len(levels))
-    return next((at for at in later if is_back(levels[at], levels[first - 1].value)), None)
+    return next((at for at in later if is_back(levels[at], before)), None)
 
 
-def _is_return(bend: Bend | None, back: Level, before: Level) -> bool:
+def _is_return(bend: Bend | None, back: Level, before: float) -> bool:
     """Whether a fall is over there, and not a wave."""
     is_wave = bend is None or bend.is_slow
-    return not is_wave and back.value <= (1 + _TOO_HIGH) * before.value
+    return not is_wave and back.value <= (1 + _TOO_HIGH) * before
 
 
 def _deep_bend(
