@@ -160,8 +160,7 @@ def first_of_brief(series: Series, begin_s: float, onset_s: float, end_s: float)
     values, step_s = even(series, begin_s, onset_s, step_s)
     if len(values) == 0:
         return None
-    # lows that come before lower the mean
-    before = float(np.quantile(values, 0.75))
+    before = float(np.median(values))
     if _HIGH * (before - during) < _BEYOND_NOISE * noise * before / max(during, 1e-9 * before):
         return None
     first: Low | None = None
