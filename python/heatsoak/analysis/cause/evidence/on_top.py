@@ -1,6 +1,7 @@
 """What a fall from a level that was lowered already does to the drive's temperature."""
 
 from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counter_columns
 
 #: A shorter level, or a shorter fall from it, says nothing of the drive's balance.
 LEAST_S = 15.0
@@ -17,6 +18,9 @@ def balance(case: Case) -> Finding | None:
     only as long as less is done.
     """
     drop, temp = case.drop, case.view.temp
+    if _counted_anew(case):
+        # the drive's own word
+        return None
     since_s = case.level_since_s
     settled_s = 0.5 * (drop.onset_s - since_s)
     if not case.is_nested or drop.oscillates or drop.depth < LEAST_DEPTH:
@@ -43,3 +47,16 @@ def balance(case: Case) -> Finding | None:
     if late_c < before_c:
         return Finding("on-top", "cooler", f"{said}, and came to {late_c:.0f} C")
     return Finding("on-top", "hotter", f"{said}, and rose to {late_c:.0f} C")
+
+
+def _counted_anew(case: Case) -> bool:
+    """Whether the drive counted that it began to throttle, or to throttle harder, at the onset."""
+    for name in counter_columns(case.view):
+        if name.startswith("throttle_count."):
+            before, after = (
+                case.view.track(name).at(case.drop.onset_s + late_s)
+                for late_s in (-SLACK_S, LATE_S)
+            )
+            if before is not None and after is not None and after > before:
+                return True
+    return False
