@@ -5,8 +5,12 @@ asks whether the episode is there. It calls falsely once in a hundred hours wher
 `THRESHOLD` standard deviations, and finds half of the episodes that lie as far above the noise.
 """
 
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+
 import numpy as np
-from heatsoak.corpus import Labelled, TrueEpisode
+from heatsoak.corpus import Labelled, TrueEpisode, make
+from heatsoak.corpus.machine import Array
 from heatsoak.corpus.noise import FINE_S
 from scipy.special import ndtri
 from scipy.stats import norm
@@ -55,3 +59,19 @@ def clearness(labelled: Labelled, true: TrueEpisode) -> float:
 def chance_to_see(labelled: Labelled, true: TrueEpisode) -> float:
     """Return how likely the oracle finds an episode."""
     return float(norm.cdf(clearness(labelled, true) - THRESHOLD))
+
+
+def print_visible(seeds: Sequence[int], jobs: int) -> None:
+    """Print how many episodes the oracle would miss."""
+    with ProcessPoolExecutor(jobs) as pool:
+        chances = np.concatenate(list(pool.map(_chances, seeds, chunksize=2)))
+    print(
+        f"of {len(chances)} true episodes {np.sum(chances < 0.5)} are nearer to their absence than "
+        f"{THRESHOLD:.1f} standard deviations of the noise; an oracle that calls falsely "
+        f"{FALSE_AN_HOUR:g} times an hour misses {np.sum(1 - chances):.1f}"
+    )
+
+
+def _chances(seed: int) -> Array:
+    labelled = make(seed)
+    return np.array([chance_to_see(labelled, true) for true in labelled.truth])

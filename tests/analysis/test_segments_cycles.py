@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from heatsoak.analysis.segments import Drop, find, find_drops
+from heatsoak.analysis.segments.find import Found
 from heatsoak.analysis.series import Array, Series
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,12 @@ def noisy(shape: Array, sampling_s: float, sigma: float = 0.02, seed: int = 1) -
 def swinging(t_s: Array, onset_s: float, period_s: float, duty: float, low: float) -> Array:
     phase = np.mod(t_s - onset_s, period_s) / period_s
     return np.where((t_s >= onset_s) & (phase < duty), low, 1.0)
+
+
+def found_in(of: Series) -> Found:
+    seen = find(of)
+    assert seen is not None
+    return seen
 
 
 def found(of: Series) -> list[Drop]:
@@ -152,6 +159,12 @@ def test_three_falls_at_even_times_are_a_cycle_where_they_last_alike() -> None:
     (drop,) = found(noisy(lows(t_s, (100, 130), (175, 205), (250, 280)), 0.1))
     assert drop.oscillates
     assert drop.onset_s == pytest.approx(100, abs=1)
+
+
+def test_a_swing_that_begins_with_a_longer_high_part_leaves_no_other_when_it_is_taken_off() -> None:
+    of = found_in(noisy(lows(times(300, 0.1), (60, 90), (135, 165), (210, 240)), 0.1))
+    assert all(drop.onset_s == pytest.approx(60, abs=1) for drop in of.drops)
+    assert of.drops or of.swing is not None
 
 
 def test_what_swings_below_the_first_level_fell_from_it() -> None:

@@ -32,6 +32,8 @@ from heatsoak.analysis.series import Series, tidied
 
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
+#: Periods this near are one.
+_SAME = 0.1
 #: A cycle whose last recovery lasts for so many periods is over.
 _OVER = 1.5
 
@@ -101,6 +103,11 @@ def _before(series: Series) -> list[Drop]:
     return _Search(series, BIN_S).drops()
 
 
+def _swings_as(drop: Drop, found: Swing) -> bool:
+    period_s = drop.period_s
+    return period_s is not None and abs(period_s - found.period_s) < _SAME * found.period_s
+
+
 class _Search:
     """One look at a series, in bins of a width."""
 
@@ -130,7 +137,9 @@ class _Search:
             if group.spans and not self._is_flat:
                 flat = flattened(self._series, cycle.begin_s, cycle.found)
                 if len(flat.values) >= MIN_SAMPLES:
-                    return _Search(flat, BIN_S, is_flat=True).drops()
+                    left = _Search(flat, BIN_S, is_flat=True).drops()
+                    # what swings as before is what flattening left of it
+                    return [drop for drop in left if not _swings_as(drop, cycle.found)]
         return drops
 
     def _cycle_of(self, group: Group) -> Cycle | None:
