@@ -333,7 +333,7 @@ class _Search:
         if first is None:
             return fall
         step_s = 2 * self._series.sampling_s
-        return fit_onset(
+        sooner = fit_onset(
             self._series,
             begin_s,
             max(begin_s, first.high_s - step_s),
@@ -341,6 +341,7 @@ class _Search:
             first.back_s,
             first.back_s - first.low_s,
         )
+        return sooner if sooner.onset_s < fall.onset_s else fall
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""
