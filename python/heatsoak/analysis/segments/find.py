@@ -259,7 +259,7 @@ class _Search:
             slide = self._slide(span, span.end, [second.before.end for second in seconds])
             if (
                 slide is not None
-                and all(second.is_slow for second in seconds)
+                and all(second.is_stair for second in seconds)
                 and slide.onset_s < bins.begin_s[seconds[0].before.start]
             ):
                 # what looks like a step is one of the stairs that a slide is drawn as

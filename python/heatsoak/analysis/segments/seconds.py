@@ -19,6 +19,8 @@ SECOND_FALL = 0.08
 _LEAST_STAIR = 0.04
 #: The stairs of one fall are no more than so many times as high as its first.
 _SAME_FALL = 1.5
+#: What noise makes of a slide has stairs up to twice as high as a fall has to be, in logarithms.
+_HIGHEST_STAIR = -float(np.log1p(-2 * SECOND_FALL))
 #: Less than this is standstill, in the series' unit.
 _NOTHING = 1e-9
 #: What comes back higher than this above where a fall began was no return from it.
@@ -31,13 +33,13 @@ class Second:
 
     `back` is the later level at which throughput is again where this fall began, if there is one.
     Where it comes back higher than that, the stretch had no level that this fall was from.
-    `is_slow` where it takes long.
+    `is_stair` where it is no more than a slide's stairs may be.
     """
 
     before: Level
     after: Level
     back: Level | None
-    is_slow: bool = False
+    is_stair: bool = False
 
 
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
@@ -57,7 +59,8 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             level = _at_its_end(bins, before)
             back = None if bend is None else _back(lowered, index, level)
             if bend is not None and back is None:
-                found.append(Second(before, after, None, bend.is_slow))
+                is_stair = bend.is_slow or bend.lost < _HIGHEST_STAIR
+                found.append(Second(before, after, None, is_stair))
                 since = index
             elif back is not None and _is_return(bend, lowered[back], level):
                 found.append(Second(before, after, lowered[back]))
