@@ -2,8 +2,8 @@
 
 ``python benches/judging.py`` takes held-out seeds, as ``make bench`` does. With ``--development``
 it takes the seeds that the judge may be made with and lists what went wrong; ``--seed N`` shows
-one case; ``--oracle`` prints how near to the onsets anything could come. Interrupted, it prints the
-score of what was judged so far.
+one case; ``--oracle`` prints how near to the onsets anything could come, and which episodes nobody
+could see. Interrupted, it prints the score of what was judged so far.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from heatsoak.recording import HeldRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from oracle import print_limits
 from scoring import Match, Score, score
+from visibility import print_visible
 
 COUNT = 600
 STEADY_HOURS = 300
@@ -338,10 +339,11 @@ def main(
     count: int = COUNT,
     *,
     development: bool = False,
+    first: int = 0,
     jobs: int = 2,
     steady_hours: int = STEADY_HOURS,
 ) -> None:
-    seeds = (DEVELOPMENT if development else HELD_OUT)[:count]
+    seeds = (DEVELOPMENT if development else HELD_OUT)[first : first + count]
     scores = scores_of(seeds, jobs)
     if development:
         print_mistakes(scores)
@@ -356,6 +358,7 @@ def main(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT, help="how many cases")
+    parser.add_argument("--first", type=int, default=0, help="how many seeds to leave out before")
     parser.add_argument("--development", action="store_true", help="development seeds; mistakes")
     parser.add_argument("--seed", type=int, help="show one case")
     parser.add_argument("--png", type=Path, help="with --seed: draw it")
@@ -365,13 +368,16 @@ if __name__ == "__main__":
     words = parser.parse_args()
     if words.oracle:
         seeds = DEVELOPMENT if words.development else HELD_OUT
-        print_limits(seeds[: words.count], words.jobs)
+        seeds = seeds[words.first : words.first + words.count]
+        print_limits(seeds, words.jobs)
+        print_visible(seeds, words.jobs)
     elif words.seed is not None:
         show(words.seed, words.png)
     else:
         main(
             words.count,
             development=words.development,
+            first=words.first,
             jobs=words.jobs,
             steady_hours=words.steady_hours,
         )

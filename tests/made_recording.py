@@ -13,7 +13,7 @@ def make_recording(
     path: Path,
     samples: pl.DataFrame,
     *,
-    rw: str = "randwrite",
+    rw: str | Mapping[str, str] = "randwrite",
     bs: str = "4k",
     preconditions: Sequence[str] = (),
     conditions: Mapping[str, str] | None = None,
@@ -21,13 +21,13 @@ def make_recording(
 ) -> Recording:
     """Write `samples`, with a recording's columns, and open what was written.
 
-    The steps are those that the samples name, in the order of time.
+    The steps are those that the samples name, in the order of time; `rw` may say it for each.
     """
     names = samples["step"].drop_nulls().unique(maintain_order=True).to_list()
     steps = [
         {
             "kind": "precondition" if name in preconditions else "workload",
-            **{"name": name, "rw": rw, "bs": bs},
+            **{"name": name, "rw": rw if isinstance(rw, str) else rw[name], "bs": bs},
         }
         for name in names
     ]

@@ -337,6 +337,30 @@ def test_a_governor_that_swings_makes_one_cycle() -> None:
     assert episode.end_s == 160
 
 
+def test_a_cycle_that_goes_on_beneath_another_cause_falls_no_third_time() -> None:
+    share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
+    others = levels((155, 1), (105, 0.6))
+    rate = 100 * share * others
+    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(10)]
+    gates: Gates = {"thermal": opened(rate, *lows), "interference": opened(rate, (155, 260))}
+    cycle, on_top = truth_of(rate, gates, permitted=share)
+    assert (cycle.cause, cycle.shape) == ("thermal", "cycle")
+    assert on_top.cause == "interference"
+    assert cycle.end_s == on_top.onset_s == 155
+    # one that swings while the other lasts is over when the step is
+    assert on_top.end_s == 260
+
+
+def test_heat_that_had_not_swung_before_falls_on_top_of_another_cause() -> None:
+    rate = levels((60, 100), (60, 60), *[(8, 20), (12, 60)] * 4)
+    lows = [(120 + 20 * number, 128 + 20 * number) for number in range(4)]
+    permitted = np.where(rate < 60, 0.3, 1.0)
+    gates: Gates = {"thermal": opened(rate, *lows), "write-cache": opened(rate, (60, 200))}
+    first, second = truth_of(rate, gates, permitted=permitted)
+    assert (first.cause, second.cause) == ("write-cache", "thermal")
+    assert second.onset_s == 120
+
+
 @given(
     sigma=st.floats(0.01, 0.08), correlation=st.floats(0.6, 0.95), seed=st.integers(0, 2**32 - 1)
 )

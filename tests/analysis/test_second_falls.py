@@ -111,6 +111,27 @@ def test_a_late_cliff_does_not_hide_the_fall_before_it(seed: int) -> None:
     assert two.onset_s == pytest.approx(250, abs=1)
 
 
+@settings(max_examples=20, deadline=None)
+@given(depth=st.floats(0.35, 0.7), seed=st.integers(0, 10**6))
+def test_a_sudden_fall_is_no_stair_of_the_approach_before_it(depth: float, seed: int) -> None:
+    # and what comes after it is unsteady
+    wild = 1 + 0.2 * np.interp(MID_S, np.arange(170, 301, 10), np.sin(np.arange(14) * 2.4))
+    shape = lost_since(80, 0.3, 35.0) * lost_since(170, depth)
+    one, two = found(np.where(MID_S > 170, shape * wild, shape), 0.03, seed)
+    assert one.onset_s == pytest.approx(80, abs=8)
+    assert two.onset_s == pytest.approx(170, abs=1)
+
+
+def test_falls_from_a_level_that_rises_pass() -> None:
+    rising = 1 + 0.6 * np.clip((MID_S - 30) / 120, 0, 1)
+    lows = np.where((MID_S > 130) & (MID_S < 138), 0.6, 1.0)
+    outer, low = sorted(found(lost_since(30, 0.65) * rising * lows), key=lambda d: d.onset_s)
+    assert (outer.onset_s, low.onset_s) == pytest.approx((30, 130), abs=1)
+    assert low.recovered
+    assert low.end_s == pytest.approx(138, abs=1)
+    assert outer.end_s == 300
+
+
 def view(rates: Array, rw: str, **columns: Array) -> StepView:
     step = WorkloadStep.model_validate({"name": "w", "rw": rw, "bs": "128k", "runtime": "300s"})
     named = {key.replace("__", "."): values for key, values in columns.items()}
@@ -131,6 +152,27 @@ def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
     ((case, judgement),) = judged_drops(one)
     assert judgement.cause == "thermal"
     assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
+
+
+def test_a_fall_that_leaves_the_drive_as_hot_is_not_heats() -> None:
+    # a governor holds it at 60 C; others' work then takes half of what is left
+    rates = FULL * lost_since(80, 0.4, 20.0) * lost_since(200, 0.5)
+    temps = np.round(60 - 20 * np.exp(-T_S / 40))
+    judged = judged_drops(view(rates, "randread", temp_c__composite=temps))
+    assert [case.drop.onset_s for case, _ in judged] == pytest.approx([80, 200], abs=4)
+    said = {finding.pair for finding in judged[1][1].findings}
+    assert ("on-top", "as-hot") in said
+    assert judged[1][1].cause != "thermal"
+
+
+@pytest.mark.parametrize(("late_c", "expected"), [(52.0, "cooler"), (66.0, "hotter")])
+def test_what_a_fall_on_top_does_to_the_temperature(late_c: float, expected: str) -> None:
+    rates = FULL * lost_since(80, 0.4, 20.0) * lost_since(200, 0.5)
+    before = 60 - 20 * np.exp(-T_S / 40)
+    after = late_c + (60 - late_c) * np.exp(-(T_S - 200) / 15)
+    temps = np.where(T_S < 200, before, after)
+    judged = judged_drops(view(rates, "randread", temp_c__composite=temps))
+    assert ("on-top", expected) in {finding.pair for finding in judged[-1][1].findings}
 
 
 def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:

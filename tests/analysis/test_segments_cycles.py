@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from heatsoak.analysis.segments import Drop, find, find_drops
+from heatsoak.analysis.segments.find import Found
 from heatsoak.analysis.series import Array, Series
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,12 @@ def noisy(shape: Array, sampling_s: float, sigma: float = 0.02, seed: int = 1) -
 def swinging(t_s: Array, onset_s: float, period_s: float, duty: float, low: float) -> Array:
     phase = np.mod(t_s - onset_s, period_s) / period_s
     return np.where((t_s >= onset_s) & (phase < duty), low, 1.0)
+
+
+def found_in(of: Series) -> Found:
+    seen = find(of)
+    assert seen is not None
+    return seen
 
 
 def found(of: Series) -> list[Drop]:
@@ -131,3 +138,58 @@ def test_a_swing_from_the_begin_is_no_drop_and_is_there_to_be_asked_about() -> N
     assert found.swing is not None
     assert found.swing.onset_s == pytest.approx(20, abs=1)
     assert found.swing.period_s == pytest.approx(40, rel=0.05)
+
+
+def lows(t_s: Array, *stretches: tuple[float, float], low: float = 0.5) -> Array:
+    shape = np.ones(len(t_s))
+    for begin_s, end_s in stretches:
+        shape[(t_s > begin_s) & (t_s < end_s)] = low
+    return shape
+
+
+def test_three_falls_at_even_times_are_no_cycle_where_they_last_unlike() -> None:
+    t_s = times(300, 0.1)
+    stretches = [(55.0, 85.0), (130.0, 185.0), (215.0, 245.0)]
+    for seed in range(5):
+        drops = found(noisy(lows(t_s, *stretches), 0.1, 0.05, seed))
+        assert [drop.onset_s for drop in drops] == pytest.approx([55, 130, 215], abs=1)
+        assert not any(drop.oscillates for drop in drops)
+
+
+def test_three_falls_at_even_times_are_a_cycle_where_they_last_alike() -> None:
+    t_s = times(300, 0.1)
+    (drop,) = found(noisy(lows(t_s, (100, 130), (175, 205), (250, 280)), 0.1))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(100, abs=1)
+
+
+def test_a_swing_that_begins_with_a_longer_high_part_leaves_no_other_when_it_is_taken_off() -> None:
+    of = found_in(noisy(lows(times(300, 0.1), (60, 90), (135, 165), (210, 240)), 0.1))
+    assert all(drop.onset_s == pytest.approx(60, abs=1) for drop in of.drops)
+    assert of.drops or of.swing is not None
+
+
+def test_what_swings_below_the_first_level_fell_from_it() -> None:
+    # as long as the high parts of the swing, and higher than they are
+    t_s = times(275, 0.1)
+    shape = np.where(t_s < 32, 1.0, 0.83 * swinging(t_s, 97, 57, 0.4, 0.75))
+    for seed in range(5):
+        drops = found(noisy(shape, 0.1, 0.02, seed))
+        assert drops[0].onset_s == pytest.approx(32, abs=1)
+
+
+def test_lows_that_were_back_only_briefly_belong_to_the_fall_that_follows() -> None:
+    t_s = times(1500, 5)
+    falls = [(435.0, 460.0), (475.0, 500.0), (515.0, 1500.0)]
+    for seed in range(5):
+        (drop,) = found(noisy(lows(t_s, *falls), 5, 0.02, seed))
+        assert drop.onset_s == pytest.approx(435, abs=5)
+
+
+@given(back_s=st.floats(40, 80), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=20)
+def test_a_low_that_was_back_for_long_is_a_fall_of_its_own(back_s: float, seed: int) -> None:
+    t_s = times(300, 0.1)
+    shape = lows(t_s, (60, 80), (80 + back_s, 300))
+    drops = found(noisy(shape, 0.1, 0.03, seed))
+    assert [drop.onset_s for drop in drops] == pytest.approx([60, 80 + back_s], abs=1)

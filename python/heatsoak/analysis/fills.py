@@ -1,45 +1,26 @@
 """What a precondition did to the drive just before the first judged load: a fill can slow it."""
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 
-from heatsoak.analysis.segments import find
-from heatsoak.analysis.series import throughput
-from heatsoak.protocol import LoadStep, Precondition, Protocol
-from heatsoak.recording import Recording
-
-_COLUMNS = ("t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s")
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Precondition
 
 
-def slowed_by_fills(recording: Recording) -> Iterator[str]:
+def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
     """Say of each load that began at once behind a precondition how that had slowed the drive.
 
-    A load that is slow from its begin has no fall, and looks steady.
+    A load that is slow from its begin has no fall.
     """
-    protocol = recording.meta.protocol
-    if not isinstance(protocol, Protocol):
-        return
-    behind = {
-        fill.name: step.name
-        for fill, step in pairwise(protocol.steps)
-        if isinstance(fill, Precondition)
-        and isinstance(step, LoadStep)
-        and not isinstance(step, Precondition)
-    }
-    if not behind:
-        return
-    by_step = recording.samples(_COLUMNS).partition_by("step", as_dict=True)
-    for fill, step in behind.items():
-        rows = by_step.get((fill,))
-        if rows is None:
+    for view in views:
+        fill = view.behind
+        if fill is None or not isinstance(fill.step, Precondition):
             continue
-        begin_s = float(rows["t_s"][0])
-        found = find(throughput(rows, begin_s))
-        if found is None or not found.drops or found.drops[-1].recovered:
+        last = fill.lasting_drop
+        if last is None or not fill.drops:
             continue
-        first, last = found.drops[0], found.drops[-1]
+        first = fill.drops[0]
         yield (
-            f"'{fill}' fell by {100 * (1 - last.during / first.before):.0f} % after "
-            f"{first.onset_s:.0f} s and was still slow when '{step}' began, which may have been so "
-            "from its begin: a pause between them would tell"
+            f"'{fill.step.name}' fell by {100 * (1 - last.during / first.before):.0f} % after "
+            f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' began, which may "
+            "have been so from its begin: a pause between them would tell"
         )

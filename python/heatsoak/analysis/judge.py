@@ -22,6 +22,7 @@ from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.segments import Drop, joined
 from heatsoak.analysis.sensors import Onset, judge_sensors_together
+from heatsoak.analysis.slowed import began_slowed
 from heatsoak.analysis.view import StepView
 from heatsoak.analysis.warmth import warmth
 from heatsoak.protocol import Observation
@@ -132,18 +133,37 @@ def _step(
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = bound_by_host(view) if view.drops == [] and not episodes else None
     waited = waited_all_along(view) if not episodes else None
+    slow = None if bound or waited else _slow_from_its_begin(view, others, siblings, episodes)
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
         duration_s=view.duration_s,
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
-        verdict="limited-by-host" if bound else _verdict(view, episodes),
-        why=[text for text in (bound, waited) if text],
+        verdict="limited-by-host" if bound else slow[0] if slow else _verdict(view, episodes),
+        why=[text for text in (bound, waited, slow and slow[1]) if text],
         why_unknown=_why_unknown(view),
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
+
+
+def _slow_from_its_begin(
+    view: StepView, others: list[StepView], siblings: list[StepView], episodes: list[Episode]
+) -> tuple[Verdict, str] | None:
+    """Return the verdict on a step that was slow before anything in it fell, and the reason."""
+    slowed = None if view.drops is None else began_slowed(view, [*others, *siblings])
+    if slowed is None:
+        return None
+    deepest = max((episode.depth_pct for episode in episodes), default=0.0)
+    if episodes and (slowed.lost is None or 100 * slowed.lost < deepest):
+        return None
+    beside = [other for other in (view, *others) if other is not slowed.origin]
+    told = judged_drops(slowed.origin, beside, siblings)
+    # the last that lasted: what fell first may have another cause
+    lasting = [judgement.cause for case, judgement in told if not case.drop.recovered]
+    verdict = slowed.verdict(lasting[-1]) if lasting else None
+    return None if verdict is None else (verdict, slowed.said(lasting[-1]))
 
 
 def judged_drops(
@@ -233,7 +253,7 @@ def _notes(recording: Recording, views: list[StepView], once: list[StepView]) ->
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
-    notes += slowed_by_fills(recording)
+    notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
     if (text := note_of(recording, is_alone=is_alone)) is not None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A direction that carries less of the throughput than this is not judged by itself.
 _LEAST_SHARE = 0.1
+#: A drop that ends this close to its step's end went on to it, in samples and at least.
+_TO_THE_END, _TO_THE_END_S = 2.0, 1.0
 #: Sensors of the host, which say nothing of the drive's own heat.
 _HOST_SENSORS = ("cpu", "gpu", "ambient", "case")
 
@@ -50,6 +52,7 @@ class StepView:
         begin_s: when its load began, from the recording's begin.
         direction: ``read`` or ``write`` where only that part of its throughput is looked at.
         partner: the other side of the copy that it is one side of, where that was recorded too.
+        behind: the load, a precondition too, that this one began right behind, without a rest.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class StepView:
         self.begin_s = begin_s
         self.direction: str | None = None
         self.partner: Partner | None = None
+        self.behind: StepView | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
         self._columns: dict[str, Array] = {}
@@ -94,6 +98,26 @@ class StepView:
     @cached_property
     def _found(self) -> Found | None:
         return find(self.throughput)
+
+    @property
+    def lasting_drop(self) -> Drop | None:
+        """The last drop that still lasted when the step was over."""
+        slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
+        lasting = [
+            drop
+            for drop in self.drops or []
+            if not drop.recovered and drop.end_s >= self.throughput.duration_s - slack_s
+        ]
+        return lasting[-1] if lasting else None
+
+    @property
+    def fallen_before(self) -> "StepView | None":
+        """The first of the loads right before it whose fall lasted on; None where none did."""
+        found, before = None, self.behind
+        while before is not None and (not before.drops or before.lasting_drop is not None):
+            found = before if before.drops else found
+            before = before.behind
+        return found
 
     def apart(self) -> list["StepView"]:
         """Return reads and writes as steps of their own, where both ran and were logged apart.
@@ -213,6 +237,17 @@ def judged_steps(
 
     `distrusted` are temperatures that no evidence is taken from, by their names.
     """
+    return (
+        view
+        for view in loaded_steps(recording, distrusted)
+        if not isinstance(view.step, Precondition)
+    )
+
+
+def loaded_steps(
+    recording: Recording, distrusted: frozenset[str] = frozenset()
+) -> Iterator[StepView]:
+    """Yield the steps of :func:`judged_steps` and the preconditions between them, in order."""
     known = recording.meta.columns
     columns = [name for name in _COLUMNS if name in known or name in ("t_s", "step", "interval_s")]
     samples = recording.samples(columns + [name for name in known if name.startswith(_FAMILIES)])
@@ -226,7 +261,7 @@ def judged_steps(
     by_step = samples.partition_by("step", as_dict=True)
     for step in recording.meta.protocol.workload_steps:
         rows = by_step.get((step.name,))
-        if isinstance(step, Precondition) or rows is None:
+        if rows is None:
             continue
         yield StepView(step, rows, _begin_s(rows), limits_c, course)
 

@@ -14,6 +14,7 @@ from heatsoak.analysis.findings import Cause
 from heatsoak.corpus.cycles import DEPTH_WINDOW_S, LEAST_SWINGS, joined_cycles, swings_of
 from heatsoak.corpus.labels import SLIDE_S, Shape, TrueEpisode
 from heatsoak.corpus.machine import Array, Course
+from heatsoak.corpus.resumed import without_resumed
 
 Gate = NDArray[np.bool_]
 Gates = dict[Cause, Gate]
@@ -95,7 +96,8 @@ def episodes(
             if index > 0 and _is_small(episode) and not found[index - 1].recovered
         ]
         if not small:
-            return joined_cycles(rate, grid_s, found, sampling_s)
+            joined = joined_cycles(rate, grid_s, found, sampling_s)
+            return without_resumed(rate, grid_s, joined)
         del stretches[small[0]]
 
 

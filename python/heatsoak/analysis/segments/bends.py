@@ -36,6 +36,8 @@ _APPROACHES = np.array([0.1, 0.2, 0.4, 0.8])
 _BEGINS = np.linspace(-0.3, 0.15, 10)
 #: How a level wanders is seen in means over eighths of its end.
 _WANDER_S, _PARTS = 240.0, 8
+#: Noise alone makes more of it, in its variances, once in twenty times (chi-squared, 5 degrees).
+_BY_CHANCE = 11.07 / 5
 #: A step is so many times what the level before it wanders, and a slow fall, of which any wave has
 #: some, so many times what all did since the last fall.
 _BEYOND_WANDER, _FAR_BEYOND = 5.0, 20.0
@@ -101,7 +103,10 @@ def _wander(bins: Bins, variance: float, at: Indices) -> float:
     x = np.linspace(-1, 1, len(logs))
     rest = logs - np.polynomial.Polynomial.fit(x, logs, 2)(x)
     means = rest[len(logs) % _PARTS :].reshape(_PARTS, length).mean(axis=1)
-    return float(np.sqrt(max(0.0, np.var(means) - variance / length)))
+    by_noise = variance / length
+    free = _PARTS - 3  # a bent line takes three
+    seen = float(np.sum(means**2)) / free
+    return float(np.sqrt(seen - by_noise)) if seen > _BY_CHANCE * by_noise else 0.0
 
 
 class _Course:

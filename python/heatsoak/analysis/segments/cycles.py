@@ -13,6 +13,9 @@ from heatsoak.analysis.series import Array, Series, resampled
 LEAST_CYCLES = 3
 #: Periods within this share of their median are regular.
 _REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
+#: So much longer than the shortest is the longest low part at most where falls are few: others'
+#: work comes at three even times by chance, but hardly lasts as long each time.
+_AS_LONG_IF_FEW = 1.35
 #: So alike is a swing to itself one period later, at least.
 _LEAST_ALIKE = 0.4
 _MOST_POINTS = 4096
@@ -41,7 +44,10 @@ def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
     share = _REGULAR if len(falls_s) > _FEW_FALLS else _REGULAR_IF_FEW
     if np.max(np.abs(periods - period_s)) > share * period_s:
         return None
-    low_s = [back - fall for fall, back in zip(falls_s[:-1], backs_s, strict=False)]
+    lows_s = [back - fall for fall, back in zip(falls_s, backs_s, strict=False)]
+    if len(falls_s) <= _FEW_FALLS and max(lows_s) > _AS_LONG_IF_FEW * min(lows_s):
+        return None
+    low_s = lows_s[: len(falls_s) - 1]
     return Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods), 0, 1)))
 
 

@@ -16,7 +16,7 @@ from heatsoak.analysis.segments.groups import (
     onset_of,
 )
 from heatsoak.analysis.segments.levels import BLIP_S, Level, find_levels
-from heatsoak.analysis.segments.lows import swinging
+from heatsoak.analysis.segments.lows import first_of_brief, swinging
 from heatsoak.analysis.segments.measure import (
     fall_between,
     measured,
@@ -24,7 +24,7 @@ from heatsoak.analysis.segments.measure import (
     slow_onset,
 )
 from heatsoak.analysis.segments.noise import Noise, noise_of
-from heatsoak.analysis.segments.onset import Onset
+from heatsoak.analysis.segments.onset import Onset, fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide
 from heatsoak.analysis.segments.spans import Span
@@ -32,6 +32,8 @@ from heatsoak.analysis.series import Series, tidied
 
 #: Too little to tell a level from its noise.
 MIN_SAMPLES = 12
+#: Periods this near are one.
+_SAME = 0.1
 #: A cycle whose last recovery lasts for so many periods is over.
 _OVER = 1.5
 
@@ -101,6 +103,11 @@ def _before(series: Series) -> list[Drop]:
     return _Search(series, BIN_S).drops()
 
 
+def _swings_as(drop: Drop, found: Swing) -> bool:
+    period_s = drop.period_s
+    return period_s is not None and abs(period_s - found.period_s) < _SAME * found.period_s
+
+
 class _Search:
     """One look at a series, in bins of a width."""
 
@@ -130,7 +137,9 @@ class _Search:
             if group.spans and not self._is_flat:
                 flat = flattened(self._series, cycle.begin_s, cycle.found)
                 if len(flat.values) >= MIN_SAMPLES:
-                    return _Search(flat, BIN_S, is_flat=True).drops()
+                    left = _Search(flat, BIN_S, is_flat=True).drops()
+                    # what swings as before is what flattening left of it
+                    return [drop for drop in left if not _swings_as(drop, cycle.found)]
         return drops
 
     def _cycle_of(self, group: Group) -> Cycle | None:
@@ -248,7 +257,11 @@ class _Search:
         seconds = second_falls(bins, self._noise, span.lowered)
         if seconds:
             slide = self._slide(span, span.end, [second.before.end for second in seconds])
-            if slide is not None and slide.onset_s < bins.begin_s[seconds[0].before.start]:
+            if (
+                slide is not None
+                and all(second.is_stair for second in seconds)
+                and slide.onset_s < bins.begin_s[seconds[0].before.start]
+            ):
                 # what looks like a step is one of the stairs that a slide is drawn as
                 seconds = []
         drops: list[Drop] = []
@@ -296,6 +309,7 @@ class _Search:
                 span.lowered[0],
                 float(bins.end_s[end - 1]),
             )
+            fall = self._from_the_first(span, begin_s, fall)
             return measured(series, begin_s, fall.onset_s, end_s, recovered, bend_s=fall.bend_s)
         before = slide.start if slide.from_begin else None
         lowest_s = float(bins.end_s[self._lowest(span, end).end - 1])
@@ -311,6 +325,23 @@ class _Search:
             before=before,
             bend_s=fall.bend_s,
         )
+
+    def _from_the_first(self, span: Span, begin_s: float, fall: Onset) -> Onset:
+        """The onset of the first of several falls that were back too briefly for a level."""
+        low_s = float(self._bins.end_s[span.lowered[0].end - 1])
+        first = first_of_brief(self._series, begin_s, fall.onset_s, low_s)
+        if first is None:
+            return fall
+        step_s = 2 * self._series.sampling_s
+        sooner = fit_onset(
+            self._series,
+            begin_s,
+            max(begin_s, first.high_s - step_s),
+            first.low_s + step_s,
+            first.back_s,
+            first.back_s - first.low_s,
+        )
+        return sooner if sooner.onset_s < fall.onset_s else fall
 
     def _slide(self, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
         """How the levels of a span up to the bin `end` slide, until they are lowest."""

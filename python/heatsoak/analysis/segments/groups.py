@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from heatsoak.analysis.segments.bins import BIN_S, Bins
 from heatsoak.analysis.segments.cycles import PARTS, Swing, regular, swing
+from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.lows import Low, since, swinging
 from heatsoak.analysis.segments.measure import SHARE_BESIDE, onset_between
@@ -21,6 +24,8 @@ _FIRST = 2.0
 _EARLIER = 0.5
 #: Levels may show the first fall of a swing up to so many periods before its first clear low.
 _LATER = 1.5
+#: A swing is as high as its highest level for the rest of the time, or more of it.
+_HIGHEST = 0.95
 #: So many lowered levels are looked into.
 _LONGEST = 2
 
@@ -94,6 +99,7 @@ def cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
     whole = since(series, begin_s, fall_s, to_s, group.until_s, found)
     if whole is None:
         is_there = fall_s - begin_s < (1 - found.duty) * found.period_s + series.sampling_s
+        is_there = is_there and _comes_back(bins, group.spans[0])
         return Cycle(found, begin_s, None, end_s, None, is_there)
     is_earlier = whole.lows[0].low_s < fall_s - _EARLIER * found.period_s
     first = whole.lows[0] if is_earlier else None
@@ -142,6 +148,12 @@ def onset_of(series: Series, bins: Bins, group: Group, cycle: Cycle, end_s: floa
         min(end_s, until_s),
         low_for_s,
     )
+
+
+def _comes_back(bins: Bins, span: Span) -> bool:
+    """Whether throughput is ever as high again as it was before it fell first."""
+    later = bins.values[span.lowered[0].start :]
+    return float(np.quantile(later, _HIGHEST)) > (1 - MIN_DROP) * span.normal[-1].value
 
 
 def _begin_s(bins: Bins, group: Group) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, swing
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import BLIP_S
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
 
 #: Throughput is low in the lower third of a swing and high in the upper one.
 _LOW, _HIGH = 1 / 3, 2 / 3
@@ -29,6 +29,12 @@ _SAME = 0.25
 _LEAST_IF_OTHER = 12
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
+#: A recovery shorter than this, or of fewer samples, does not part two falls.
+BRIEF_S, BRIEF_SAMPLES = 10.0, 4
+#: A fall is so many standard deviations of the noise, or it may be noise.
+_BEYOND_NOISE = 4.0
+#: One this many times as long, and higher, is such a level too.
+_AS_LONG = 0.7
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,10 @@ def swinging(
     within `BLIP_S` is noise.
     """
     middle_s = 0.5 * (from_s + to_s)
-    for first_s, last_s in ((from_s, to_s), (middle_s, to_s), (from_s, middle_s)):
+    late_s = 0.5 * (middle_s + to_s)
+    for first_s, last_s in (
+        (from_s, to_s), (middle_s, to_s), (from_s, middle_s), (late_s, to_s)
+    ):  # fmt: skip
         found = swing(series, first_s, last_s, series.mean(first_s, last_s))
         if found is None or found.period_s <= BLIP_S:
             continue
@@ -122,9 +131,47 @@ def since(
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
     usual = Swing(period_s, float(np.clip(np.sum(low_s) / np.sum(periods_s), 0, 1)))
-    high_s = lows[0].high_s - begin_s
-    is_since_begin = high_s < _LONGER * float(np.quantile(highs_s, 0.75)) + step_s
+    high_s, usual_s = lows[0].high_s - begin_s, float(np.quantile(highs_s, 0.75))
+    is_since_begin = high_s < _LONGER * usual_s + step_s
+    if is_since_begin and high_s > _AS_LONG * usual_s:
+        is_since_begin = not _is_higher(series, begin_s, lows)
     return Swinging(usual, lows, bool(is_since_begin), is_clear)
+
+
+def _is_higher(series: Series, begin_s: float, lows: list[Low]) -> bool:
+    """Whether what comes before the first low part is higher than the high parts of the swing."""
+    highs = [series.mean(a.back_s, b.high_s) for a, b in pairwise(lows)]
+    highest = max((high for high in highs if np.isfinite(high)), default=np.inf)
+    return series.mean(begin_s, lows[0].high_s) > (1 + MIN_DROP) * highest
+
+
+def first_of_brief(series: Series, begin_s: float, onset_s: float, end_s: float) -> Low | None:
+    """Return the first fall of those that were back only briefly before the one at `onset_s`.
+
+    Throughput is low until `end_s`. None where there is no such fall, or where noise may look like
+    one.
+    """
+    step_s = max(series.sampling_s, 0.5 * BLIP_S)
+    values, step_s = even(series, onset_s + step_s, end_s, step_s)
+    if len(values) == 0:
+        return None
+    during = float(np.median(values))
+    noise = MAD_TO_SIGMA * float(np.median(np.abs(values - during)))
+    values, step_s = even(series, begin_s, onset_s, step_s)
+    if len(values) == 0:
+        return None
+    before = float(np.median(values))
+    if _HIGH * (before - during) < _BEYOND_NOISE * noise * before / max(during, 1e-9 * before):
+        return None
+    first: Low | None = None
+    next_s = onset_s
+    for low in reversed(_lows(values, during, before, begin_s, step_s)):
+        if next_s - low.back_s > max(BRIEF_S, BRIEF_SAMPLES * series.sampling_s):
+            break
+        next_s = low.high_s
+        if low.back_s - low.low_s >= BLIP_S and low.high_s > begin_s:
+            first = low
+    return first
 
 
 def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:

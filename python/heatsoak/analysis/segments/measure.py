@@ -38,7 +38,8 @@ def onset_between(
 ) -> float:
     """Return the onset of :func:`fall_between`."""
     found = fall_between(series, bins, begin, before, after, end_s, low_for_s, is_sudden)
-    return found.onset_s
+    # what little was measured may lose its 2 % only behind the end
+    return min(found.onset_s, end_s)
 
 
 def fall_between(
@@ -74,9 +75,13 @@ def fall_between(
         # a slow fall is found late
         high_s = found.bend_s + max(_LATE_S, 2 * bins.width_s)
         low_s = max(least_s, low_s - max(_SLOW_S, 4 * bins.width_s))
-    if found.spread_s <= _UNSURE_S or is_sudden or np.isfinite(low_for_s):
+    # no onset is surer than a sample is long
+    unsure_s = max(_UNSURE_S, series.sampling_s)
+    if found.spread_s <= unsure_s or is_sudden or np.isfinite(low_for_s):
         return found
-    return slow_onset(series, begin_s, found, end_s)
+    slow = slow_onset(series, begin_s, found, end_s)
+    # without a level before it there is nothing that it fell from
+    return slow if slow.onset_s > begin_s + series.sampling_s else found
 
 
 def slow_onset(series: Series, begin_s: float, near: Onset, end_s: float) -> Onset:

@@ -19,6 +19,8 @@ SECOND_FALL = 0.08
 _LEAST_STAIR = 0.04
 #: The stairs of one fall are no more than so many times as high as its first.
 _SAME_FALL = 1.5
+#: What noise makes of a slide has stairs up to twice as high as a fall has to be, in logarithms.
+_HIGHEST_STAIR = -float(np.log1p(-2 * SECOND_FALL))
 #: Less than this is standstill, in the series' unit.
 _NOTHING = 1e-9
 #: What comes back higher than this above where a fall began was no return from it.
@@ -31,11 +33,13 @@ class Second:
 
     `back` is the later level at which throughput is again where this fall began, if there is one.
     Where it comes back higher than that, the stretch had no level that this fall was from.
+    `is_stair` where it is no more than a slide's stairs may be.
     """
 
     before: Level
     after: Level
     back: Level | None
+    is_stair: bool = False
 
 
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
@@ -52,11 +56,13 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
             swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
             bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
-            back = None if bend is None else _back(lowered, index)
+            level = _at_its_end(bins, before)
+            back = None if bend is None else _back(lowered, index, level)
             if bend is not None and back is None:
-                found.append(Second(before, after, None))
+                is_stair = bend.is_slow or bend.lost < _HIGHEST_STAIR
+                found.append(Second(before, after, None, is_stair))
                 since = index
-            elif back is not None and _is_return(bend, lowered[back], before):
+            elif back is not None and _is_return(bend, lowered[back], level):
                 found.append(Second(before, after, lowered[back]))
                 # the same level goes on
                 held_s[back] += held_s[index - 1]
@@ -66,16 +72,22 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     return found
 
 
-def _back(levels: list[Level], first: int) -> int | None:
+def _at_its_end(bins: Bins, level: Level) -> float:
+    """What a level has come to: it may have crept since it was taken up."""
+    size = max(1, round(SETTLED_S / bins.width_s))
+    return float(np.mean(bins.values[max(level.start, level.end - size) : level.end]))
+
+
+def _back(levels: list[Level], first: int, before: float) -> int | None:
     """The first level after a fall to the level `first` that is as high as before the fall."""
     later = range(first + 1, len(levels))
-    return next((at for at in later if is_back(levels[at], levels[first - 1].value)), None)
+    return next((at for at in later if is_back(levels[at], before)), None)
 
 
-def _is_return(bend: Bend | None, back: Level, before: Level) -> bool:
+def _is_return(bend: Bend | None, back: Level, before: float) -> bool:
     """Whether a fall is over there, and not a wave."""
     is_wave = bend is None or bend.is_slow
-    return not is_wave and back.value <= (1 + _TOO_HIGH) * before.value
+    return not is_wave and back.value <= (1 + _TOO_HIGH) * before
 
 
 def _deep_bend(
@@ -85,7 +97,7 @@ def _deep_bend(
     if run[-1].value > (1 - SECOND_FALL) * state[-1].value:
         return None
     bend = find_bend(bins, noise, state, run)
-    least = max(-np.log1p(-SECOND_FALL), swing)
+    least = max(-np.log1p(-MIN_DROP), swing)
     return bend if bend is not None and bend.lost >= least else None
 
 

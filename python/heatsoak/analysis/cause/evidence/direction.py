@@ -65,7 +65,7 @@ def reads_beside(case: Case) -> Finding | None:
                 f"reads were slower too: '{view.step.name}' began at "
                 f"{level_of(view) / fastest:.0%} of the speed of the same reads",
             )
-    held = [view for view in steps if not view.drops]
+    held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:
         top_c = max(view.temp.values, default=None)
         if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
@@ -95,6 +95,12 @@ def depth_beside_reads(case: Case) -> Finding | None:
         f"it lost {case.drop.depth:.0%}, and no read more than {depth:.0%} ('{view.step.name}'): "
         "an exhausted cache or spare area hits writes alone",
     )
+
+
+def _may_be_slowed(view: StepView, steps: list[StepView]) -> bool:
+    """Whether it began right behind a fall, and no like read shows its full speed."""
+    rested = (other for other in steps if other.fallen_before is None)
+    return view.fallen_before is not None and not any(alike(o.step, view.step) for o in rested)
 
 
 def _read_steps(case: Case) -> list[StepView]:

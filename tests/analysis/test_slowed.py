@@ -1,0 +1,107 @@
+"""Steps that are slow from their begin, since a load right before them had throttled."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from heatsoak.analysis import StepFindings, analyze
+from made_recording import make_recording
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
+
+
+def load(name: str, begin_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
+    """A write at 1 Hz with a little noise, from `begin_s` on."""
+    chance = np.random.default_rng(round(begin_s))
+    rates = rates * chance.normal(1, 0.01, len(rates))
+    columns: dict[str, Any] = {
+        "t_s": begin_s + np.arange(1.0, len(rates) + 1),
+        "step": [name] * len(rates),
+        "interval_s": np.ones(len(rates)),
+        "write_bw_mb_s": rates,
+        "temp_c.composite": temps_c,
+    }
+    return pl.DataFrame(columns | {key.replace("__", "."): value for key, value in more.items()})
+
+
+def throttled_fill(**more: Array) -> pl.DataFrame:
+    """One that warms to its limit in 60 s, and is held there for 120 s by a governor."""
+    t_s = np.arange(1.0, 181)
+    temps_c = np.minimum(40 + (LIMIT_C - 40) * t_s / 60, LIMIT_C).round().astype(float)
+    rates = np.where(t_s <= 60, FULL, LOW + (FULL - LOW) * np.exp(-(t_s - 60) / 20))
+    return load("fill", 0.0, rates, temps_c, **more)
+
+
+def steps_of(path: Path, *frames: pl.DataFrame) -> dict[str, StepFindings]:
+    recording = make_recording(
+        path / "r", pl.concat(frames), rw="write", bs="128k", preconditions=["fill"]
+    )
+    return {step.step: step for step in analyze([recording]).recordings[0].steps}
+
+
+def level(value: float, length: int = 60) -> Array:
+    return np.full(length, value)
+
+
+def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) -> None:
+    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
+    assert step["write"].episodes == []
+    assert step["write"].verdict == "thermal"
+    (why,) = step["write"].why
+    assert "'fill'" in why
+    assert "as hot" in why
+
+
+def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:
+    step = steps_of(
+        tmp_path,
+        throttled_fill(),
+        load("write", 180, level(LOW), level(LIMIT_C)),
+        load("again", 240, level(LOW), level(LIMIT_C)),
+    )
+    assert step["again"].verdict == "thermal"
+
+
+def test_a_step_after_a_rest_is_judged_by_itself(tmp_path: Path) -> None:
+    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
+    assert step["write"].verdict == "steady"
+
+
+def test_a_step_at_full_speed_was_not_slowed(tmp_path: Path) -> None:
+    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(FULL), level(LIMIT_C)))
+    assert step["write"].verdict == "steady"
+
+
+def test_a_step_that_stays_slow_while_the_drive_cools_is_unknown(tmp_path: Path) -> None:
+    cooling = np.linspace(LIMIT_C, 45, 60)
+    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), cooling))
+    assert step["write"].verdict == "unknown"
+    assert "pause" in step["write"].why[0]
+
+
+@pytest.mark.parametrize(("hot_c", "expected"), [(LIMIT_C, "unknown"), (60.0, "steady")])
+def test_reads_of_which_no_full_speed_is_known_are_unknown_while_the_drive_is_held(
+    tmp_path: Path, hot_c: float, expected: str
+) -> None:
+    reads = load("read", 180, level(90.0), level(hot_c)).rename({"write_bw_mb_s": "read_bw_mb_s"})
+    fill = throttled_fill()
+    recording = make_recording(
+        tmp_path / "r",
+        pl.concat([fill, reads], how="diagonal"),
+        rw={"fill": "write", "read": "read"},
+        bs="128k",
+        preconditions=["fill"],
+    )
+    (step,) = analyze([recording]).recordings[0].steps
+    assert step.verdict == expected
+
+
+def test_counted_throttling_names_heat_without_a_like_load(tmp_path: Path) -> None:
+    seconds = np.arange(1.0, 181)
+    fill = throttled_fill(throttle_time_s__tmt1=np.maximum(seconds - 60, 0))
+    write = load("write", 180, level(LOW), level(60.0), throttle_time_s__tmt1=120 + seconds[:60])
+    assert steps_of(tmp_path, fill, write)["write"].verdict == "thermal"
