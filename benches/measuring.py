@@ -1,26 +1,27 @@
-"""What measuring costs: fio alone and fio inside heatsoak, in turn, on the same directory."""
+"""What measuring costs: fio alone and fio inside heatsoak, by turns, on the same drive.
+
+Alone it is given the command line that heatsoak gave it, but for the reports while it runs. The
+drive is nbdkit's memory, which is bound by the processor alone: a rented disk gives more to whoever
+let it rest before.
+"""
 
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from heatsoak.recording import find_recordings
 
-PAIRS = 5
+PAIRS = 10
 RUNTIME_S = 10
 PROTOCOL = f"""
 schema = 1
 name = "cost"
-file_size = "1GiB"
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-iodepth = 8
 [[steps]]
 name = "read"
 rw = "read"
@@ -32,12 +33,17 @@ runtime = "{RUNTIME_S}s"
 
 def main() -> None:
     ratios, shares = [], []
-    with tempfile.TemporaryDirectory(dir=".") as directory:
-        protocol = Path(directory) / "cost.toml"
-        protocol.write_text(PROTOCOL)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        directory = Path(name)
+        (directory / "cost.toml").write_text(PROTOCOL)
+        stack.enter_context(memory(directory / "socket"))
+        place = f"nbd+unix:///?socket={directory.absolute()}/socket"
+        heatsoak(directory, place, "first")
+        command = command_of(directory / "first")
         for turn in range(PAIRS):
-            inside, cpu_share = heatsoak(protocol, Path(directory), turn)
-            alone = fio_alone(Path(directory))
+            alone = None if turn % 2 else fio(command)  # by turns the first of its pair
+            inside, cpu_share = heatsoak(directory, place, str(turn))
+            alone = alone or fio(command)
             ratios.append(inside / alone)
             shares.append(cpu_share)
             print(f"pair {turn + 1}: {inside:7.0f} MB/s inside, {alone:7.0f} MB/s alone")
@@ -48,11 +54,24 @@ def main() -> None:
     )
 
 
-def heatsoak(protocol: Path, directory: Path, turn: int) -> tuple[float, float]:
-    """Return MB/s of the read step, and heatsoak's own CPU time as a share of the step's time."""
-    output = directory / f"recording-{turn}"
-    command = [sys.executable, "-m", "heatsoak", "run", str(protocol), "--on", str(directory)]
-    subprocess.run([*command, "-o", str(output)], check=True, capture_output=True)
+@contextmanager
+def memory(socket: Path) -> Iterator[None]:
+    """Serve a GiB of memory at `socket`."""
+    words = ["nbdkit", "--foreground", "--exit-with-parent", "-U", str(socket), "memory", "1G"]
+    with subprocess.Popen(words) as server:
+        while not socket.exists():
+            time.sleep(0.01)
+        try:
+            yield
+        finally:
+            server.terminate()
+
+
+def heatsoak(directory: Path, place: str, turn: str) -> tuple[float, float]:
+    """Return MB/s of reading, and heatsoak's own CPU as a share of the step's time."""
+    output = directory / turn
+    words = ["run", str(directory / "cost.toml"), "--on", place, "-o", str(output)]
+    subprocess.run([sys.executable, "-m", "heatsoak", *words], check=True, capture_output=True)
     (recording,) = find_recordings(output)
     samples = recording.samples(["step", "t_s", "interval_s", "read_bw_mb_s"])
     rows = samples.filter(samples["step"] == "read").drop_nulls("read_bw_mb_s")
@@ -62,21 +81,18 @@ def heatsoak(protocol: Path, directory: Path, turn: int) -> tuple[float, float]:
     return read_mb / float(rows["interval_s"].sum()), share
 
 
-def fio_alone(directory: Path) -> float:
-    """Return MB/s of the same load by fio itself, on a file laid out before."""
-    file = directory / "alone.bin"
-    options = [
-        *("fio", f"--filename={file}", "--size=1g", "--bs=128k", "--iodepth=32", "--thread"),
-        *("--ioengine=io_uring", "--direct=1", "--output-format=json"),
-    ]
-    if not file.exists():
-        subprocess.run([*options, "--name=fill", "--rw=write"], check=True, capture_output=True)
-    done = subprocess.run(
-        [*options, "--name=read", "--rw=read", "--time_based", f"--runtime={RUNTIME_S}"],
-        check=True,
-        capture_output=True,
-    )
-    return float(json.loads(done.stdout)["jobs"][0]["read"]["bw_bytes"]) / 1e6
+def command_of(directory: Path) -> list[str]:
+    """Return the command line that fio had, but for the reports."""
+    (recording,) = find_recordings(directory)
+    (command,) = (e.data["command"] for e in recording.events if "command" in e.data)
+    return [word for word in command if not word.startswith("--status-interval=")]
+
+
+def fio(command: list[str]) -> float:
+    """Return the MB/s of fio by itself."""
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    told = json.loads(said[said.index("{") :])  # remarks may come before
+    return float(told["jobs"][0]["read"]["bw_bytes"]) / 1e6
 
 
 if __name__ == "__main__":

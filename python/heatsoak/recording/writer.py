@@ -8,6 +8,7 @@ Where the disk fills up, a little room that was kept in reserve takes what has t
 """
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping
@@ -72,8 +73,8 @@ class RecordingWriter:
         self._write(self._journal, samples.write_ndjson().encode())
 
     def append_row(self, row: Mapping[str, float | str | None]) -> None:
-        """Append one sample, leaving out what is None."""
-        line = json.dumps({name: value for name, value in row.items() if value is not None})
+        """Append one sample, leaving out what is None or no finite number."""
+        line = json.dumps({name: value for name, value in row.items() if _is_known(value)})
         self._write(self._journal, line.encode() + b"\n")
 
     def event(self, event: Event) -> None:
@@ -195,6 +196,10 @@ class RecordingWriter:
                     os.fsync(file.fileno())
                 except (OSError, ValueError):
                     return  # the next append meets the same fault and reports it
+
+
+def _is_known(value: float | str | None) -> bool:
+    return value is not None and (isinstance(value, str) or math.isfinite(value))
 
 
 def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
