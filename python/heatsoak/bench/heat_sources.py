@@ -11,7 +11,6 @@ from heatsoak.heat import Heater, heater
 from heatsoak.heat.base import Ask
 from heatsoak.protocol import Heat, Protocol
 from heatsoak.recording.layout import RAW
-from heatsoak.target.fio.process import free_path
 
 
 class HeatSources:
@@ -27,6 +26,8 @@ class HeatSources:
 
         Raises UsageError where it cannot be commanded here.
         """
+        from heatsoak.target.fio.process import free_path  # Linux's, as all heat of ours is
+
         found = []
         for number, heat in enumerate(self._heats(run), 1):
             try:

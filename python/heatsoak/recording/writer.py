@@ -74,7 +74,8 @@ class RecordingWriter:
 
     def append_row(self, row: Mapping[str, float | str | None]) -> None:
         """Append one sample, leaving out what is None or no finite number."""
-        line = json.dumps({name: value for name, value in row.items() if _is_known(value)})
+        known = {name: value for name, value in row.items() if _is_known(value)}
+        line = json.dumps(known, separators=(",", ":"))  # as a frame's lines are written
         self._write(self._journal, line.encode() + b"\n")
 
     def event(self, event: Event) -> None:

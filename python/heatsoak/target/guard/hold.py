@@ -19,6 +19,8 @@ from heatsoak.target.guard.structure import exports, loops, structure
 
 #: How long udev, which locks a drive while it looks at it, is waited for.
 _LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
+#: How long a program that holds a drive exclusively for a moment is waited for.
+_OPEN_WAITS_S = (0.0, 0.1, 0.3)
 
 
 @dataclass
@@ -88,7 +90,7 @@ def claim(
     if reasons := _uses(info, roots):
         raise _refusal(device, reasons)
     try:
-        fd = os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        fd = _open_alone(device)
     except OSError as error:
         raise _refusal(device, [_cannot_open(error)]) from None
     try:
@@ -96,6 +98,19 @@ def claim(
     except BaseException:
         os.close(fd)
         raise
+
+
+def _open_alone(device: Path) -> int:
+    """Open a drive exclusively; who looks at it for a moment, as ``drives`` does, is waited for."""
+    for wait_s in _OPEN_WAITS_S:
+        time.sleep(wait_s)
+        try:
+            return os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            busy = error
+    raise busy
 
 
 def why_not(device: Path, roots: Roots | None = None) -> list[str]:
