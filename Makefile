@@ -28,7 +28,7 @@ reproduce: build ## Hold the simulated drives against every published figure
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 	cargo test --workspace --quiet
 	$(BIN)/python build_backend/page_bundle.py test
-	$(BIN)/pytest -n 3 --dist worksteal --durations 40
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --quiet

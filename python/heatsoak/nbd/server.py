@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[]
         words += [f"--pidfile={pid}", f"--unix={socket}", str(_PLUGIN), f"drive={told}"]
         with _running(words, socket) as server:
             try:
-                server.wait_until_there(pid)
+                server.wait_until_there([pid, *inputs.values()])
             except BaseException:
                 _forget(sensors)
                 raise
@@ -99,10 +99,13 @@ class _Server:
             else:
                 self._said.append(text)
 
-    def wait_until_there(self, pid: Path) -> None:
-        """Return once clients can come; nbdkit writes `pid` then."""
+    def wait_until_there(self, files: Sequence[Path]) -> None:
+        """Return once clients can come and sensors read: nbdkit and the plugin write `files` then.
+
+        Raises ToolError where that takes too long, or ends it.
+        """
         deadline = time.monotonic() + _START_S
-        while not pid.exists() and self._process.poll() is None:
+        while not all(file.exists() for file in files) and self._process.poll() is None:
             if time.monotonic() > deadline:
                 raise ToolError(f"nbdkit has not begun to serve for {_START_S:g} s")
             time.sleep(0.02)
