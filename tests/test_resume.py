@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from cut_run import PROTOCOL, begin, cut_in, own_locks, require_whole, resume, wait_for_step
-from heatsoak.recording import Recording, reopen
+from heatsoak.recording import Recording, RecordingWriter, reopen
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 
@@ -326,6 +326,24 @@ def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been
         assert Recording.open(directory).meta.status == "finished"
         assert Recording.open(directory).samples().equals(samples)
     assert (first / META).stat().st_mtime_ns == kept
+
+
+def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_drive: Path) -> None:
+    (tmp_path / "sim.toml").write_text(SIMULATED)
+    words = ("run", "sim.toml", "--on", f"sim:{small_drive}@puget-top-1gpu-idle", "-o", "r")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    finished = Recording.open(tmp_path / "r")
+    live = tmp_path / "live"
+    with RecordingWriter(live, finished.meta.model_copy(update={"status": "running"})) as writer:
+        writer.append(finished.samples().head(50))
+        before = (live / JOURNAL).read_bytes()
+        done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
+        assert "live: another run is recording there" in complaint(done, 4)
+        assert (live / JOURNAL).read_bytes() == before
+    # nobody writes it any more
+    done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert Recording.open(live).samples().equals(finished.samples())
 
 
 def test_a_copy_cannot_be_gone_on_with(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import time
 from pathlib import Path
 
-from heatsoak.errors import UsageError
-from heatsoak.recording import META, Recording
+from heatsoak.errors import RefusedError, UsageError
+from heatsoak.recording import META, Recording, is_written
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
@@ -36,8 +36,12 @@ def require_empty(directory: Path, otherwise: str = "") -> None:
 def begun_in(directory: Path) -> Recording | None:
     """Return the recording that was begun in `directory`; None where none was yet.
 
-    Raises UsageError where something else is there.
+    Raises UsageError where something else is there, RefusedError where it is still written.
     """
+    if is_written(directory):
+        raise RefusedError(
+            f"{directory}: another run is recording there: wait for it, or end it, before --resume"
+        )
     if (directory / META).exists():
         return Recording.open(directory)
     if directory.exists() and (other := _foreign(directory)) is not None:

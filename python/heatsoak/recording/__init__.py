@@ -11,6 +11,7 @@ from heatsoak.recording.layout import META
 from heatsoak.recording.meta import Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter
+from heatsoak.recording.writing import is_written
 
 __all__ = [
     "META",
@@ -27,6 +28,7 @@ __all__ = [
     "attempt_name",
     "dtype_of",
     "find_recordings",
+    "is_written",
     "reopen",
     "save_all",
     "schema_of",

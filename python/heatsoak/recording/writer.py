@@ -32,6 +32,7 @@ from heatsoak.recording.safely import (
     reserve,
     saying_that_it_cannot_be_written,
 )
+from heatsoak.recording.writing import hold
 
 SYNC_INTERVAL_S = 1.0
 
@@ -58,6 +59,7 @@ class RecordingWriter:
             # what says that a recording is here comes last: where it is, all of it is
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
+            hold(self._events)
             reserve(directory / RESERVE)
             self._write_meta()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
