@@ -128,42 +128,11 @@ def test_a_mounted_drive_is_refused(drive: Drive, tmp_path: Path) -> None:
         run("umount", place)
 
 
-@pytest.mark.slow
-@needs_loop
-def test_a_drive_mounted_in_another_namespace_is_refused(drive: Drive, tmp_path: Path) -> None:
-    ext4(drive)
-    before = drive.sum()
-    script = 'mount --make-rprivate / && mount -o ro,noload "$0" "$1" && echo && read end'
-    with subprocess.Popen(
-        [tool("unshare"), "--mount", "sh", "-c", script, drive.node, tmp_path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            if process.stdout.readline() != b"\n":
-                pytest.skip("mount namespaces cannot be made here")
-            assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
-            assert f"mounted on {tmp_path}" in refusal(drive.node, drive.id)
-        finally:
-            process.stdin.close()
-    assert drive.sum() == before
-
-
 @needs_loop
 def test_a_drive_held_by_another_process_is_refused(drive: Drive) -> None:
     with another_process("fd = os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", drive.node):
         assert "holds it exclusively" in refusal(drive.node, drive.id)
         assert "holds it exclusively" in "; ".join(why_not(drive.node))
-
-
-@pytest.mark.slow
-@needs_loop
-def test_a_drive_that_another_process_writes_to_is_refused(drive: Drive) -> None:
-    with another_process("fd = os.open(sys.argv[1], os.O_RDWR)", drive.node):
-        assert "open for writing" in refusal(drive.node, drive.id)
 
 
 @needs_loop
