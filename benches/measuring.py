@@ -1,8 +1,9 @@
 """What measuring costs: fio alone and fio inside heatsoak, by turns, on the same drive.
 
-Alone it is given the command line that heatsoak gave it, but for the reports while it runs. The
-drive is nbdkit's memory, as fast as the processor lets it be and at 2 GB/s: a rented disk gives
-more to whoever let it rest before.
+Alone it is given the command line that heatsoak gave it, but for the reports while it runs. It runs
+alone twice in each round: what the two differ by is what the machine adds. The drive is nbdkit's
+memory, as fast as the processor lets it be and at 2 GB/s: a rented disk gives more to whoever let
+it rest before. ``python benches/measuring.py [ROUNDS]``.
 """
 
 import json
@@ -15,14 +16,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from heatsoak.recording import find_recordings
+from numpy.typing import NDArray
+from scipy.stats import bootstrap
 
-PAIRS = 8
+Array = NDArray[np.float64]
+
+ROUNDS = 8
 DRIVES = {
     "bound by the processor": (),
     "bound by the drive, 2 GB/s": ("--filter=rate", "rate=16000M"),
 }
 RUNTIME_S = 10
+#: The limiter lets pass at once what it has saved in two seconds: all begin with as much.
+REST_S = 2.5
 PROTOCOL = f"""
 schema = 1
 name = "cost"
@@ -35,33 +43,53 @@ runtime = "{RUNTIME_S}s"
 """
 
 
-def main() -> None:
+def main(rounds: int = ROUNDS) -> None:
     for name, words in DRIVES.items():
         print(name)
         with tempfile.TemporaryDirectory() as directory:
-            compare(Path(directory), words)
+            compare(Path(directory), words, rounds)
 
 
-def compare(directory: Path, words: tuple[str, ...]) -> None:
-    """Print the pairs on one drive, and what they come to."""
-    ratios, shares = [], []
+def compare(directory: Path, words: tuple[str, ...], rounds: int) -> None:
+    """Print the rounds on one drive, and what they come to."""
+    rates: list[list[float]] = []
+    shares = []
     (directory / "cost.toml").write_text(PROTOCOL)
     with memory(directory / "socket", words):
         place = f"nbd+unix:///?socket={directory}/socket"
         heatsoak(directory, place, "first")
         command = command_of(directory / "first")
-        for turn in range(PAIRS):
-            alone = None if turn % 2 else fio(command)  # by turns the first of its pair
-            inside, cpu_share = heatsoak(directory, place, str(turn))
-            alone = alone or fio(command)
-            ratios.append(inside / alone)
-            shares.append(cpu_share)
-            print(f"pair {turn + 1}: {inside:7.0f} MB/s inside, {alone:7.0f} MB/s alone")
+        for turn in range(rounds):
+            rate = [0.0, 0.0, 0.0]
+            for which in np.roll(range(3), turn):  # by turns the first of its round
+                if which == 0:
+                    rate[0], share = heatsoak(directory, place, str(turn))
+                    shares.append(share)
+                else:
+                    rate[which] = fio(command)
+            rates.append(rate)
+            inside, alone, again = rate
+            print(
+                f"round {turn + 1}: {inside:6.0f} MB/s inside, {alone:6.0f} and {again:6.0f} alone"
+            )
+    inside, alone, again = np.log(np.array(rates)).T
+    print(f"throughput inside / alone: {told(inside - (alone + again) / 2)}")
+    print(f"alone / alone: {told(alone - again)}")
     print(
-        f"throughput inside / alone: median {statistics.median(ratios):.3f} "
-        f"({min(ratios):.3f} to {max(ratios):.3f}); heatsoak's own CPU while the load runs: median "
+        "heatsoak's own processor time while the load runs: median "
         f"{100 * statistics.median(shares):.1f} % of a core"
     )
+
+
+def told(logs: Array) -> str:
+    """Return the mean of logarithms of ratios with its 95 % interval, by bootstrap, as ratios."""
+    drawn = bootstrap((logs,), np.mean, method="BCa", rng=1).confidence_interval
+    mean, low, high = np.exp([logs.mean(), drawn.low, drawn.high])
+    return f"{mean:.3f} (95 %: {low:.3f} to {high:.3f}; single ones {spread(logs)})"
+
+
+def spread(logs: Array) -> str:
+    return f"{np.exp(logs.min()):.2f} to {np.exp(logs.max()):.2f}"
 
 
 @contextmanager
@@ -83,6 +111,7 @@ def heatsoak(directory: Path, place: str, turn: str) -> tuple[float, float]:
     """Return MB/s of reading, and heatsoak's own CPU as a share of the step's time."""
     output = directory / turn
     words = ["run", str(directory / "cost.toml"), "--on", place, "-o", str(output)]
+    time.sleep(REST_S)
     subprocess.run([sys.executable, "-m", "heatsoak", *words], check=True, capture_output=True)
     (recording,) = find_recordings(output)
     samples = recording.samples(["step", "t_s", "interval_s", "read_bw_mb_s"])
@@ -102,10 +131,11 @@ def command_of(directory: Path) -> list[str]:
 
 def fio(command: list[str]) -> float:
     """Return the MB/s of fio by itself."""
+    time.sleep(REST_S)
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     told = json.loads(said[said.index("{") :])  # remarks may come before
     return float(told["jobs"][0]["read"]["bw_bytes"]) / 1e6
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -344,9 +344,3 @@ def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_driv
     done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert Recording.open(live).samples().equals(finished.samples())
-
-
-def test_a_copy_cannot_be_gone_on_with(tmp_path: Path) -> None:
-    sim = "sim:samsung-950-pro-512"
-    done = heatsoak_here("run", "copy", "--on", sim, "--to", sim, "--resume", cwd=tmp_path)
-    assert "begin it anew" in complaint(done, 2)

@@ -1,19 +1,21 @@
 """One command's worth of copying: from where to where, and what it takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from heatsoak.bench.copying import Side, conduct_copy
-from heatsoak.bench.directories import require_empty
+from heatsoak.bench.directories import begun_in, require_empty
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import Preview, Run, preview, sensors_at, speeds_of
 from heatsoak.bench.plan import Plan, Speeds, plan
-from heatsoak.errors import RefusedError, UsageError
+from heatsoak.bench.same_run import require_same_run
+from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import ROLES, Protocol, Role, of_side, turns
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, attempt_name
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.target.couple import couple
@@ -94,21 +96,45 @@ class CopySession:
             for role in ROLES
         ]
 
-    def record(self, directory: Path) -> list[Recording]:
+    def record(self, directory: Path, *, resume: bool = False) -> list[Recording]:
         """Copy once, and return the recordings ``source`` and ``destination`` below `directory`.
 
-        Raises UsageError where the directory holds something already, and what
+        With `resume` a copy that is whole is left as it is, and one that was cut is made again:
+        what was recorded of that is kept beside `directory`.
+        Raises UsageError where the directory holds something already, or something else than the
+        same copy; RefusedError where another run has a drive, and what
         :func:`heatsoak.bench.conduct` raises.
         """
         title = self.protocol.title or self.protocol.name
         purpose = f"recording into {directory.absolute()}"
         with drives_held(self.places.values(), self.roots, purpose):
-            require_empty(directory)
+            begun = {}
+            if resume:
+                begun = self._begun(directory)
+            else:
+                require_empty(directory, ", or make it again with --resume")
+            if len(begun) == len(ROLES) and all(
+                recording.meta.status == "finished" for recording in begun.values()
+            ):
+                return [begun[role] for role in ROLES]
             whole = self._plan()
             with make_view([whole], title) as view:
-                return self._record(directory, view.begin_run(whole, ""))
+                return self._record(directory, begun, view.begin_run(whole, ""))
 
-    def _record(self, directory: Path, observer: Observer) -> list[Recording]:
+    def _begun(self, directory: Path) -> dict[Role, Recording]:
+        """What a copy that was cut has left; raises UsageError where there is something else."""
+        for path in sorted(directory.iterdir()) if directory.is_dir() else []:
+            if path.name not in ROLES:
+                raise UsageError(
+                    f"{directory}: holds {path.name}, and is no copy that --resume could make "
+                    "again: name the directory of one with -o"
+                )
+        found = {role: begun_in(directory / role) for role in ROLES}
+        return {role: recording for role, recording in found.items() if recording is not None}
+
+    def _record(
+        self, directory: Path, begun: Mapping[Role, Recording], observer: Observer
+    ) -> list[Recording]:
         with ExitStack() as stack:
             targets = {
                 role: self.places[role].target(
@@ -119,10 +145,14 @@ class CopySession:
                 )
                 for role in ROLES
             }
+            for role, recording in begun.items():
+                protocol, target = self.protocols[role], targets[role]
+                require_same_run(recording, protocol, self._conditions(role), target.identity)
             notes = {}
             for role in reversed(ROLES):  # the guard comes first
                 stack.callback(targets[role].close)
                 notes[role] = targets[role].open(role == "destination" or self.fills)
+            again = _set_aside(directory) if directory.exists() else []
             sides: dict[Role, Side] = {}
             for role in ROLES:
                 sensors, more = stack.enter_context(
@@ -132,7 +162,7 @@ class CopySession:
                     self._conditions(role),
                     directory / role,
                     sensors,
-                    [*notes[role], *more, *self._of_one_disk()],
+                    [*again, *notes[role], *more, *self._of_one_disk()],
                 )
             return conduct_copy(
                 self.protocol,
@@ -214,6 +244,22 @@ class CopySession:
             f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "
             f"--set {name}.size={fits} would fit"
         )
+
+
+def _set_aside(directory: Path) -> list[Note]:
+    """Keep what was recorded of a copy that was cut, under a name of its own beside it."""
+    kept = next(
+        path
+        for number in count(1)
+        if not (path := directory.with_name(attempt_name(directory.name, number))).exists()
+    )
+    try:
+        directory.rename(kept)
+    except OSError as error:
+        raise ToolError(f"{directory}: cannot be set aside as {kept}: {error.strerror}") from error
+    return [
+        Note("warning", f"an earlier run of this copy was cut: all is made again; it is in {kept}")
+    ]
 
 
 def _refuse_same(source: Place, destination: Place) -> None:

@@ -78,6 +78,8 @@ def latest_begun(name: str, parent: Path = PARENT) -> Path | None:
     None where no run of it was begun there, or the last one was finished.
     """
     stems = sorted(parent.glob(f"{name}-[0-9]*"), reverse=True) if parent.is_dir() else []
+    # copies that were made again lie beside, with a number behind this
+    stems = [stem for stem in stems if "~" not in stem.name]
     for directory in stems:
         metas = [directory / META, *directory.glob(f"*/{META}")]
         recordings = [Recording.open(meta.parent) for meta in metas if meta.exists()]

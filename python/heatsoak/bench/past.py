@@ -8,7 +8,7 @@ there the preconditions since the last purge are repeated as well.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
+from heatsoak.bench.same_run import require_same_run
 from heatsoak.errors import UsageError
 from heatsoak.protocol import (
     LoadStep,
@@ -107,17 +108,8 @@ class Past:
         self, protocol: Protocol, conditions: dict[str, Any], identity: Identity
     ) -> None:
         """Raise UsageError unless it is the same protocol, conditions and drive."""
-        meta = self.recording.meta
-        anew = "; repeat the command as it was, or name a new directory with -o"
-        then, now = _drive(meta.drive), _drive(asdict(identity))
-        if then != now:
-            raise UsageError(f"{self.recording.path}: was begun on {then}, and this is {now}{anew}")
-        if self.protocol != protocol:
-            key = _difference(self.protocol.model_dump(), protocol.model_dump())
-            raise UsageError(f"{self.recording.path}: was begun with another {key}{anew}")
-        if meta.conditions != conditions:
-            raise UsageError(f"{self.recording.path}: was begun in other conditions{anew}")
-        size_bytes = meta.drive.get("size_bytes")
+        require_same_run(self.recording, protocol, conditions, identity)
+        size_bytes = self.recording.meta.drive.get("size_bytes")
         if identity.size_bytes != size_bytes:
             raise UsageError(
                 f"{self.recording.path}: its target had {format_bytes(int(size_bytes or 0))}, and "
@@ -287,28 +279,3 @@ def _names(protocol: Protocol) -> Iterator[str]:
 
 def _changes_data(step: Step | SingleStep) -> bool:
     return isinstance(step, Purge) or (isinstance(step, LoadStep) and step.changes_data)
-
-
-def _drive(drive: dict[str, Any]) -> str:
-    """What tells a drive from others; a place on it too, where it is not loaded as a whole."""
-    serial, kind = drive.get("serial"), drive.get("kind")
-    if kind == "file":
-        return f"the file system at {drive.get('details', {}).get('directory', drive.get('path'))}"
-    return f"the drive {serial}" if serial else f"{drive.get('path')}"
-
-
-def _difference(then: Any, now: Any, path: str = "protocol") -> str:
-    """Where two protocols differ: ``"protocol: steps.2.runtime_s was 60.0 and is 30.0"``."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        pairs = [(str(key), then.get(key), now.get(key)) for key in {**then, **now}]
-    elif isinstance(then, list | tuple) and isinstance(now, list | tuple) and len(then) == len(now):
-        pairs = [(str(number), *pair) for number, pair in enumerate(zip(then, now, strict=True), 1)]
-    else:
-        where = path.removeprefix("protocol.")
-        return f"protocol: {where} was {_short(then)} and is {_short(now)}"
-    return next(_difference(a, b, f"{path}.{key}") for key, a, b in pairs if a != b)
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

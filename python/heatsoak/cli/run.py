@@ -170,11 +170,6 @@ def _record(session: Session | CopySession, output: Path | None, resume: bool) -
     name = session.protocol.name
     if not resume:
         return session.record(output or default_directory(name))
-    if isinstance(session, CopySession):
-        raise UsageError(
-            "--resume: a copy cannot be gone on with, since both drives would have to be as they "
-            "were: begin it anew"
-        )
     if output is not None:
         return session.record(output, resume=True)
     begun = latest_begun(name)

@@ -1,0 +1,115 @@
+"""``heatsoak run PROTOCOL --on SOURCE --to DESTINATION --resume``: a copy that was cut."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command import complaint, heatsoak, heatsoak_here
+from cut_run import own_locks, wait_for_step
+from heatsoak.protocol import ROLES
+from heatsoak.recording import Recording, RecordingWriter
+
+COPY = """
+schema = 1
+name = "small"
+[[steps]]
+kind = "pause"
+duration = "0.2s"
+[[steps]]
+kind = "copy"
+size = "{size}"
+bs = "256k"
+"""
+WORDS = ("run", "small.toml", "--on", "here", "--to", "there", "-o", "r")
+
+
+def simulated(drive: Path) -> tuple[str, ...]:
+    return ("run", "small.toml", "--on", f"sim:{drive}", "--to", f"sim:{drive}")
+
+
+def statuses(directory: Path) -> list[str]:
+    return [Recording.open(directory / role).meta.status for role in ROLES]
+
+
+@pytest.mark.slow
+def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(COPY.format(size="512MiB"))
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    for number in (1, 2):
+        words = [*WORDS, *(["--resume"] if number > 1 else [])]
+        with subprocess.Popen(
+            [sys.executable, "-m", "heatsoak", *words],
+            cwd=tmp_path,
+            env=own_locks(tmp_path),
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            while number > 1 and not (tmp_path / "r~1").exists():
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.02)
+            wait_for_step(tmp_path / "r" / "destination", "copy")
+            process.send_signal(signal.SIGKILL)
+    cut = [(tmp_path / "r~1" / role / "events.jsonl").read_bytes() for role in ROLES]
+    done = heatsoak(*WORDS, "--resume", cwd=tmp_path, env=own_locks(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert statuses(tmp_path / "r") == ["finished", "finished"]
+    assert statuses(tmp_path / "r~2") == ["running", "running"]
+    assert [(tmp_path / "r~1" / role / "events.jsonl").read_bytes() for role in ROLES] == cut
+    for role in ROLES:
+        notes = [event.text for event in Recording.open(tmp_path / "r" / role).events]
+        assert [text for text in notes if "it is in r~2" in text]
+    # whole by now: nothing is done
+    before = (tmp_path / "r" / "source" / "recording.json").stat().st_mtime_ns
+    done = heatsoak(*WORDS, "--resume", cwd=tmp_path, env=own_locks(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r" / "source" / "recording.json").stat().st_mtime_ns == before
+    assert not (tmp_path / "r~3").exists()
+
+
+def test_another_copy_or_one_that_still_lives_is_not_set_aside(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    protocol = tmp_path / "small.toml"
+    protocol.write_text(COPY.format(size="20MB"))
+    words = (*simulated(small_drive), "-o", "r")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    finished = Recording.open(tmp_path / "r" / "source").meta
+    live = finished.model_copy(update={"status": "running"})
+    (tmp_path / "r" / "source" / "recording.json").write_text(live.model_dump_json())
+    with RecordingWriter(tmp_path / "live" / "source", live):
+        done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
+        assert "live/source: another run is recording there" in complaint(done, 4)
+    protocol.write_text(COPY.format(size="30MB"))
+    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
+    assert "r/source: was begun with another protocol: " in complaint(done, 2)
+    (tmp_path / "r" / "notes.txt").write_text("mine")
+    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
+    assert "r: holds notes.txt" in complaint(done, 2)
+    assert not (tmp_path / "r~1").exists()
+
+
+def test_without_a_directory_the_last_copy_that_was_cut_is_made_again(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    (tmp_path / "small.toml").write_text(COPY.format(size="20MB"))
+    words = simulated(small_drive)
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    (made,) = (tmp_path / "recordings").iterdir()
+    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
+    assert "the last run of small in recordings is whole" in complaint(done, 2)
+    meta = made / "destination" / "recording.json"
+    status = {"status": "running"}
+    meta.write_text(Recording.open(meta.parent).meta.model_copy(update=status).model_dump_json())
+    assert statuses(made) == ["finished", "running"]
+    assert heatsoak_here(*words, "--resume", cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "recordings").iterdir()) == [
+        made.name,
+        f"{made.name}~1",
+    ]
+    assert statuses(made) == ["finished", "finished"]
+    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
+    assert "is whole" in complaint(done, 2)
