@@ -18,22 +18,15 @@ from qemu import Qemu, drive, empty
 
 #: What the scripts may call.
 TOOLS = (
-    "sh",
-    "cat",
-    "date",
-    "mkdir",
-    "rm",
-    "sleep",
-    "sync",
-    "grep",
-    "tail",
-    "fio",
-    "blkid",
-    "wipefs",
-    "nvme",
+    *("sh", "cat", "date", "mkdir", "rm", "sleep", "sync", "grep", "tail"),
+    *("fio", "blkid", "wipefs", "nvme"),
 )
 HEATSOAK = Path(__file__).parent.parent / "python" / "heatsoak"
-_ENVIRONMENT = "export PYTHONPATH=/bench:/bench/site HOME=/tmp PYTHONUNBUFFERED=1\ncd /bench\n"
+_ENVIRONMENT = """
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp PYTHONUNBUFFERED=1
+export PYTHONPATH=/bench:/bench/site
+cd /bench
+"""
 _SEARCHED = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
