@@ -19,7 +19,7 @@ from qemu import Qemu, drive, empty
 #: What the scripts may call.
 TOOLS = (
     *("sh", "cat", "date", "mkdir", "rm", "sleep", "sync", "grep", "tail"),
-    *("fio", "blkid", "wipefs", "nvme"),
+    *("setpriv", "fio", "blkid", "wipefs", "nvme"),
 )
 HEATSOAK = Path(__file__).parent.parent / "python" / "heatsoak"
 _ENVIRONMENT = """
@@ -127,8 +127,8 @@ def _copy(root: Path, path: Path) -> None:
 
 
 def _packages() -> list[str]:
-    """Return the names of the packages that heatsoak needs to run."""
-    wanted, found = ["heatsoak"], []
+    """Return the names of the packages that heatsoak needs to run, and its own."""
+    wanted, found = ["heatsoak"], ["heatsoak"]  # of itself, what it says of its version
     while wanted:
         name = wanted.pop()
         for text in distribution(name).requires or []:

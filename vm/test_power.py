@@ -25,58 +25,84 @@ rate = "20m"
 [[steps]]
 kind = "pause"
 name = "rest"
-duration = 30
+duration = {rest_s}
 [[steps]]
 name = "second"
 rw = "write"
 bs = "128k"
 iodepth = 4
-runtime = 30
+runtime = {second_s}
 rate = "20m"
 """
 
-RUN = "$heatsoak run power.toml --on /dev/nvme0n1 --erase VM0 -o recorded"
+#: `out` is where it records.
 TOOLS = """
-wait_for() { until grep -qs "$1" recorded/$2; do sleep 0.2; done; }
-newest() { tail -n 1 recorded/samples.jsonl | grep -o '"t_s":[0-9.]*,'; }
+run() {
+    $heatsoak run $protocol --on /dev/nvme0n1 --erase VM0 -o $out $1 >>said 2>&1
+}
+wait_for() {
+    until grep -qs "$1" $out/$2; do
+        kill -0 $run || exit
+        sleep 0.2
+    done
+}
+newest() { tail -n 1 $out/samples.jsonl | grep -o '"t_s":[0-9.]*,'; }
+to_sleep() {
+    echo to sleep
+    echo mem >/sys/power/state
+    echo awake
+}
+ended() {
+    wait $run
+    echo ended with $?
+    cat said
+}
+go_on() {
+    run --resume
+    echo went on with $?
+    cat said
+}
 """
-SLEEP = """
-{run} & run=$!
+SCRIPTS = {
+    "in-a-pause": """
+protocol=long-rest.toml out=in-a-pause
+run & run=$!
 wait_for '"step-begin","step":"rest"' events.jsonl
-echo to sleep in a pause
-echo mem >/sys/power/state
-echo awake in a pause
+to_sleep
+ended
+""",
+    "under-load": """
+protocol=long-load.toml out=under-load
+run & run=$!
 wait_for '"step":"second"' samples.jsonl
-sleep 3
-echo to sleep under load
-echo mem >/sys/power/state
-echo awake under load
-wait $run
-echo ended with $?
-{run} --resume
-echo went on with $?
-"""
-CUT = """
-{run} &
+to_sleep
+ended
+go_on
+""",
+    "cut": """
+protocol=long-load.toml out=cut
+run & run=$!
 wait_for '"step":"second"' samples.jsonl
 echo the second step has begun
 while sleep 0.1; do
     echo "seen $(newest)"
 done
-"""
-GO_ON = """
+""",
+    "go-on": """
+protocol=long-load.toml out=cut
 echo "left $(newest)"
-{run} --resume
-echo went on with $?
-"""
+go_on
+""",
+}
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> OwnDisk:
-    disk = OwnDisk(tmp_path)
-    disk.put("power.toml", PROTOCOL)
-    for name, text in {"sleep": SLEEP, "cut": CUT, "go-on": GO_ON}.items():
-        disk.script(name, TOOLS + text.replace("{run}", RUN))
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> OwnDisk:
+    disk = OwnDisk(tmp_path_factory.mktemp("disk"))
+    disk.put("long-rest.toml", PROTOCOL.format(rest_s=30, second_s=3))
+    disk.put("long-load.toml", PROTOCOL.format(rest_s=1, second_s=40))
+    for name, text in SCRIPTS.items():
+        disk.script(name, TOOLS + text)
     return disk
 
 
@@ -84,14 +110,21 @@ def said(machine: Qemu, words: str, timeout_s: float = START_S) -> None:
     machine.wait_for(lambda: words in machine.console, timeout_s, repr(words))
 
 
-def sleep_and_wake(machine: Qemu, where: str) -> None:
-    said(machine, f"to sleep {where}")
-    machine.wait_for(
-        lambda: machine.qmp("query-status")["status"] == "suspended", LEAVE_S, "its sleep"
-    )
-    time.sleep(SLEEP_S)
-    machine.qmp("system_wakeup")
-    said(machine, f"awake {where}", LEAVE_S)
+def asleep_for_a_while(disk: OwnDisk, script: str) -> str:
+    """Run a script that puts its machine to sleep; return what it wrote to its console."""
+    machine = disk.start(script)
+    try:
+        said(machine, "to sleep")
+        machine.wait_for(
+            lambda: machine.qmp("query-status")["status"] == "suspended", LEAVE_S, "its sleep"
+        )
+        time.sleep(SLEEP_S)
+        machine.qmp("system_wakeup")
+        said(machine, "awake", LEAVE_S)
+        machine.wait(2 * START_S)
+    finally:
+        machine.end()
+    return machine.console
 
 
 def whole(recording: Recording) -> None:
@@ -102,23 +135,23 @@ def whole(recording: Recording) -> None:
         assert [step for step in steps if step and "~" not in step] == ["first", "rest", "second"]
 
 
-def test_a_sleep_in_a_pause_is_told_and_one_under_load_ends_the_run_which_goes_on(
-    disk: OwnDisk,
-) -> None:
-    machine = disk.start("sleep")
-    try:
-        sleep_and_wake(machine, "in a pause")
-        sleep_and_wake(machine, "under load")
-        machine.wait(START_S)
-    finally:
-        machine.end()
-    assert "ended with 3" in machine.console, machine.console
-    assert re.search(r"the machine slept for \d+ s in step 'second'", machine.console)
-    assert "went on with 0" in machine.console, machine.console
-    recording = Recording.open(disk.fetch("recorded"))
+def test_a_sleep_in_a_pause_is_told_and_the_run_goes_on(disk: OwnDisk) -> None:
+    console = asleep_for_a_while(disk, "in-a-pause")
+    assert "ended with 0" in console, console
+    recording = Recording.open(disk.fetch("in-a-pause"))
     whole(recording)
-    slept = [event.data["slept_s"] for event in recording.events if "slept_s" in event.data]
-    assert slept == [pytest.approx(SLEEP_S, abs=5)] * 2
+    slept_s = [event.data["slept_s"] for event in recording.events if "slept_s" in event.data]
+    assert slept_s == [pytest.approx(SLEEP_S, abs=5)]
+
+
+def test_a_sleep_under_load_ends_the_run_which_takes_the_step_again(disk: OwnDisk) -> None:
+    console = asleep_for_a_while(disk, "under-load")
+    assert "ended with 3" in console, console
+    assert re.search(r"the machine slept for \d+ s in step 'second'", console), console
+    assert "went on with 0" in console, console
+    recording = Recording.open(disk.fetch("under-load"))
+    whole(recording)
+    assert "second~1" in {event.step for event in recording.events}
 
 
 def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on(
@@ -140,7 +173,7 @@ def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on
     lost_s = seen_s - newest_s(machine, "left")
     print(f"lost with the power: {lost_s:.2f} s")
     assert lost_s < 2.0
-    whole(Recording.open(disk.fetch("recorded")))
+    whole(Recording.open(disk.fetch("cut")))
 
 
 def newest_s(machine: Qemu, word: str) -> float:
