@@ -2,10 +2,9 @@
 
 import re
 import shutil
-import subprocess
 
 from heatsoak.errors import ToolError
-from heatsoak.target.guard import TOOL_PATH
+from heatsoak.target.guard import TOOL_PATH, run_on
 
 _WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
 
@@ -16,23 +15,13 @@ def find(tool_path: str = TOOL_PATH) -> str | None:
 
 
 def run(hdparm: str, fd: int, name: object, *options: str) -> str:
-    """Return what it prints for the drive behind `fd`; a terminal's Ctrl-C does not reach it.
+    """Return what it prints for the drive behind `fd`.
 
     Raises ToolError, with the drive's `name`, where it fails. That it ends well says little: it
     does so for commands that the drive declines, too.
     """
     try:
-        done = subprocess.run(
-            [hdparm, *options, f"/proc/self/fd/{fd}"],
-            pass_fds=[fd],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            env={"PATH": TOOL_PATH, "LC_ALL": "C"},
-            check=False,
-        )
+        done = run_on(fd, hdparm, *options)
     except OSError as error:
         raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
     if done.returncode != 0:

@@ -27,6 +27,6 @@ protects these.
 """
 
 from heatsoak.target.guard.hold import Claim, claim, why_not
-from heatsoak.target.guard.tools import TOOL_PATH
+from heatsoak.target.guard.tools import TOOL_PATH, run_on
 
-__all__ = ["TOOL_PATH", "Claim", "claim", "why_not"]
+__all__ = ["TOOL_PATH", "Claim", "claim", "run_on", "why_not"]

@@ -20,18 +20,30 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
     if tool is None:
         raise Doubt(f"{name} is missing, so what is on it cannot be known (install util-linux)")
     try:
-        done = subprocess.run(
-            [tool, *options, f"/proc/self/fd/{fd}"],
-            pass_fds=[fd],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            env={"PATH": TOOL_PATH, "LC_ALL": "C"},
-            check=False,
-        )
+        done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise Doubt(f"{name} did not end within {TIMEOUT_S:.0f} s") from None
     except OSError as error:
         raise Doubt(f"{name} cannot be run ({error.strerror})") from None
-    out, err = (raw.decode("utf-8", "replace").strip() for raw in (done.stdout, done.stderr))
-    return done.returncode, out, err
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def run_on(
+    fd: int, tool: str, *options: str, timeout_s: float | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the program `tool` on the device behind `fd`; a terminal's Ctrl-C does not reach it.
+
+    Raises OSError where it cannot be run, subprocess.TimeoutExpired.
+    """
+    return subprocess.run(
+        [tool, *options, f"/proc/self/fd/{fd}"],
+        pass_fds=[fd],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        timeout=timeout_s,
+        env={"PATH": TOOL_PATH, "LC_ALL": "C"},
+        check=False,
+    )
