@@ -90,6 +90,13 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
     assert "r: holds notes.txt" in complaint(done, 2)
     assert not (tmp_path / "r~1").exists()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    done = heatsoak_here(*words[:-1], "file", "--resume", cwd=tmp_path)
+    assert "file: is no copy that --resume could make again" in complaint(done, 2)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert heatsoak_here(*words[:-1], "empty", "--resume", cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "empty~1").exists()
 
 
 def test_without_a_directory_the_last_copy_that_was_cut_is_made_again(

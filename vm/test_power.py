@@ -64,14 +64,14 @@ go_on() {
 """
 SCRIPTS = {
     "in-a-pause": """
-protocol=long-rest.toml out=in-a-pause
+protocol=long-rest.toml out=paused
 run & run=$!
 wait_for '"step-begin","step":"rest"' events.jsonl
 to_sleep
 ended
 """,
     "under-load": """
-protocol=long-load.toml out=under-load
+protocol=long-load.toml out=loaded
 run & run=$!
 wait_for '"step":"second"' samples.jsonl
 to_sleep
@@ -79,7 +79,7 @@ ended
 go_on
 """,
     "cut": """
-protocol=long-load.toml out=cut
+protocol=long-load.toml out=recorded
 run & run=$!
 wait_for '"step":"second"' samples.jsonl
 echo the second step has begun
@@ -88,7 +88,7 @@ while sleep 0.1; do
 done
 """,
     "go-on": """
-protocol=long-load.toml out=cut
+protocol=long-load.toml out=recorded
 echo "left $(newest)"
 go_on
 """,
@@ -137,7 +137,7 @@ def whole(recording: Recording) -> None:
 def test_a_sleep_in_a_pause_is_told_and_the_run_goes_on(disk: OwnDisk) -> None:
     console = asleep_for_a_while(disk, "in-a-pause")
     assert "ended with 0" in console, console
-    recording = Recording.open(disk.fetch("in-a-pause"))
+    recording = Recording.open(disk.fetch("paused"))
     whole(recording)
     slept_s = [event.data["slept_s"] for event in recording.events if "slept_s" in event.data]
     assert slept_s == [pytest.approx(SLEEP_S, abs=5)]
@@ -148,7 +148,7 @@ def test_a_sleep_under_load_ends_the_run_which_takes_the_step_again(disk: OwnDis
     assert "ended with 3" in console, console
     assert re.search(r"the machine slept for \d+ s in step 'second'", console), console
     assert "went on with 0" in console, console
-    recording = Recording.open(disk.fetch("under-load"))
+    recording = Recording.open(disk.fetch("loaded"))
     whole(recording)
     assert "second~1" in {event.step for event in recording.events}
 
@@ -172,7 +172,7 @@ def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on
     lost_s = seen_s - newest_s(machine, "left")
     print(f"lost with the power: {lost_s:.2f} s")
     assert lost_s < 2.0
-    whole(Recording.open(disk.fetch("cut")))
+    whole(Recording.open(disk.fetch("recorded")))
 
 
 def newest_s(machine: Qemu, word: str) -> float:

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 from heatsoak.bench.copying import Side, conduct_copy
-from heatsoak.bench.directories import begun_in, require_empty
+from heatsoak.bench.copy_again import begun_in_both, clear_both, set_aside
+from heatsoak.bench.directories import require_empty
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import Preview, Run, preview, sensors_at, speeds_of
 from heatsoak.bench.plan import Plan, Speeds, plan
 from heatsoak.bench.same_run import require_same_run
-from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import ROLES, Protocol, Role, of_side, turns
-from heatsoak.recording import Recording, attempt_name
+from heatsoak.recording import Recording
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.target.couple import couple
@@ -110,7 +110,7 @@ class CopySession:
         with drives_held(self.places.values(), self.roots, purpose):
             begun = {}
             if resume:
-                begun = self._begun(directory)
+                begun = begun_in_both(directory)
             else:
                 require_empty(directory, ", or make it again with --resume")
             if len(begun) == len(ROLES) and all(
@@ -120,17 +120,6 @@ class CopySession:
             whole = self._plan()
             with make_view([whole], title) as view:
                 return self._record(directory, begun, view.begin_run(whole, ""))
-
-    def _begun(self, directory: Path) -> dict[Role, Recording]:
-        """What a copy that was cut has left; raises UsageError where there is something else."""
-        for path in sorted(directory.iterdir()) if directory.is_dir() else []:
-            if path.name not in ROLES:
-                raise UsageError(
-                    f"{directory}: holds {path.name}, and is no copy that --resume could make "
-                    "again: name the directory of one with -o"
-                )
-        found = {role: begun_in(directory / role) for role in ROLES}
-        return {role: recording for role, recording in found.items() if recording is not None}
 
     def _record(
         self, directory: Path, begun: Mapping[Role, Recording], observer: Observer
@@ -152,7 +141,8 @@ class CopySession:
             for role in reversed(ROLES):  # the guard comes first
                 stack.callback(targets[role].close)
                 notes[role] = targets[role].open(role == "destination" or self.fills)
-            again = _set_aside(directory) if directory.exists() else []
+            again = set_aside(directory) if begun else []
+            clear_both(directory)
             sides: dict[Role, Side] = {}
             for role in ROLES:
                 sensors, more = stack.enter_context(
@@ -244,22 +234,6 @@ class CopySession:
             f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "
             f"--set {name}.size={fits} would fit"
         )
-
-
-def _set_aside(directory: Path) -> list[Note]:
-    """Keep what was recorded of a copy that was cut, under a name of its own beside it."""
-    kept = next(
-        path
-        for number in count(1)
-        if not (path := directory.with_name(attempt_name(directory.name, number))).exists()
-    )
-    try:
-        directory.rename(kept)
-    except OSError as error:
-        raise ToolError(f"{directory}: cannot be set aside as {kept}: {error.strerror}") from error
-    return [
-        Note("warning", f"an earlier run of this copy was cut: all is made again; it is in {kept}")
-    ]
 
 
 def _refuse_same(source: Place, destination: Place) -> None:
