@@ -5,8 +5,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from heatsoak.bench.copying import Side, conduct_copy
 from heatsoak.bench.copy_again import begun_in_both, clear_both, set_aside
+from heatsoak.bench.copying import Side, conduct_copy
 from heatsoak.bench.directories import require_empty
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
