@@ -171,7 +171,7 @@ def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on
     assert "went on with 0" in machine.console, machine.console
     lost_s = seen_s - newest_s(machine, "left")
     print(f"lost with the power: {lost_s:.2f} s")
-    assert lost_s < 2.0
+    assert lost_s < 1.5  # the last second, and half of one that a slow machine's sync may take
     whole(Recording.open(disk.fetch("recorded")))
 
 
