@@ -15,7 +15,8 @@ import pytest
 from heatsoak.bench import Fleet, Observer, Plan
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.live import LiveView, PlainView
-from heatsoak.bench.session import Session, typical_plan
+from heatsoak.bench.session import Session
+from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse

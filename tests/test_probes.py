@@ -17,7 +17,8 @@ from heatsoak.analysis import analyze
 from heatsoak.bench import Observer, conduct, probes
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.live import LiveView, PlainView
-from heatsoak.bench.session import Session, typical_plan
+from heatsoak.bench.session import Session
+from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.protocol import Protocol, Step, load
 from heatsoak.protocol.source import parse

@@ -6,7 +6,7 @@ import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench import Observer, conduct
 from heatsoak.bench.latest import Latest
-from heatsoak.bench.session import typical_plan
+from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import (
     Protocol,

@@ -12,7 +12,7 @@ from heatsoak.bench.heating import Heating, warm_up_s
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.progress import View
 from heatsoak.bench.recorder import Recorder
-from heatsoak.bench.session import typical_plan
+from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import Steadiness, heater
 from heatsoak.heat.process import ProcessHeater

@@ -10,10 +10,12 @@ import polars as pl
 
 from heatsoak.bench.heating import Heating
 from heatsoak.bench.observer import Observer
-from heatsoak.bench.past import Past, Turn
+from heatsoak.bench.past import Past
+from heatsoak.bench.pauses import is_cool, not_cool
 from heatsoak.bench.probes import Decision, Prober
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
 from heatsoak.bench.rounds import RoundsWatch
+from heatsoak.bench.taken import Turn
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
 from heatsoak.protocol import (
     Conditions,
@@ -269,21 +271,10 @@ class _Conductor:
         return f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
 
     def _pause(self, step: Pause) -> None:
-        wanted_c = step.until_temp_c
-
-        def is_cool() -> bool:
-            temp_c = self.recorder.latest.drive_temp_c()
-            return wanted_c is not None and temp_c is not None and temp_c <= wanted_c
-
-        self._wait(step.duration_s, is_cool)
-        if wanted_c is not None and not is_cool():
-            temp_c = self.recorder.latest.drive_temp_c()
-            seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
-            self.recorder.note(
-                "warning",
-                f"the pause was to reach {wanted_c:.0f} C and did not within "
-                f"{step.duration_s:.0f} s: {seen}",
-            )
+        latest = self.recorder.latest
+        self._wait(step.duration_s, lambda: is_cool(step, latest))
+        if (text := not_cool(step, latest)) is not None:
+            self.recorder.note("warning", text)
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
         self.recorder.poller.slow(IDLE_POLL_INTERVAL_S)

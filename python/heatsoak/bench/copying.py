@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
+from heatsoak.bench.pauses import is_cool, not_cool
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
 from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.protocol import (
@@ -174,34 +175,20 @@ class _Conductor:
         return not (has_warned and isinstance(step, Purge))
 
     def _pause(self, step: Pause) -> None:
-        wanted_c = step.until_temp_c
-
-        def are_cool() -> bool:
-            temps_c = [recorder.latest.drive_temp_c() for recorder in self.recorders.values()]
-            return wanted_c is not None and all(
-                temp_c is not None and temp_c <= wanted_c for temp_c in temps_c
-            )
-
-        for recorder in self.recorders.values():
+        recorders = self.recorders.values()
+        for recorder in recorders:
             recorder.poller.slow(IDLE_POLL_INTERVAL_S)
         try:
-            self._consume(self.pair.idle(step.duration_s), until=are_cool)
+            self._consume(
+                self.pair.idle(step.duration_s),
+                until=lambda: all(is_cool(step, recorder.latest) for recorder in recorders),
+            )
         finally:
-            for recorder in self.recorders.values():
+            for recorder in recorders:
                 recorder.poller.normal()
-        if wanted_c is None:
-            return
-        for recorder in self.recorders.values():
-            temp_c = recorder.latest.drive_temp_c()
-            if temp_c is None or temp_c > wanted_c:
-                seen = (
-                    "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
-                )
-                recorder.note(
-                    "warning",
-                    f"the pause was to reach {wanted_c:.0f} C and did not within "
-                    f"{step.duration_s:.0f} s: {seen}",
-                )
+        for recorder in recorders:
+            if (text := not_cool(step, recorder.latest)) is not None:
+                recorder.note("warning", text)
 
     def _consume(self, told: Iterator[Told], until: Callable[[], bool] | None = None) -> bool:
         """Record what comes; return whether there was a warning."""

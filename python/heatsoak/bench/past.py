@@ -7,8 +7,6 @@ there the preconditions since the last purge are repeated as well.
 """
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +15,7 @@ import polars as pl
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.bench.same_run import require_same_run
+from heatsoak.bench.taken import Turn, turns_of
 from heatsoak.errors import UsageError
 from heatsoak.protocol import (
     LoadStep,
@@ -28,44 +27,9 @@ from heatsoak.protocol import (
     SingleStep,
     Step,
 )
-from heatsoak.recording import Event, Recording, Reopened, reopen
+from heatsoak.recording import Recording, Reopened, reopen
 from heatsoak.target import Identity
 from heatsoak.units import format_bytes, format_duration
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One step's turn in the past, or that it was left out.
-
-    Attributes:
-        index: of its step among the protocol's; of rounds, theirs.
-        round: its round, where it is one of rounds.
-        at: the number of the event that began it.
-        end: the event that ended it; None where it was cut.
-    """
-
-    index: int
-    round: int | None
-    name: str
-    at: int
-    begin_s: float
-    end: Event | None = None
-    is_skipped: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it came to its end, or was left out."""
-        return self.end is not None or self.is_skipped
-
-    @property
-    def was_done(self) -> bool:
-        """Whether it did what it is for."""
-        return self.end is not None and bool(self.end.data.get("was_done", True))
-
-    @property
-    def duration_s(self) -> float:
-        """How long it took; 0 where it was cut or left out."""
-        return 0.0 if self.end is None else float(self.end.data.get("duration_s", 0.0))
 
 
 class Past:
@@ -89,7 +53,7 @@ class Past:
             )
         self.recording = recording
         self.protocol = protocol
-        turns, self._begun, self._ended = _turns(protocol, recording.events)
+        turns, self._begun, self._ended = turns_of(protocol, recording.events)
         self._cut = turns[-1] if turns and not turns[-1].is_over else None
         first = self._first_again(turns)
         self._kept = deque(turns[:first])
@@ -238,43 +202,6 @@ class Past:
         last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
         times = [event.t_s for event in self.recording.events]
         return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
-
-
-def _turns(
-    protocol: Protocol, events: list[Event]
-) -> tuple[list[Turn], dict[int, int], dict[int, int]]:
-    """The turns of single steps in order, and where rounds begin and end among the events."""
-    known = set(_names(protocol))
-    turns: list[Turn] = []
-    begun: dict[int, int] = {}
-    ended: dict[int, int] = {}
-    for at, event in enumerate(events):
-        if event.step not in known:
-            continue  # earlier attempts among them
-        index, number = event.data.get("index", -1), event.data.get("round")
-        if event.kind == "step-skipped":
-            turns.append(Turn(index, number, event.step, at, event.t_s, is_skipped=True))
-        elif event.kind == "step-begin" and event.data.get("step_kind") == "rounds":
-            begun[index] = at
-        elif event.kind == "step-begin":
-            turns.append(Turn(index, number, event.step, at, event.t_s))
-        elif event.kind == "step-end":
-            if turns and not turns[-1].is_over and turns[-1].name == event.step:
-                turns[-1] = Turn(
-                    turns[-1].index, turns[-1].round, event.step, turns[-1].at, turns[-1].begin_s,
-                    event,
-                )  # fmt: skip
-            else:
-                ended |= {index: at for index in begun if protocol.steps[index].name == event.step}
-    return turns, begun, ended
-
-
-def _names(protocol: Protocol) -> Iterator[str]:
-    for step in protocol.steps:
-        yield step.name
-        if isinstance(step, Rounds):
-            yield from (one.name for one in step.load_steps())
-            yield from (one.name for one in step.steps if not isinstance(one, LoadStep))
 
 
 def _changes_data(step: Step | SingleStep) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from heatsoak import catalog
 from heatsoak.bench.cells import by_hand, require_hands, runs_of
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.directories import begun_in, clear, require_empty
@@ -21,12 +20,10 @@ from heatsoak.bench.places import (
     Preview,
     Run,
     preview,
-    rated_speeds,
     sensors_at,
     sensors_of_tree,
-    traffic_on,
 )
-from heatsoak.bench.plan import Plan, plan
+from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import View
 from heatsoak.bench.prompt import Prompt
 from heatsoak.bench.walking import changed, described, walk
@@ -39,13 +36,9 @@ from heatsoak.target import Note, Place
 from heatsoak.target.again import drive_at, found_again
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
-from heatsoak.target.traces import is_shape
 
 #: What became of several runs: a recording, an error, or nothing where none was begun.
 Results = Sequence[Recording | HeatsoakError | None]
-
-#: What the length of a bundled protocol is told for.
-TYPICAL_DRIVE = "samsung-950-pro-512"
 
 
 class Session:
@@ -295,16 +288,3 @@ class Session:
                 )
         finally:
             target.close()
-
-
-def typical_plan(protocol: Protocol) -> Plan:
-    """Return how long one recording takes and writes on a drive of the published kind."""
-    drive = catalog.load_drive(TYPICAL_DRIVE)
-    size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
-    shapes = traffic_on(size_bytes)
-    return plan(
-        protocol,
-        size_bytes,
-        rated_speeds(drive),
-        lambda step: shapes(step) if is_shape(step) else None,
-    )

@@ -13,7 +13,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
-from heatsoak.bench.session import typical_plan
+from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
 from heatsoak.protocol import Purge, Step
 from heatsoak.recording import Recording
