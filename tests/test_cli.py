@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
 from heatsoak.recording import find_recordings
+from waiting import until
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -462,11 +462,7 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--on", ".", "-o", "r"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         journal = tmp_path / "r" / "samples.jsonl"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if journal.exists() and journal.read_text().count('"step":"read"') > 3:
-                break
-            time.sleep(0.1)
+        assert until(lambda: journal.exists() and journal.read_text().count('"step":"read"') > 3)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

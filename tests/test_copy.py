@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.target.simulated_pair import SimulatedPair
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 WARM = "puget-underside-1gpu-loaded"
 SMALL_COPY = """
@@ -239,9 +239,7 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "heatsoak", *words]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         journals = [tmp_path / "r" / role / "samples.jsonl" for role in ROLES]
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not all(file.exists() for file in journals):
-            time.sleep(0.02)
+        assert until(lambda: all(file.exists() for file in journals))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

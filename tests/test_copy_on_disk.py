@@ -19,6 +19,7 @@ from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
 from loop_drive import attached
+from waiting import until
 
 MIB = 1 << 20
 SIZE = 96 * MIB
@@ -202,11 +203,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         [sys.executable, "-m", "heatsoak", *words], cwd=short, stderr=subprocess.PIPE, text=True
     ) as process:
         journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
-            if all(j.exists() and '"step":"copy"' in j.read_text() for j in journals):
-                break
-            time.sleep(0.02)
+        assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -239,10 +236,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
 
         def cut() -> None:
             journal = tmp_path / "r" / slow / "samples.jsonl"
-            give_up = time.monotonic() + 60
-            while not (journal.exists() and '"step":"copy"' in journal.read_text()):
-                assert time.monotonic() < give_up
-                time.sleep(0.05)
+            assert until(lambda: journal.exists() and '"step":"copy"' in journal.read_text())
             time.sleep(3)
             set_rate(rate, slow_mb_s)
 

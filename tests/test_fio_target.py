@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, stalls, t
 from heatsoak.target.fio.command import Place, command
 from heatsoak.target.fio.file import SMALLEST_ROOM
 from heatsoak.units import Size
+from waiting import until
 
 MIB = 1 << 20
 SMALL = Size(bytes=32 * MIB)
@@ -231,10 +231,7 @@ def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
         assert child.stdout.readline() == "loading\n"
         [fio] = children(child.pid)
         child.kill()
-    until = time.monotonic() + 10
-    while state(fio) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert state(fio) == ""
+    assert until(lambda: not state(fio), 10)
     assert list(directory.iterdir()) == []
 
 

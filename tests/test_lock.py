@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from heatsoak.sensor import Roots
 from heatsoak.target import parse_place
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from machine import Machine
+from waiting import until
 
 LONG = """
 schema = 1
@@ -44,11 +44,9 @@ def running(tmp_path: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
     words = [sys.executable, "-m", "heatsoak", "run", "long.toml", "--on", on, "-o", "first"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         try:
-            end = time.monotonic() + 60
-            while not (tmp_path / "first" / "recording.json").exists():
-                assert process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            begun = tmp_path / "first" / "recording.json"
+            assert until(lambda: begun.exists() or process.poll() is not None)
+            assert process.poll() is None
             yield process
         finally:
             process.kill()

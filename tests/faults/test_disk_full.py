@@ -12,7 +12,8 @@ from heatsoak.errors import ToolError
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, reopen
 from heatsoak.sensor import device_behind
-from started import fill, is_alive, protocol, small_disk, started
+from started import fill, protocol, small_disk, started
+from waiting import is_alive
 
 SAID = "m/r: cannot be written: No space left on device: make room there"
 PAUSE = '[[steps]]\nkind = "pause"\nduration = "3s"\n'

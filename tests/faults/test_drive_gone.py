@@ -16,7 +16,8 @@ from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import NbdTarget, stalls
 from loop_drive import attached, losetup
-from started import fill, is_alive, protocol, small_disk, started
+from started import fill, protocol, small_disk, started
+from waiting import is_alive, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,10 +38,7 @@ def server(directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid), "memory", "64M"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            give_up = time.monotonic() + 20
-            while not pid.exists():
-                assert time.monotonic() < give_up
-                time.sleep(0.02)
+            assert until(pid.exists, 20)
             yield process
         finally:
             process.kill()

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import heatsoak
-from started import is_alive, protocol, started
+from started import protocol, started
+from waiting import is_alive
 
 pytestmark = [
     pytest.mark.slow,
