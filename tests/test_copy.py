@@ -42,7 +42,7 @@ def moved(samples: pl.DataFrame, direction: str) -> pl.DataFrame:
 
 
 def run(tmp_path: Path, source: str, destination: str, *words: str) -> dict[str, Any]:
-    done = heatsoak(
+    done = heatsoak_here(
         *("run", "copy", "--on", source, "--to", destination, "-o", "r", "--format", "json"),
         *words,
         cwd=tmp_path,
@@ -92,9 +92,11 @@ def test_a_destination_in_a_warm_slot_throttles_and_holds_up_a_cool_source(tmp_p
     assert scores["Time to copy"]["value"] == pytest.approx(copy["duration_s"], rel=0.02)
     # the recordings say all of it again, years later and from elsewhere
     (tmp_path / "r").rename(tmp_path / "moved")
-    shown = heatsoak("analyze", "moved", cwd=tmp_path).stdout
+    shown = heatsoak_here("analyze", "moved", cwd=tmp_path).stdout
     assert copy["text"] in shown.replace("\n", " ")
-    alone = json.loads(heatsoak("analyze", "moved/source", "--format", "json", cwd=tmp_path).stdout)
+    alone = json.loads(
+        heatsoak_here("analyze", "moved/source", "--format", "json", cwd=tmp_path).stdout
+    )
     assert alone["copies"] == []
     (recording,) = alone["recordings"]
     assert any("the destination's recording (../destination" in note for note in recording["notes"])
@@ -230,7 +232,7 @@ def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "failed"
         assert len(recording.samples(["t_s"])) > 10
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.slow
@@ -246,7 +248,7 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     assert "Traceback" not in errors
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "interrupted"
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 def test_a_dry_run_tells_what_is_written_to_either_side_and_touches_nothing(tmp_path: Path) -> None:

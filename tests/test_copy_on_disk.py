@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
@@ -53,7 +53,7 @@ def checksum(path: Path) -> str:
 
 
 def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> dict[str, Any]:
-    done = heatsoak(
+    done = heatsoak_here(
         *("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r", *words),
         *("--format", "json"),
         cwd=directory,
@@ -213,7 +213,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         assert recording.meta.status == "interrupted"
         assert recording.samples(["step"])["step"].eq("copy").any()
         assert list((short / f"{role} dir").iterdir()) == []
-    assert heatsoak("analyze", "r", cwd=short).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=short).returncode == 0
 
 
 @pytest.mark.slow

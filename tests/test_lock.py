@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.sensor import Roots
 from heatsoak.target import parse_place
@@ -60,7 +60,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
         (tmp_path / name).mkdir()
     with running(tmp_path, "one") as first:
         words = ("run", "long.toml", "--on", "two", "-o", "second")
-        line = complaint(heatsoak(*words, cwd=tmp_path), 4)
+        line = complaint(heatsoak_here(*words, cwd=tmp_path), 4)
         assert "two: another run has this drive" in line
         assert f"process {first.pid}, recording into {tmp_path / 'first'}" in line
         assert not (tmp_path / "second").exists()
@@ -70,7 +70,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
         first.send_signal(signal.SIGKILL)
         first.wait(timeout=30)
     (tmp_path / "long.toml").write_text(LONG.replace("60s", "500ms"))
-    assert heatsoak(*words, cwd=tmp_path).returncode == 0
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     assert len(list(locks.iterdir())) == 1
 
 

@@ -31,8 +31,6 @@ from heatsoak.twin.reproduce.runner import NotMeasured, Run, steps_of
 DRIVE = "samsung-950-pro-512"
 DESTROYER = "storage-bench-destroyer"
 CELL = "puget.top.2gpu.loaded"
-#: Of the counted figures without those of the largest trace.
-LEAST_HOLDING = 65
 KEYS = {
     *("id", "drive", "conditions", "metric", "published"),
     *("tolerance", "simulated", "ok", "counted", "role"),
@@ -277,30 +275,6 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
     )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed() -> None:
-    asked = [
-        question
-        for question in questions()
-        if all(job.protocol != DESTROYER for job in question.jobs)
-    ]
-    left_out = set(figure_ids()) - {question.id for question in asked}
-    assert left_out == {
-        "sm951.destroyer_mb_s_delta_pct",
-        "sm951.destroyer_us_delta_pct",
-        "px1.storage_bench_gain_pct",
-    }
-    rows = reproduce(asked)
-    counted = [row for row in rows if row.counted]
-    assert len(counted) == 73 - len(left_out)
-    assert sum(row.ok for row in counted) >= LEAST_HOLDING
-    for row in rows:
-        assert row.ok or row.simulated is not None or row.why, row.id
-        assert not (row.ok and row.simulated is None)
-    assert all(row.ok for row in rows if row.role == "fitted")
 
 
 def test_only_a_step_is_run_with_what_precedes_it_since_the_last_purge() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import NbdTarget, stalls
@@ -66,12 +66,12 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
     assert run.status == "failed"
     assert run.events[-1].kind == "fault"
     assert not is_alive(loader)
-    done = heatsoak(*words(tmp_path, rw), "--resume", cwd=tmp_path)
+    done = heatsoak_here(*words(tmp_path, rw), "--resume", cwd=tmp_path)
     assert done.returncode in (2, 3)
     assert "cannot be reached" in done.stderr or "no such socket" in done.stderr
     assert run.status == "failed"
     with server(tmp_path):
-        done = heatsoak(*words(tmp_path, rw), "--resume", cwd=tmp_path)
+        done = heatsoak_here(*words(tmp_path, rw), "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run.status == "finished"
 
@@ -147,7 +147,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_goes_on_once_they_are_rea
         assert "step 'load': fio met an I/O error, 'Input/output error'" in line
         assert run.status == "failed"
         os.truncate(image, SIZE)
-        done = heatsoak(*command, "--resume", cwd=tmp_path)
+        done = heatsoak_here(*command, "--resume", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert run.status == "finished"
 

@@ -144,7 +144,7 @@ def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_p
     script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
     script.chmod(0o755)
     name = protocol(tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{script} --all"\n')
-    done = heatsoak("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
+    done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     assert done.returncode == 3
     assert "broken ended with exit code 19, and said: no card found" in done.stderr
     assert kinds(tmp_path / "r") == []
