@@ -141,7 +141,7 @@ def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) 
     words = [sys.executable, "-m", "heatsoak", "run", "puget"]
     words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert until(lambda: len(list(tmp_path.glob("r/*/samples.jsonl"))) == 2)
+        assert until(lambda: len(list(tmp_path.glob("r/*/recording.json"))) == 2)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -118,8 +118,6 @@ def test_a_run_whose_server_never_comes_back_can_be_stopped(tmp_path: Path) -> N
 def test_a_load_that_nothing_comes_back_of_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stalls, "GIVEN_UP_S", 1.0)
-    monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
     with server(tmp_path) as serving:
         target = NbdTarget(uri(tmp_path))
         target.open(writes=False)
@@ -127,6 +125,8 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         batches = target.run(what)
         while not (isinstance(batch := next(batches), pl.DataFrame) and batch.height):
             pass
+        monkeypatch.setattr(stalls, "GIVEN_UP_S", 1.0)
+        monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
         serving.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"no I/O has completed for .* s: given up"):
             list(batches)
