@@ -90,6 +90,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     }
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_from_the_begin_is_one_line_and_no_hindrance_later(
     tmp_path: Path, disk: Path
 ) -> None:
