@@ -240,8 +240,9 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     words = ["run", "copy", "--on", "sim:pcie4-tlc-1tb", "--to", "sim:pcie4-tlc-1tb", "-o", "r"]
     command = [sys.executable, "-m", "heatsoak", *words]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        begun = [tmp_path / "r" / role / "recording.json" for role in ROLES]
-        assert until(lambda: all(file.exists() for file in begun))
+        # both are recorded by the time at which the source's first step begins
+        events = tmp_path / "r" / "source" / "events.jsonl"
+        assert until(lambda: events.exists() and "step-begin" in events.read_text())
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

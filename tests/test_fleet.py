@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -140,8 +141,12 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
 def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) -> None:
     words = [sys.executable, "-m", "heatsoak", "run", "puget"]
     words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
+
+    def events() -> Iterator[Path]:
+        return tmp_path.glob("r/*/events.jsonl")
+
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert until(lambda: len(list(tmp_path.glob("r/*/recording.json"))) == 2)
+        assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
