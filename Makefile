@@ -11,6 +11,9 @@ RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Carg
 BUNDLE := python/heatsoak/report/page/bundle/page.js
 WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -prune -o -type f -print 2>/dev/null) python/heatsoak/report/page/palette.json
 
+# Tests start hundreds of processes, each of which would compile all of heatsoak anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo reproduce test test-fast test-vm fuzz lint format bench calibrate weights validation clean
 
@@ -25,10 +28,11 @@ demo: build ## Run the Puget matrix on the simulated 950 PRO; its table and repo
 reproduce: build ## Hold the simulated drives against every published figure
 	$(BIN)/heatsoak reproduce
 
+# many tests wait for fio, for heat or for what a drive does: four processes on two cores
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
 	cargo test --workspace --quiet
 	$(BIN)/python build_backend/page_bundle.py test
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 4 --dist worksteal
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --quiet

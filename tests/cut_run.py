@@ -8,18 +8,16 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
-from command import heatsoak
+from command import heatsoak, heatsoak_here
 from heatsoak.protocol import LoadStep, Protocol, Rounds
 from heatsoak.recording import Recording
 from heatsoak.recording.layout import EVENTS
 from heatsoak.target.lock import DIRECTORY_VARIABLE
 
-#: Every kind of step that a file can take, each short.
-PROTOCOL = """
-schema = 1
-name = "short"
-file_size = "64MiB"
+#: What makes a drive ready, at a rate that leaves time to end it.
+MADE_READY = """
 [[steps]]
 kind = "purge"
 [[steps]]
@@ -28,6 +26,13 @@ name = "fill"
 rw = "write"
 bs = "1m"
 rate = "100m"
+"""
+#: Every kind of step that a file can take, each short.
+PROTOCOL = f"""
+schema = 1
+name = "short"
+file_size = "64MiB"
+{MADE_READY}
 [[steps]]
 name = "read"
 rw = "read"
@@ -105,6 +110,15 @@ def resume(directory: Path, *more: str, on: str = "place") -> "subprocess.Comple
     """Go on with what was cut."""
     words = ["run", "short.toml", "--on", on, "-o", "r", "--resume", *more]
     return heatsoak(*words, cwd=directory, env=own_locks(directory))
+
+
+def resume_here(
+    directory: Path, *more: str, on: str = "place"
+) -> "subprocess.CompletedProcess[str]":
+    """Go on with what was cut, in this process."""
+    words = ["run", "short.toml", "--on", on, "-o", "r", "--resume", *more]
+    with patch.dict(os.environ, own_locks(directory)):
+        return heatsoak_here(*words, cwd=directory)
 
 
 def require_whole(directory: Path) -> Recording:

@@ -1,10 +1,11 @@
 """NBD exports from memory, for tests that load something real."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from waiting import until
 
 
 @contextmanager
@@ -26,9 +27,7 @@ def memory_export(
         command += [f"rate-file={rate}", f"burstiness={burst_s}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
-            deadline = time.monotonic() + 20
-            while not pid.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+            assert until(pid.exists, 20)
             yield f"nbd+unix:///?socket={at}", rate
         finally:
             server.kill()

@@ -75,7 +75,8 @@ class Drive:
     def sum(self) -> str:
         """Return the digest of what a reader of the device sees, past any cache of ours."""
         run("blockdev", "--flushbufs", self.node)
-        return hashlib.sha256(self.image.read_bytes()).hexdigest()
+        with self.image.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def writes(self) -> list[str]:
         """Return the kernel's counts of writes and discards."""

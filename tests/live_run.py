@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 from heatsoak.recording import Recording, find_recordings
+from waiting import until
 
 
 @dataclass
@@ -62,11 +63,13 @@ def load(
         text=True,
     ) as process:
         journal = tmp_path / "r" / "samples.jsonl"
-        give_up = time.monotonic() + 60
-        while not (journal.exists() and "interval_s" in journal.read_text()):
-            assert time.monotonic() < give_up
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+        assert until(
+            lambda: (
+                (journal.exists() and "interval_s" in journal.read_text())
+                or process.poll() is not None
+            )
+        )
+        assert process.poll() is None, process.communicate()
         begun = time.monotonic()
         for after_s, deed in deeds:
             time.sleep(max(0.0, begun + after_s - time.monotonic()))

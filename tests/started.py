@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.recording import Event, Recording
+from waiting import is_alive, until
 
 
 @dataclass
@@ -34,11 +34,14 @@ class Started:
 
     def wait_until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so, while the command runs."""
-        give_up = time.monotonic() + 60
-        while not is_so():
+
+        def came_to_it() -> bool:
+            if is_so():
+                return True
             assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < give_up
-            time.sleep(0.02)
+            return False
+
+        assert until(came_to_it)
 
     def wait_for_load(self, samples: int = 2) -> "Started":
         """Wait until so many samples of a load are there."""
@@ -60,10 +63,7 @@ class Started:
 
     def wait_for_death(self, pid: int) -> None:
         """Wait until a process that it has started is gone."""
-        give_up = time.monotonic() + 20
-        while is_alive(pid):
-            assert time.monotonic() < give_up
-            time.sleep(0.02)
+        assert until(lambda: not is_alive(pid), 20)
 
     def end(self, code: int) -> str:
         """Wait for its end, which has to be with `code`; return what it said last."""
@@ -123,14 +123,6 @@ def fill(mount: Path) -> Path:
                 file.write(bytes(4096))
         except OSError:
             return taken
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def _words(path: Path) -> list[str]:

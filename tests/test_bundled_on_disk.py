@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heatsoak.analysis import analyze
+from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.bench.copy_session import CopySession
 from heatsoak.bench.session import Session
 from heatsoak.catalog import load_trace
@@ -22,8 +22,11 @@ pytestmark = [
 ]
 
 
-def small(name: str) -> Protocol:
-    """Return the protocol with a file of 64 MiB, a fraction of a second each step, few rounds."""
+def small(name: str, longer: float = 1.0) -> Protocol:
+    """Return the protocol with a file of 64 MiB, a fraction of a second each step, few rounds.
+
+    Steps that are scored are `longer`.
+    """
     protocol = scaled(load(name), 1e-6)
     if protocol.matrix is not None:
         cell = protocol.cells()[0]
@@ -34,7 +37,7 @@ def small(name: str) -> Protocol:
     for score in fields["scores"]:
         score["last_s"] = None
     scored = {
-        name: 0.5 if score.statistic == "mean" else SECONDS_S
+        name: longer * (0.5 if score.statistic == "mean" else SECONDS_S)
         for score in protocol.scores
         for name in score.steps
     }
@@ -58,26 +61,35 @@ def shrunk(step: dict[str, Any], scored: dict[str, float]) -> dict[str, Any]:
     return step
 
 
-@pytest.mark.parametrize("name", bundled())
-def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
-    place = tmp_path / "under test"
-    place.mkdir()
+def run(protocol: Protocol, directory: Path) -> RecordingFindings:
+    """Run it in a directory, in which nothing is left of it; return what was found."""
+    place = directory / "under test"
+    place.mkdir(parents=True)
     session: Session | CopySession
-    if load(name).copies:
-        to = tmp_path / "under test too"
+    if protocol.copies:
+        to = directory / "under test too"
         to.mkdir()
         session = CopySession(
-            parse_place(str(to)), lambda: parse_place(str(place)), lambda: small(name)
+            parse_place(str(to)), lambda: parse_place(str(place)), lambda: protocol
         )
     else:
-        session = Session(parse_place(str(place)), lambda: small(name))
-    recordings = session.record(tmp_path / "recording")
-    assert [list(path.iterdir()) for path in tmp_path.glob("under test*")] in ([[]], [[], []])
+        session = Session(parse_place(str(place)), lambda: protocol)
+    recordings = session.record(directory / "recording")
+    assert [list(path.iterdir()) for path in directory.glob("under test*")] in ([[]], [[], []])
     held = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
     assert [link for link in held if "heatsoak" in link or str(place) in link] == []
-    found = analyze(recordings).recordings[-1]
     assert {recording.meta.status for recording in recordings} == {"finished"}
-    asked = [score.name for score in session.protocol.scores]
+    return analyze(recordings).recordings[-1]
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    protocol = small(name)
+    found = run(protocol, tmp_path / "short")
+    if protocol.scores and all("was measured" in (score.why or "") for score in found.scores):
+        # where others load the machine, fio needs some of so short a step to begin
+        found = run(small(name, 6.0), tmp_path / "longer")
+    asked = [score.name for score in protocol.scores]
     assert [score.name for score in found.scores] == asked
     for score in found.scores:
         if score.value is None:
@@ -86,5 +98,5 @@ def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path:
         elif not score.metric.startswith("over_"):
             assert score.value > 0
     # rounds so short need not become steady, and have no scores then
-    if asked and not session.protocol.rounds:
+    if asked and not protocol.rounds:
         assert any(score.value is not None for score in found.scores), found.scores[0].why

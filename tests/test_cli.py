@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
 from heatsoak.recording import find_recordings
+from waiting import until
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -184,33 +184,6 @@ def test_a_refusal_comes_before_any_other_complaint(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(tmp_path: Path) -> None:
-    done = heatsoak("demo", "-o", "demo", cwd=tmp_path, timeout=850)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("│ upright") == 4
-    held = re.search(r"(\d+) of 14 onsets and (\d+) of 14 depths", done.stdout)
-    assert held is not None
-    assert min(int(count) for count in held.groups()) >= 10
-    findings = json.loads((tmp_path / "demo" / "findings.json").read_text())
-    assert len(findings["recordings"]) == 14
-    # a tree that was built without Node has no page, and says so
-    has_page = (tmp_path / "demo" / "report.html").exists()
-    assert ("report.html" in done.stdout) == has_page
-    assert ("no report.html" in done.stderr) == (not has_page)
-    again = heatsoak("analyze", "demo", "--format", "json", cwd=tmp_path)
-    by_name = sorted(findings["recordings"], key=lambda recording: recording["path"])
-    assert json.loads(again.stdout)["recordings"] == by_name
-    step = findings["recordings"][0]["steps"][0]
-    assert {"step", "workload", "duration_s", "verdict", "episodes", "consistency"} <= step.keys()
-    assert {
-        *("onset_s", "end_s", "before_mb_s", "during_mb_s", "depth_pct", "cause", "confidence"),
-        *("evidence", "oscillates", "period_s", "recovered", "written_gb_at_onset"),
-        "temp_c_at_onset",
-    } <= step["episodes"][0].keys()
-
-
-@pytest.mark.slow
 def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
     tmp_path: Path, small_drive: Path
 ) -> None:
@@ -225,7 +198,7 @@ def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
     assert recording["steps"][0]["verdict"] == "thermal"
     assert Path(tmp_path, recording["path"]).is_dir()
     for below, code in (("1", 0), ("100000", 1)):
-        judged = heatsoak("analyze", "r", "--fail-below", below, cwd=tmp_path)
+        judged = heatsoak_here("analyze", "r", "--fail-below", below, cwd=tmp_path)
         assert judged.returncode == code
 
 
@@ -265,7 +238,7 @@ LATENCIES = [
 def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
     (tmp_path / "seconds.toml").write_text(FEW_SECONDS)
     words = ("run", "seconds.toml", "--on", f"sim:{drive_id}", "-o", "r", "--format", "json")
-    done = heatsoak(*words, cwd=tmp_path)
+    done = heatsoak_here(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (judged,) = json.loads(done.stdout)["recordings"]
     assert [step["step"] for step in judged["steps"]] == ["write", "both"]
@@ -300,7 +273,7 @@ def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_pat
     seen = recording.samples()
     assert 60 < seen["t_s"].max() < 200  # type: ignore[operator]
     assert seen["read_bw_mb_s"][20] > 12_000
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 #: The limit of the catalog moves with each fit.
@@ -359,7 +332,7 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
 @pytest.mark.slow
 def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
     target = f"sim:{small_drive}@puget-top-2gpu-loaded"
-    done = heatsoak("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
+    done = heatsoak_here("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
     assert recording["conditions"] == {"enclosure": "puget-top-2gpu-loaded"}
 
@@ -462,11 +435,7 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--on", ".", "-o", "r"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         journal = tmp_path / "r" / "samples.jsonl"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if journal.exists() and journal.read_text().count('"step":"read"') > 3:
-                break
-            time.sleep(0.1)
+        assert until(lambda: journal.exists() and journal.read_text().count('"step":"read"') > 3)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -474,7 +443,7 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "interrupted"
     assert len(recording.samples(["t_s"])) > 3
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.slow
@@ -490,14 +459,14 @@ def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Pa
 @pytest.mark.slow
 def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
     check = ("calibrate", "--check", "--stage", "puget")
-    done = heatsoak(*check, "--format", "json", cwd=tmp_path)
+    done = heatsoak_here(*check, "--format", "json", cwd=tmp_path)
     (found,) = json.loads(done.stdout)["stages"]
     assert len(found["parameters"]) <= 20
     for metric in ("onset_s", "depth_pct"):
         rows = [row for row in found["rows"] if row["id"].endswith(metric)]
         assert len(rows) == 14
         assert sum(row["ok"] for row in rows) >= 10
-    text = heatsoak(*check, cwd=tmp_path).stdout
+    text = heatsoak_here(*check, cwd=tmp_path).stdout
     assert "parameters fitted to" in text
     wrong = heatsoak_here("calibrate", "--stage", "pugte", cwd=tmp_path)
     assert wrong.returncode == 2
@@ -512,7 +481,7 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
 def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
     job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"
     (tmp_path / "two.fio").write_text(job + "filename=/dev/sda\n[b]\nstonewall\nrw=write\n")
-    done = heatsoak("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
+    done = heatsoak_here("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (recording,) = json.loads(done.stdout)["recordings"]
     assert [step["step"] for step in recording["steps"]] == ["a", "b"]

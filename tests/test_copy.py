@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.target.simulated_pair import SimulatedPair
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 WARM = "puget-underside-1gpu-loaded"
 SMALL_COPY = """
@@ -42,7 +42,7 @@ def moved(samples: pl.DataFrame, direction: str) -> pl.DataFrame:
 
 
 def run(tmp_path: Path, source: str, destination: str, *words: str) -> dict[str, Any]:
-    done = heatsoak(
+    done = heatsoak_here(
         *("run", "copy", "--on", source, "--to", destination, "-o", "r", "--format", "json"),
         *words,
         cwd=tmp_path,
@@ -92,9 +92,11 @@ def test_a_destination_in_a_warm_slot_throttles_and_holds_up_a_cool_source(tmp_p
     assert scores["Time to copy"]["value"] == pytest.approx(copy["duration_s"], rel=0.02)
     # the recordings say all of it again, years later and from elsewhere
     (tmp_path / "r").rename(tmp_path / "moved")
-    shown = heatsoak("analyze", "moved", cwd=tmp_path).stdout
+    shown = heatsoak_here("analyze", "moved", cwd=tmp_path).stdout
     assert copy["text"] in shown.replace("\n", " ")
-    alone = json.loads(heatsoak("analyze", "moved/source", "--format", "json", cwd=tmp_path).stdout)
+    alone = json.loads(
+        heatsoak_here("analyze", "moved/source", "--format", "json", cwd=tmp_path).stdout
+    )
     assert alone["copies"] == []
     (recording,) = alone["recordings"]
     assert any("the destination's recording (../destination" in note for note in recording["notes"])
@@ -230,7 +232,7 @@ def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "failed"
         assert len(recording.samples(["t_s"])) > 10
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.slow
@@ -238,17 +240,16 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     words = ["run", "copy", "--on", "sim:pcie4-tlc-1tb", "--to", "sim:pcie4-tlc-1tb", "-o", "r"]
     command = [sys.executable, "-m", "heatsoak", *words]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        journals = [tmp_path / "r" / role / "samples.jsonl" for role in ROLES]
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not all(file.exists() for file in journals):
-            time.sleep(0.02)
+        # both are recorded by the time at which the source's first step begins
+        events = tmp_path / "r" / "source" / "events.jsonl"
+        assert until(lambda: events.exists() and "step-begin" in events.read_text())
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "interrupted"
-    assert heatsoak("analyze", "r", cwd=tmp_path).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 def test_a_dry_run_tells_what_is_written_to_either_side_and_touches_nothing(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
 from loop_drive import attached
+from waiting import until
 
 MIB = 1 << 20
 SIZE = 96 * MIB
@@ -52,7 +53,7 @@ def checksum(path: Path) -> str:
 
 
 def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> dict[str, Any]:
-    done = heatsoak(
+    done = heatsoak_here(
         *("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r", *words),
         *("--format", "json"),
         cwd=directory,
@@ -202,11 +203,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         [sys.executable, "-m", "heatsoak", *words], cwd=short, stderr=subprocess.PIPE, text=True
     ) as process:
         journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
-            if all(j.exists() and '"step":"copy"' in j.read_text() for j in journals):
-                break
-            time.sleep(0.02)
+        assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -216,7 +213,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         assert recording.meta.status == "interrupted"
         assert recording.samples(["step"])["step"].eq("copy").any()
         assert list((short / f"{role} dir").iterdir()) == []
-    assert heatsoak("analyze", "r", cwd=short).returncode == 0
+    assert heatsoak_here("analyze", "r", cwd=short).returncode == 0
 
 
 @pytest.mark.slow
@@ -239,10 +236,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
 
         def cut() -> None:
             journal = tmp_path / "r" / slow / "samples.jsonl"
-            give_up = time.monotonic() + 60
-            while not (journal.exists() and '"step":"copy"' in journal.read_text()):
-                assert time.monotonic() < give_up
-                time.sleep(0.05)
+            assert until(lambda: journal.exists() and '"step":"copy"' in journal.read_text())
             time.sleep(3)
             set_rate(rate, slow_mb_s)
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from heatsoak.protocol.source import parse
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
 from rich.console import Console
+from waiting import until
 
 PROTOCOL = """
 schema = 1
@@ -80,13 +81,6 @@ class Silent(Observer):
     def on_step(self, index: int, step: object, t_s: float) -> None: ...
     def on_progress(self, t_s: float, latest: Latest) -> None: ...
     def on_note(self, level: str, text: str) -> None: ...
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 # ---- the recordings
@@ -148,8 +142,12 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
 def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) -> None:
     words = [sys.executable, "-m", "heatsoak", "run", "puget"]
     words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
+
+    def events() -> Iterator[Path]:
+        return tmp_path.glob("r/*/events.jsonl")
+
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        wait_for(lambda: len(list(tmp_path.glob("r/*/samples.jsonl"))) == 2)
+        assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -12,6 +12,7 @@ from cut_run import PROTOCOL, begin, own_locks, require_whole, resume
 from heatsoak.analysis import analyze
 from heatsoak.recording import find_recordings
 from heatsoak.recording.layout import JOURNAL, META
+from waiting import is_alive, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,13 +28,6 @@ LONGEST_S = 5.0
 def children_of(pid: int) -> list[int]:
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in listed.split()]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def kill(directory: Path, after_s: float) -> int:
@@ -52,10 +46,7 @@ def kill(directory: Path, after_s: float) -> int:
         started = [] if was_over else children_of(process.pid)
         process.kill()
         killed_unix_s = time.time()
-    deadline = time.monotonic() + 10
-    while any(is_alive(pid) for pid in started) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(is_alive(pid) for pid in started)
+    assert until(lambda: not any(is_alive(pid) for pid in started), 10)
     assert list((directory / "place").iterdir()) == []
     if not (output / META).exists():
         return 0  # killed before it had begun

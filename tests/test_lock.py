@@ -4,18 +4,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.sensor import Roots
 from heatsoak.target import parse_place
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from machine import Machine
+from waiting import until
 
 LONG = """
 schema = 1
@@ -44,11 +44,9 @@ def running(tmp_path: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
     words = [sys.executable, "-m", "heatsoak", "run", "long.toml", "--on", on, "-o", "first"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         try:
-            end = time.monotonic() + 60
-            while not (tmp_path / "first" / "recording.json").exists():
-                assert process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            begun = tmp_path / "first" / "recording.json"
+            assert until(lambda: begun.exists() or process.poll() is not None)
+            assert process.poll() is None
             yield process
         finally:
             process.kill()
@@ -62,7 +60,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
         (tmp_path / name).mkdir()
     with running(tmp_path, "one") as first:
         words = ("run", "long.toml", "--on", "two", "-o", "second")
-        line = complaint(heatsoak(*words, cwd=tmp_path), 4)
+        line = complaint(heatsoak_here(*words, cwd=tmp_path), 4)
         assert "two: another run has this drive" in line
         assert f"process {first.pid}, recording into {tmp_path / 'first'}" in line
         assert not (tmp_path / "second").exists()
@@ -72,7 +70,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
         first.send_signal(signal.SIGKILL)
         first.wait(timeout=30)
     (tmp_path / "long.toml").write_text(LONG.replace("60s", "500ms"))
-    assert heatsoak(*words, cwd=tmp_path).returncode == 0
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     assert len(list(locks.iterdir())) == 1
 
 

@@ -6,7 +6,6 @@ import signal
 import socket
 import statistics
 import subprocess
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from heatsoak.target.fio import NbdTarget, nbd_client
 from hypothesis import given
 from hypothesis import strategies as st
 from served_drive import served
+from waiting import until
 
 DRIVE = "samsung-950-pro-512"
 HOT = "puget-top-2gpu-loaded"
@@ -264,10 +264,7 @@ def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], s
 def test_a_killed_server_leaves_nothing_serving(tmp_path: Path, small_drive: Path) -> None:
     with served(tmp_path, small_drive, "--speed", "200MB") as drive:
         drive.end(signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while answers(drive.socket):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert until(lambda: not answers(drive.socket))
     done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=tmp_path)
     assert "remove it if nothing serves it any more" in complaint(done, 2)
 

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,7 @@ from heatsoak.target.fio import NbdTarget
 from heatsoak.target.fio.nbd_client import Export, parse_uri
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import until
 
 MIB = 1 << 20
 
@@ -40,9 +40,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
             stack.callback(server.wait)
             stack.callback(server.kill)
-            until = time.monotonic() + 20
-            while not pid.exists() and server.poll() is None and time.monotonic() < until:
-                time.sleep(0.02)
+            assert until(lambda: pid.exists() or server.poll() is not None, 20)
             return f"nbd+unix:///?socket={at}"
 
         yield start

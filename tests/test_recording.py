@@ -162,17 +162,15 @@ def test_a_place_without_recordings_says_so(tmp_path: Path) -> None:
 WRITE_FOREVER = """
 import sys, time
 import polars as pl
-sys.path.insert(0, {tests!r})
-from test_recording import meta
-from heatsoak.recording import RecordingWriter
+from heatsoak.recording import RecordingMeta, RecordingWriter
 from pathlib import Path
-writer = RecordingWriter(Path({directory!r}), meta())
+writer = RecordingWriter(Path(sys.argv[1]), RecordingMeta.model_validate_json(sys.argv[2]))
 print("ready", flush=True)
 begin = time.monotonic()
 while True:
     now = time.monotonic() - begin
-    writer.append(pl.DataFrame({{"t_s": [now], "step": ["a"], "read_bw_mb_s": [now]}}))
-    writer.append_row({{"t_s": now, "step": "a", "temp_c.nand": 40.0}})
+    writer.append(pl.DataFrame({"t_s": [now], "step": ["a"], "read_bw_mb_s": [now]}))
+    writer.append_row({"t_s": now, "step": "a", "temp_c.nand": 40.0})
     time.sleep(0.01)
 """
 
@@ -180,10 +178,10 @@ while True:
 @pytest.mark.slow
 def test_a_writer_killed_at_any_time_loses_less_than_a_second(tmp_path: Path) -> None:
     chance = random.Random(20)
-    for turn in range(20):
+    for turn in range(10):
         directory = tmp_path / str(turn)
-        script = WRITE_FOREVER.format(tests=str(Path(__file__).parent), directory=str(directory))
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        words = [sys.executable, "-c", WRITE_FOREVER, str(directory), meta().model_dump_json()]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             begin = time.monotonic()

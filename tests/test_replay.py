@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, heatsoak_here
 from exports import memory_export
 from heatsoak._core import Trace
 from heatsoak.bench.session import Session
@@ -212,13 +212,15 @@ def test_a_trace_that_cannot_be_replayed_ends_the_run_before_anything_is_written
         '[[steps]]\nkind = "precondition"\nname = "fill"\nrw = "write"\nspan = "1g"\n'
         '[[steps]]\nkind = "replay"\nname = "again"\ntrace = "log"\n'
     )
-    done = heatsoak("run", "p.toml", "--on", "sim:samsung-950-pro-512", "-o", "r", cwd=tmp_path)
+    done = heatsoak_here(
+        "run", "p.toml", "--on", "sim:samsung-950-pro-512", "-o", "r", cwd=tmp_path
+    )
     assert "again: log: line 5: 4096 bytes at" in complaint(done, 2)
     assert not (tmp_path / "r").exists()
     for beyond, written in (("skip", 4096), ("wrap", 8192)):
         words = ["run", "p.toml", "--on", "sim:samsung-950-pro-512", "--dry-run"]
         words += ["--format", "json", "--set", f"again.beyond={beyond}"]
-        (row,) = json.loads(heatsoak(*words, cwd=tmp_path).stdout)
+        (row,) = json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)
         assert row["steps"][1]["written_bytes"] == written
         assert row["unknown_steps"] == []
 

@@ -1,15 +1,27 @@
 """Runs that were cut, and are gone on with."""
 
 import json
+import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
-from cut_run import PROTOCOL, begin, cut_in, own_locks, require_whole, resume, wait_for_step
+from command import complaint, heatsoak_here
+from cut_run import (
+    MADE_READY,
+    PROTOCOL,
+    begin,
+    cut_in,
+    own_locks,
+    require_whole,
+    resume,
+    resume_here,
+    wait_for_step,
+)
 from heatsoak.recording import Recording, RecordingWriter, reopen
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
@@ -63,17 +75,10 @@ def drive(tmp_path: Path) -> Iterator[Path]:
         yield node
 
 
-DRIVE_PROTOCOL = """
+DRIVE_PROTOCOL = f"""
 schema = 1
 name = "short"
-[[steps]]
-kind = "purge"
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-rate = "200m"
+{MADE_READY}
 [[steps]]
 kind = "pause"
 duration = "0.2s"
@@ -115,7 +120,7 @@ def test_a_drive_takes_again_what_made_it_ready_for_the_step_that_was_cut(
     erase = ("--erase", f"{drive}:{SIZE}")
     cut_in(tmp_path, step, *erase, on=str(drive))
     before = [name for name in steps_begun(Recording.open(tmp_path / "r")) if name != step]
-    done = resume(tmp_path, *erase, on=str(drive))
+    done = resume_here(tmp_path, *erase, on=str(drive))
     assert done.returncode == 0, done.stderr
     recording = require_whole(tmp_path / "r")
     assert steps_begun(recording)[-len(again) :] == again
@@ -131,7 +136,7 @@ def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Pa
     (tmp_path / "short.toml").write_text(protocol)
     erase = ("--erase", f"{drive}:{SIZE}")
     cut_in(tmp_path, "second", *erase, on=str(drive))
-    assert resume(tmp_path, *erase, on=str(drive)).returncode == 0
+    assert resume_here(tmp_path, *erase, on=str(drive)).returncode == 0
     recording = require_whole(tmp_path / "r")
     (gone_on,) = (event.t_s for event in recording.events if "gone on with" in event.text)
     used = [event for event in recording.events if "capacity_bytes" in event.data]
@@ -142,7 +147,7 @@ def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Pa
 @pytest.mark.slow
 def test_rounds_go_on_with_the_round_that_was_cut(bench: Path) -> None:
     cut_in(bench, "again/2")
-    assert resume(bench).returncode == 0
+    assert resume_here(bench).returncode == 0
     recording = require_whole(bench / "r")
     begun = steps_begun(recording)
     assert begun.count("rounds") == 1
@@ -159,7 +164,7 @@ def test_what_was_gone_on_with_can_be_cut_and_gone_on_with_again(bench: Path) ->
         wait_for_step(bench / "r", "fill~1")
         wait_for_step(bench / "r", "fill", "step-end")
         process.kill()
-    assert resume(bench).returncode == 0
+    assert resume_here(bench).returncode == 0
     recording = require_whole(bench / "r")
     assert [name for name in steps_begun(recording) if name.startswith("fill")] == [
         "fill~1",
@@ -220,7 +225,7 @@ def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said
 def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
     (bench / "r").mkdir()
     (bench / "r" / name).write_text("mine")
-    line = complaint(resume(bench), 2)
+    line = complaint(resume_here(bench), 2)
     assert f"r: holds {name}" in line
     assert (bench / "r" / name).read_text() == "mine"
 
@@ -230,7 +235,7 @@ def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
     (bench / "r").mkdir()
     for name in (JOURNAL, EVENTS, RESERVE):
         (bench / "r" / name).touch()
-    assert resume(bench).returncode == 0
+    assert resume_here(bench).returncode == 0
     require_whole(bench / "r")
 
 
@@ -247,7 +252,8 @@ def test_without_a_directory_the_last_run_that_was_cut_is_gone_on_with(copied: P
     for day in ("20260101", "20260102"):
         shutil.copytree(copied / "r", runs / f"short-{day}-000000")
     words = ("run", "short.toml", "--on", "place", "--resume")
-    assert heatsoak(*words, cwd=copied, env=own_locks(copied)).returncode == 0
+    with patch.dict(os.environ, own_locks(copied)):
+        assert heatsoak_here(*words, cwd=copied).returncode == 0
     require_whole(runs / "short-20260102-000000")
     assert Recording.open(runs / "short-20260101-000000").was_cut
     # the one before was given up: the last one counts
@@ -262,7 +268,7 @@ def test_a_journal_that_power_loss_left_torn_is_gone_on_with(copied: Path) -> No
         file.write(b'{"t_s":5.0,"step":"wri\0\0\0\0\n{"t_s": 5.1, "ste')
     with events.open("ab") as file:
         file.write(b'{"t_s": 5.0, "kin')
-    assert resume(copied).returncode == 0
+    assert resume_here(copied).returncode == 0
     assert len(require_whole(copied / "r").samples()) > whole
 
 

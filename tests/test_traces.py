@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
 from heatsoak._core import Trace
 from heatsoak.analysis.traces import hold_against
@@ -122,7 +122,7 @@ def test_a_wrong_shape_is_one_line_that_says_what_is_wrong(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     path = own_shape(tmp_path / "mine.toml", old, new)
-    line = complaint(heatsoak("trace", "check", "mine.toml", cwd=tmp_path), 2)
+    line = complaint(heatsoak_here("trace", "check", "mine.toml", cwd=tmp_path), 2)
     assert said in line
     assert path.name in line
 
@@ -146,7 +146,7 @@ def test_a_number_without_provenance_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_check_prints_asked_and_got_side_by_side(tmp_path: Path) -> None:
-    done = heatsoak("trace", "check", "light", cwd=tmp_path)
+    done = heatsoak_here("trace", "check", "light", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr == ""
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -169,12 +169,12 @@ def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
         assert old in text
         text = text.replace(old, new)
     path.write_text(text, "utf-8")
-    done = heatsoak("trace", "check", "mine.toml", "--format", "json", cwd=tmp_path)
+    done = heatsoak_here("trace", "check", "mine.toml", "--format", "json", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert [row["name"] for row in document["rows"] if not row["holds"]] == ["sequential_pct"]
     assert document["holds"] is False
     assert done.returncode == 1
-    assert "does not hold" in heatsoak("trace", "check", "mine.toml", cwd=tmp_path).stdout
+    assert "does not hold" in heatsoak_here("trace", "check", "mine.toml", cwd=tmp_path).stdout
 
 
 @pytest.mark.slow
@@ -199,23 +199,23 @@ def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_are_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    assert said in complaint(heatsoak("trace", *words, cwd=tmp_path), 2)
+    assert said in complaint(heatsoak_here("trace", *words, cwd=tmp_path), 2)
 
 
 @pytest.mark.slow
 @needs_files
 @pytest.mark.parametrize("form", ["fio3", "fio2", "msr", "blkparse"])
 def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form: str) -> None:
-    made = heatsoak(
+    made = heatsoak_here(
         "trace", "make", "light", "-o", "t", "--scale", "0.01", "--as", form, cwd=tmp_path
     )
     assert made.returncode == 0, made.stderr
-    done = heatsoak("trace", "stats", "t", "--format", "json", cwd=tmp_path)
+    done = heatsoak_here("trace", "stats", "t", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found, asked = json.loads(done.stdout), counted("light", 0.01)
     for name in ("reads", "writes", "read_bytes", "write_bytes", "size_pct", "sequential", "span"):
         assert found[name] == asked[name]
-    again = heatsoak("trace", "make", "light", "-o", "t", cwd=tmp_path)
+    again = heatsoak_here("trace", "make", "light", "-o", "t", cwd=tmp_path)
     assert "is there already" in complaint(again, 2)
 
 

@@ -12,7 +12,8 @@ from heatsoak.errors import ToolError
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, reopen
 from heatsoak.sensor import device_behind
-from started import fill, is_alive, protocol, small_disk, started
+from started import fill, protocol, small_disk, started
+from waiting import is_alive
 
 SAID = "m/r: cannot be written: No space left on device: make room there"
 PAUSE = '[[steps]]\nkind = "pause"\nduration = "3s"\n'
@@ -60,7 +61,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_gone_on_with(
     assert complaint(heatsoak(*command, "--resume", cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     assert run.recording.samples().height >= kept
     taken.unlink()
-    done = heatsoak(*command, "--resume", cwd=tmp_path)
+    done = heatsoak_here(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run.status == "finished"
     assert run.recording.samples().height > kept
@@ -80,7 +81,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     seen = recording.samples().filter(pl.col("step") == "load").height
     assert seen > 2
     taken.unlink()
-    done = heatsoak(*command, "--resume", cwd=tmp_path)
+    done = heatsoak_here(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run.status == "finished"
     assert run.recording.samples().filter(pl.col("step") == "load").height == seen
@@ -89,6 +90,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     }
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_from_the_begin_is_one_line_and_no_hindrance_later(
     tmp_path: Path, disk: Path
 ) -> None:
@@ -96,7 +98,7 @@ def test_a_disk_that_is_full_from_the_begin_is_one_line_and_no_hindrance_later(
     command = words(tmp_path, runtime_s=0.5)
     assert complaint(heatsoak(*command, cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     taken.unlink()
-    assert heatsoak(*command, "--resume", cwd=tmp_path).returncode == 0
+    assert heatsoak_here(*command, "--resume", cwd=tmp_path).returncode == 0
     assert Recording.open(disk / "r").meta.status == "finished"
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import NbdTarget, stalls
 from loop_drive import attached, losetup
-from started import fill, is_alive, protocol, small_disk, started
+from started import fill, protocol, small_disk, started
+from waiting import is_alive, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,10 +38,7 @@ def server(directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid), "memory", "64M"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            give_up = time.monotonic() + 20
-            while not pid.exists():
-                assert time.monotonic() < give_up
-                time.sleep(0.02)
+            assert until(pid.exists, 20)
             yield process
         finally:
             process.kill()
@@ -68,12 +66,12 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
     assert run.status == "failed"
     assert run.events[-1].kind == "fault"
     assert not is_alive(loader)
-    done = heatsoak(*words(tmp_path, rw), "--resume", cwd=tmp_path)
+    done = heatsoak_here(*words(tmp_path, rw), "--resume", cwd=tmp_path)
     assert done.returncode in (2, 3)
     assert "cannot be reached" in done.stderr or "no such socket" in done.stderr
     assert run.status == "failed"
     with server(tmp_path):
-        done = heatsoak(*words(tmp_path, rw), "--resume", cwd=tmp_path)
+        done = heatsoak_here(*words(tmp_path, rw), "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run.status == "finished"
 
@@ -120,8 +118,6 @@ def test_a_run_whose_server_never_comes_back_can_be_stopped(tmp_path: Path) -> N
 def test_a_load_that_nothing_comes_back_of_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stalls, "GIVEN_UP_S", 1.0)
-    monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
     with server(tmp_path) as serving:
         target = NbdTarget(uri(tmp_path))
         target.open(writes=False)
@@ -129,6 +125,8 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         batches = target.run(what)
         while not (isinstance(batch := next(batches), pl.DataFrame) and batch.height):
             pass
+        monkeypatch.setattr(stalls, "GIVEN_UP_S", 1.0)
+        monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
         serving.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"no I/O has completed for .* s: given up"):
             list(batches)
@@ -149,7 +147,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_goes_on_once_they_are_rea
         assert "step 'load': fio met an I/O error, 'Input/output error'" in line
         assert run.status == "failed"
         os.truncate(image, SIZE)
-        done = heatsoak(*command, "--resume", cwd=tmp_path)
+        done = heatsoak_here(*command, "--resume", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert run.status == "finished"
 

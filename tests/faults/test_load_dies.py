@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import heatsoak
-from started import is_alive, protocol, started
+from command import heatsoak_here
+from started import protocol, started
+from waiting import is_alive
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +34,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_gone_on_with(tmp_path: Pa
     assert (run.events[-1].kind, run.events[-1].text) == ("fault", said)
     seen = run.recording.samples().filter(pl.col("step") == "load").height
     assert seen >= 2
-    done = heatsoak(*words(tmp_path), "--resume", cwd=tmp_path)
+    done = heatsoak_here(*words(tmp_path), "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run.status == "finished"
     kept = run.recording.samples().filter(pl.col("step") == "load~1")

@@ -6,8 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.recording import Recording
+from waiting import until
 
 pytestmark = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in ("fio", "stress-ng")),
@@ -31,15 +31,6 @@ def protocol(directory: Path, heat: str, runtime: str = "2s", file_size: str = "
     (directory / "heated.toml").write_text(text)
     (directory / "place").mkdir(exist_ok=True)
     return "heated.toml"
-
-
-def until(is_so: Callable[[], object], at_most_s: float = 60.0) -> bool:
-    end = time.monotonic() + at_most_s
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def kinds(directory: Path) -> list[str]:
@@ -153,7 +144,7 @@ def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_p
     script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
     script.chmod(0o755)
     name = protocol(tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{script} --all"\n')
-    done = heatsoak("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
+    done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     assert done.returncode == 3
     assert "broken ended with exit code 19, and said: no card found" in done.stderr
     assert kinds(tmp_path / "r") == []

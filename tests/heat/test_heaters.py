@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -14,6 +14,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import heater
 from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.heat.process import ProcessHeater
+from waiting import until
 
 needs_stress_ng = pytest.mark.skipif(
     shutil.which("stress-ng") is None, reason="stress-ng is not installed"
@@ -41,16 +42,6 @@ def marked(word: str) -> list[psutil.Process]:
         if any(word in each for each in words) and "-I" not in words[:2]:
             found.append(process)
     return [one for one in found if one.info["status"] != psutil.STATUS_ZOMBIE]
-
-
-def until(is_so: Callable[[], object], at_most_s: float = 30.0) -> bool:
-    """Wait for something that comes; False where it does not."""
-    end = time.monotonic() + at_most_s
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def shell(script: str, log: Path, mark: str, busy_pct: float = 100.0) -> ProcessHeater:

@@ -1,0 +1,23 @@
+"""Waiting for what comes by itself; only a fault is waited for until the limit."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def until(is_so: Callable[[], object], at_most_s: float = 60.0) -> bool:
+    """Wait until something is so; False where it does not come."""
+    give_up = time.monotonic() + at_most_s
+    while not is_so():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
