@@ -11,6 +11,7 @@ from heatsoak.analysis.cause.evidence import (
     conditions,
     counters,
     coupling,
+    demand,
     direction,
     form,
     host,
@@ -26,6 +27,7 @@ Look = Callable[[Case], Finding | None]
 #: Everything that is looked at, in the order in which it is printed.
 LOOKS: tuple[Look, ...] = (
     partner.waits,
+    demand.asked,
     counters.thermal_counters,
     counters.power_state,
     counters.stated_limit,
@@ -53,6 +55,7 @@ LOOKS: tuple[Look, ...] = (
     form.unrest,
     form.power,
     host.cpu,
+    host.heat,
     host.steal,
     host.others_traffic,
     host.link,
