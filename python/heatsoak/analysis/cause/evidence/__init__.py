@@ -18,6 +18,7 @@ from heatsoak.analysis.cause.evidence import (
     on_top,
     partner,
     restart,
+    swings,
     temperature,
     volume,
 )
@@ -35,6 +36,7 @@ LOOKS: tuple[Look, ...] = (
     temperature.course,
     temperature.bend,
     coupling.follows,
+    swings.turns,
     on_top.balance,
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,

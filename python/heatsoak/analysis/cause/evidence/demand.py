@@ -17,6 +17,8 @@ OTHER_SIZE = 1.5
 MOST, HARDLY = 0.7, 0.3
 #: A loss too small to divide among fewer I/Os and later answers.
 LEAST_DEPTH = 0.1
+#: A shorter drop is none to count what was in flight in.
+LEAST_S, LEAST_SAMPLES = 10.0, 10.0
 #: A drive that was busy, and idles in between meanwhile, waits for its load.
 BUSY_PCT, IDLES_PCT = 80.0, 60.0
 #: And one that idles for so much of the time before as well is not what its load waits for.
@@ -56,6 +58,9 @@ def _sizes(case: Case) -> Finding | None:
 
 def _in_flight(case: Case) -> Finding | None:
     """By Little's law: fewer I/Os in flight, each answered as soon, were fewer asked for."""
+    if case.last_s < max(LEAST_S, LEAST_SAMPLES * case.view.throughput.sampling_s):
+        # what hung answers late, after the drop
+        return None
     before, during = (_queue(case, *span) for span in _spans(case))
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
     if not (before > 0 and during > 0 and rates[0] > 0 and rates[1] > 0):
@@ -77,20 +82,20 @@ def _in_flight(case: Case) -> Finding | None:
 def _queue(case: Case, begin_s: float, end_s: float) -> float:
     """How many I/Os were in flight: as logged, or by rates and latencies; NaN if not known."""
     view = case.view
-    logged = view.track("queue").between(begin_s, end_s)
-    if len(logged):
-        return float(np.median(logged))
-    total, is_known = 0.0, False
+    t_s = view.column("t_s") - view.begin_s
+    rows = (t_s > begin_s) & (t_s <= end_s)
+    logged = view.column("queue")[rows]
+    if np.isfinite(logged).any():
+        return float(np.nanmean(logged))
+    in_flight, is_known = np.zeros(np.count_nonzero(rows)), np.zeros(np.count_nonzero(rows), bool)
     for prefix in ("read_", "write_", ""):
-        per_s, lat_us = (
-            view.track(f"{prefix}{name}").between(begin_s, end_s) for name in ("iops", "lat_us")
-        )
-        if len(per_s) and len(lat_us):
-            total += float(np.mean(per_s)) * float(np.median(lat_us)) * 1e-6
-            is_known = True
-        elif len(per_s) and np.any(per_s > 0):
+        per_s, lat_us = (view.column(f"{prefix}{name}")[rows] for name in ("iops", "lat_us"))
+        told = np.isfinite(per_s) & np.isfinite(lat_us)
+        if np.any(per_s[~told] > 0):
             return math.nan
-    return total if is_known else math.nan
+        in_flight[told] += per_s[told] * lat_us[told] * 1e-6
+        is_known |= told
+    return float(np.mean(in_flight[is_known])) if is_known.any() else math.nan
 
 
 def _idling(case: Case) -> Finding | None:
