@@ -28,6 +28,7 @@ class Table:
     Attributes:
         prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
+        judged: what findings are about whose weights are not fitted.
         either: findings that leave open which of some others they are.
         needs: for each cause, groups of findings; to name it, one of each group must be there.
         probes: for each two causes, what would tell them apart.
@@ -35,6 +36,7 @@ class Table:
 
     prior: Array
     weights: Mapping[Seen, Array]
+    judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
     probes: Mapping[frozenset[str], str]
@@ -58,7 +60,8 @@ class Table:
             self.prior + sum((self.weights.get(pair, nothing) for pair in seen), start=nothing), 0.0
         )
         odds = np.exp(logits - logits.max())
-        return odds / odds.sum()
+        shares: Array = odds / odds.sum()
+        return shares
 
 
 @cache
@@ -77,6 +80,7 @@ def table(name: str = "weights") -> Table:
             for about, rows in weights.items()
             for seen, row in rows.items()
         },
+        judged=frozenset(rules["judged"]["about"]),
         either={
             _pair(text): tuple(_pair(other) for other in others)
             for text, others in rules["either"].items()

@@ -35,6 +35,7 @@ LOOKS: tuple[Look, ...] = (
     temperature.at_onset,
     temperature.course,
     temperature.bend,
+    temperature.let_go,
     coupling.follows,
     swings.turns,
     on_top.balance,

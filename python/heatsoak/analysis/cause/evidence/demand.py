@@ -91,6 +91,9 @@ def _queue(case: Case, begin_s: float, end_s: float) -> float:
     for prefix in ("read_", "write_", ""):
         per_s, lat_us = (view.column(f"{prefix}{name}")[rows] for name in ("iops", "lat_us"))
         told = np.isfinite(per_s) & np.isfinite(lat_us)
+        if np.count_nonzero(told) > 1 and np.ptp(lat_us[told]) == 0:
+            # one latency for every rate was not measured
+            return math.nan
         if np.any(per_s[~told] > 0):
             return math.nan
         in_flight[told] += per_s[told] * lat_us[told] * 1e-6

@@ -8,10 +8,8 @@ from heatsoak.analysis.view import StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
 LEAST_RISE_K = 5.0
-#: From here on drives throttle, and below the other one hardly any does.
-HOT_C, COOL_C = 65.0, 52.0
-#: And here most of them do.
-VERY_HOT_C = 75.0
+#: At which temperatures drives throttle: most of them, many, some, few; and below hardly any.
+GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", 52.0))
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -39,8 +37,7 @@ def at_onset(case: Case) -> Finding | None:
     """Firmware throttles at 60 to 90 C by what it reports; hardly any drive does when cool."""
     if case.onset_c is None:
         return None
-    grades = (("very-hot", VERY_HOT_C), ("hot", HOT_C), ("warm", COOL_C))
-    seen = next((grade for grade, from_c in grades if case.onset_c >= from_c), "cool")
+    seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
     return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C when it fell")
 
 
@@ -74,6 +71,19 @@ def course(case: Case) -> Finding | None:
             return seen("stopped", "temperature was rising until then, and was held there")
         return seen("held", "temperature rose and was held there")
     return seen("stayed-up", "temperature rose and stayed up")
+
+
+def let_go(case: Case) -> Finding | None:
+    """A governor lets go once the drive has cooled; what else ends does so at any temperature."""
+    drop, onset_c = case.drop, case.onset_c
+    if not drop.recovered or drop.oscillates or onset_c is None or case.last_s < LEAST_BEND_S:
+        return None
+    within = case.view.temp.between(drop.onset_s, drop.end_s)
+    if len(within) < LEAST_READINGS:
+        return None
+    coolest_c = float(np.min(within[len(within) // 2 :]))
+    said = f"it was back at full speed with {coolest_c:.0f} C, having fallen at {onset_c:.0f} C"
+    return Finding("let-go", "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said)
 
 
 def bend(case: Case) -> Finding | None:
