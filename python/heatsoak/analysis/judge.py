@@ -206,6 +206,8 @@ def _why_unknown(view: StepView) -> str | None:
     samples = len(view.throughput.t_s)
     if samples == 0:
         return "no throughput was logged"
+    if not view.has_moved:
+        return "nothing was moved"
     if samples == 1:
         return "one mean, no series"
     return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"

@@ -97,7 +97,7 @@ class StepView:
 
     @cached_property
     def _found(self) -> Found | None:
-        return find(self.throughput)
+        return find(self.throughput) if self.has_moved else None
 
     @property
     def lasting_drop(self) -> Drop | None:
@@ -181,6 +181,11 @@ class StepView:
         return len(self.throughput.t_s) > 0
 
     @property
+    def has_moved(self) -> bool:
+        """Whether anything was moved in this step."""
+        return bool(np.any(self.throughput.values > 0))
+
+    @property
     def end_s(self) -> float:
         """When it ended, from the recording's begin."""
         return self.begin_s + self.duration_s
@@ -220,7 +225,7 @@ class StepView:
 #: What a judgement may read; the simulator's own truth is not among it.
 _COLUMNS = [
     "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
-    "bw_mb_s", "iops", "read_lat_us", "write_lat_us", "lat_us", "power_w", "power_state",
+    "bw_mb_s", "iops", "read_lat_us", "write_lat_us", "lat_us", "queue", "power_w", "power_state",
     "cpu_pct", "cpu_core_pct", "cpu_steal_pct", "device_read_mb_s", "device_write_mb_s",
     "link_mb_s", "busy_pct",
 ]  # fmt: skip

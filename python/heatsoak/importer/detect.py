@@ -54,5 +54,5 @@ def detect(source: Source) -> "Format":
             refusal = refusal or error
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
-    known = ", ".join(reader.title for reader in FORMATS)
+    known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
     raise UnknownFormatError(str(source.error(f"is in no format that can be imported: {known}")))

@@ -201,7 +201,7 @@ def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
     does_write = not told or moved_writes > (1 - ONE_SIDED) * both
     word = "load" if does_read == does_write else "reads" if does_read else "writes"
     name = word if count == 1 else f"{word} {number}"
-    return Observed(name=name, reads=does_read, writes=does_write)
+    return Observed(name=name, reads=does_read, writes=does_write, watched=True)
 
 
 def _one_step(log: Log, reads: Array, writes: Array) -> Log:

@@ -18,6 +18,8 @@ class Observed(Model):
         bs: bytes of one I/O, if known and only one.
         iodepth: I/Os in flight, if known.
         about: the log's own words for it.
+        watched: whether it is a stretch of what a logger saw, so that nobody says that it asked for
+            the same throughout.
     """
 
     kind: Literal["observed"] = "observed"
@@ -30,6 +32,7 @@ class Observed(Model):
     numjobs: int | None = Field(None, ge=1)
     rwmixread: int | None = Field(None, ge=0, le=100)
     about: str = Field("", max_length=1000)
+    watched: bool = False
 
     def describe(self) -> str:
         """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""

@@ -2,7 +2,7 @@
 
 Multinomial logistic regression on findings: the most likely weights where each keeps near to what
 judgement says of it (a normal prior about it) and never changes its sign. A finding that the
-labelled drops do not show keeps its judged weight. Findings that go together share what they are
+labelled drops do not show keeps its judged weight, as does what `judged` in the rules names. Findings that go together share what they are
 worth, which weights set one by one would count twice.
 """
 
@@ -58,13 +58,16 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
     # what speaks for a cause by judgement never speaks against it, or the other way round
     signs = np.sign(start)
     signs[0] = 0
-    bounds = [(0 if sign > 0 else None, 0 if sign < 0 else None) for sign in signs.ravel()]
+    low = np.where(signs > 0, 0.0, -np.inf)
+    high = np.where(signs < 0, 0.0, np.inf)
+    kept = [column[name] for name in names if name[0] in judgement.judged]
+    low[kept] = high[kept] = start[kept]
     found = minimize(
         loss,
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=list(zip(low.ravel(), high.ravel(), strict=True)),
         options={"maxiter": 2000, "maxfun": 4000},
     )
     weights = np.round(found.x.reshape(start.shape), 2)

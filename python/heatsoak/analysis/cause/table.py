@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -27,12 +28,16 @@ class Table:
     Attributes:
         prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
+        judged: what findings are about whose weights are not fitted.
+        either: findings that leave open which of some others they are.
         needs: for each cause, groups of findings; to name it, one of each group must be there.
         probes: for each two causes, what would tell them apart.
     """
 
     prior: Array
     weights: Mapping[Seen, Array]
+    judged: frozenset[str]
+    either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
     probes: Mapping[frozenset[str], str]
 
@@ -41,13 +46,22 @@ class Table:
         return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
-        """Return the probability of each cause, and of another one; they add up to 1."""
+        """Return the probability of each cause, and of another one; they add up to 1.
+
+        What a finding leaves open is averaged over what it may be, each as likely.
+        """
+        ways = product(*(self.either.get(pair, (pair,)) for pair in seen))
+        mean = np.mean([self._shares(way) for way in ways], axis=0)
+        return dict(zip((*CAUSES, OTHER), mean.tolist(), strict=True))
+
+    def _shares(self, seen: Iterable[Seen]) -> Array:
         nothing = np.zeros(len(CAUSES))
         logits = np.append(
             self.prior + sum((self.weights.get(pair, nothing) for pair in seen), start=nothing), 0.0
         )
         odds = np.exp(logits - logits.max())
-        return dict(zip((*CAUSES, OTHER), (odds / odds.sum()).tolist(), strict=True))
+        shares: Array = odds / odds.sum()
+        return shares
 
 
 @cache
@@ -65,6 +79,11 @@ def table(name: str = "weights") -> Table:
             (about, seen): _row(row)
             for about, rows in weights.items()
             for seen, row in rows.items()
+        },
+        judged=frozenset(rules["judged"]["about"]),
+        either={
+            _pair(text): tuple(_pair(other) for other in others)
+            for text, others in rules["either"].items()
         },
         needs={
             cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()

@@ -10,6 +10,7 @@ from heatsoak.importer.formats import (
     hwinfo,
     iometer,
     iostat,
+    json_rows,
     nvme_smart,
     plain,
     sar,
@@ -19,10 +20,12 @@ from heatsoak.importer.formats import (
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.fio import json as fio_json
 from heatsoak.importer.formats.fio import log as fio_log
+from heatsoak.importer.formats.fio import terse as fio_terse
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (
     fio_log.FORMAT,
+    fio_terse.FORMAT,
     tkperf.FORMAT,
     smartctl.FORMAT,
     nvme_smart.FORMAT,
@@ -37,5 +40,6 @@ FORMATS: tuple[Format, ...] = (
     dstat.FORMAT,
     hwinfo.FORMAT,
     aida64.FORMAT,
+    json_rows.FORMAT,
     plain.FORMAT,
 )

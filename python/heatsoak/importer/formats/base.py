@@ -19,9 +19,11 @@ class Format:
         read: returns a log for each run in the file. Raises UsageError, through
             `source.error`, with the line's number; what a damaged file still tells is read, and
             what was skipped is counted in a remark.
+        is_read: False for what is known only to be refused, with what would be right.
     """
 
     name: str
     title: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, Options], list[Log]]
+    is_read: bool = True

@@ -16,9 +16,10 @@ from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, l
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
 from heatsoak.importer.tables.electric import CURRENT, VOLTAGE
-from heatsoak.importer.tables.layout import Layout, layout_of
+from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.magnitude import temperature_by_size, unit_by_magnitude
 from heatsoak.importer.tables.parts import part_of, picked, pivoted
+from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread
 from heatsoak.importer.tables.texts import Joined
 from heatsoak.importer.tables.words import slug
@@ -33,7 +34,16 @@ def _recognises(source: Source) -> bool:
     if source.head.lstrip()[:1] in (b"{", b"[", b"<"):
         return False
     layout = layout_of(source)
-    return layout is not None and (bool(layout.header) or len(layout.rows) > 1)
+    if layout is None or not (layout.header or len(layout.rows) > 1):
+        return False
+    return any(meaning(name) is not None for name in layout.header) or _has_rows(source, layout)
+
+
+def _has_rows(source: Source, layout: Layout) -> bool:
+    """Whether most lines have as many cells: prose and listings have some by chance."""
+    below = [line for line in source.head_lines[layout.first - 1 :] if line.strip()]
+    alike = [line for line in below if len(split(line, layout.delimiter)) == layout.width]
+    return 2 * len(alike) >= len(below)
 
 
 def _read(source: Source, options: Options) -> list[Log]:

@@ -18,8 +18,9 @@ def load(case: Case) -> Finding | None:
     if not step.writes:
         return Finding("load", "reads", "reads fell, which no exhausted cache or spare area does")
     if step.reads:
-        # a log that does not tell directions may hold either
-        return Finding("load", "mixed", "reads and writes ran together") if rw else None
+        if rw or (case.view.columns("read_") and case.view.columns("write_")):
+            return Finding("load", "mixed", "reads and writes ran together")
+        return Finding("load", "untold", "reads or writes, the log does not tell")
     if rw.startswith("rand"):
         return Finding(
             "load", "random-writes", "random writes use up spare area, and caches as well"

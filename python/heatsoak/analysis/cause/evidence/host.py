@@ -8,6 +8,8 @@ from heatsoak.analysis.cause.case import Case, Finding
 SATURATED_PCT = 95.0
 #: And below this it was not, before.
 FREE_PCT = 80.0
+#: Where processors of laptops and desktops hold themselves back: 95 to 105 C.
+CPU_LIMIT_C = 94.0
 #: Time that a hypervisor gives to others, beyond what it gave before.
 STOLEN_PCT = 5.0
 #: Other traffic that makes up this share of what was lost explains it.
@@ -32,6 +34,22 @@ def cpu(case: Case) -> Finding | None:
         elif seen is None:
             seen = Finding("cpu", "free", f"the CPU was not saturated {said}")
     return seen
+
+
+def heat(case: Case) -> Finding | None:
+    """A processor at its own limit takes its clock down, and what it can ask of a drive."""
+    hottest: tuple[float, float] | None = None
+    for column in case.view.columns("temp_c.cpu"):
+        temps_c = case.before_and_during(column)
+        if temps_c is not None and (hottest is None or temps_c[1] > hottest[1]):
+            hottest = temps_c
+    if hottest is None:
+        return None
+    before_c, during_c = hottest
+    said = f"the processor was at {during_c:.0f} C meanwhile (before {before_c:.0f} C)"
+    if during_c >= CPU_LIMIT_C:
+        return Finding("host-heat", "at-its-limit", f"{said}, where processors throttle")
+    return Finding("host-heat", "below", said)
 
 
 def steal(case: Case) -> Finding | None:

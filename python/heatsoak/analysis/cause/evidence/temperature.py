@@ -8,8 +8,8 @@ from heatsoak.analysis.view import StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
 LEAST_RISE_K = 5.0
-#: From here on drives throttle, and below the other one hardly any does.
-HOT_C, COOL_C = 65.0, 52.0
+#: At which temperatures drives throttle: most of them, many, some, few; and below hardly any.
+GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", 52.0))
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -23,6 +23,8 @@ LEAST_BEND_S = 15.0
 LEAST_READINGS = 5
 #: A change that a sensor of whole kelvins shows.
 CHANGES_K = 1.0
+#: What rose so much within the last minute was far from its balance.
+STOPPED_K = 3.0
 #: At full speed for this long at a temperature, and it does not throttle there.
 AT_SPEED_S = 10.0
 #: A load that warmed its drive by this much and never fell was not throttled where it came to.
@@ -35,7 +37,7 @@ def at_onset(case: Case) -> Finding | None:
     """Firmware throttles at 60 to 90 C by what it reports; hardly any drive does when cool."""
     if case.onset_c is None:
         return None
-    seen = "hot" if case.onset_c >= HOT_C else "warm" if case.onset_c >= COOL_C else "cool"
+    seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
     return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C when it fell")
 
 
@@ -64,8 +66,24 @@ def course(case: Case) -> Finding | None:
     if onset_c - start_c < LEAST_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= HELD_WITHIN_K / 2:
+        # a load that happens to change seldom does so where its new balance will be
+        if (_rise_before_k(case) or 0.0) >= STOPPED_K:
+            return seen("stopped", "temperature was rising until then, and was held there")
         return seen("held", "temperature rose and was held there")
     return seen("stayed-up", "temperature rose and stayed up")
+
+
+def let_go(case: Case) -> Finding | None:
+    """A governor lets go once the drive has cooled; what else ends does so at any temperature."""
+    drop, onset_c = case.drop, case.onset_c
+    if not drop.recovered or drop.oscillates or onset_c is None or case.last_s < LEAST_BEND_S:
+        return None
+    within = case.view.temp.between(drop.onset_s, drop.end_s)
+    if len(within) < LEAST_READINGS:
+        return None
+    coolest_c = float(np.min(within[len(within) // 2 :]))
+    said = f"it was back at full speed with {coolest_c:.0f} C, having fallen at {onset_c:.0f} C"
+    return Finding("let-go", "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said)
 
 
 def bend(case: Case) -> Finding | None:
@@ -73,8 +91,7 @@ def bend(case: Case) -> Finding | None:
     slope_k_s = _slope_k_s(case)
     if slope_k_s is None:
         return None
-    end_s = case.drop.onset_s
-    length_s = end_s - max(case.level_since_s, end_s - BEND_S)
+    length_s = _length_before_s(case)
     change_k = slope_k_s * length_s
     span = f"in the {length_s:.0f} s before the onset"
     if change_k >= CHANGES_K:
@@ -90,6 +107,17 @@ def bend(case: Case) -> Finding | None:
     if length_s >= 2 * LEAST_BEND_S:
         return Finding("temperature-bend", "level", f"the temperature was level {span}")
     return None
+
+
+def _rise_before_k(case: Case) -> float | None:
+    """By how much the temperature rose in the time that is looked at before the onset."""
+    slope_k_s = _slope_k_s(case)
+    return None if slope_k_s is None else slope_k_s * _length_before_s(case)
+
+
+def _length_before_s(case: Case) -> float:
+    """How much of the level before the onset is looked at."""
+    return min(case.drop.onset_s - case.level_since_s, BEND_S)
 
 
 def _slope_k_s(case: Case) -> float | None:

@@ -12,6 +12,7 @@ from pathlib import PurePath
 import numpy as np
 import polars as pl
 
+from heatsoak.importer.formats.fio.ends import while_all_ran
 from heatsoak.importer.formats.fio.json_run import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio.log import observed_of, plain_prefix, remarks_on
 from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
@@ -166,7 +167,9 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
             begin_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
-        frames.append(_of_step(samples_of(parts, begin_ms), step.name, begin_s, own))
+        frame, ended = while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
+        frames.append(_of_step(frame, step.name, begin_s, own))
+        remarks += ended
         steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
         remarks += _remarks(pieces)
     samples = pl.concat(frames, how="diagonal")
@@ -193,7 +196,9 @@ def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) 
 
     Means over the whole run are left out, unless there are no other rates.
     """
-    frame = frame.with_columns(pl.col("t_s") + begin_s, pl.lit(name).alias("step"))
+    if "step" not in frame.columns:
+        frame = frame.with_columns(pl.lit(name).alias("step"))
+    frame = frame.with_columns(pl.col("t_s") + begin_s)
     rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
     missing = [column for column in own.columns if column not in frame.columns]
     if not missing or (rated and own.height < _SERIES):
@@ -275,6 +280,7 @@ def _without_report(group: _Group) -> Log:
     begin_ms = _begin_ms(parts)
     absolute = parts[0].absolute
     behind = _behind_each_other(pieces)
+    ended: tuple[Remark, ...] = ()
     if behind is not None:
         frames, steps = [], []
         for job, own in behind.items():
@@ -288,9 +294,10 @@ def _without_report(group: _Group) -> Log:
         samples = pl.concat(frames, how="diagonal")
         samples = samples.select(list(schema_of(samples.columns)))
     else:
-        samples = samples_of(parts, begin_ms)
         steps = [observed_of(group.family, parts)]
-    remarks = _remarks(pieces)
+        whole = samples_of(parts, begin_ms)
+        samples, ended = while_all_ran(whole, parts, begin_ms, steps[0].name)
+    remarks = [*_remarks(pieces), *ended]
     jobs = len({part.job for part in parts})
     if jobs > 1 and behind is None:
         steps = [steps[0].model_copy(update={"numjobs": jobs if jobs <= 1 << 20 else None})]
