@@ -105,3 +105,29 @@ def test_the_fit_keeps_what_no_drop_shows() -> None:
     rules = fit([({("shape", "slide")}, "sliding")], judged)
     unseen = ("power-state", "lowered")
     assert rules.weights[unseen] is judged.weights[unseen]
+
+
+def test_what_the_corpus_cannot_tell_is_not_fitted() -> None:
+    judged = table("judgement")
+    kept = ("onset-temperature", "very-hot")
+    assert kept[0] in judged.judged
+    fitted = fit([([kept], "write-cache")] * 200 + [([("shape", "step")], "thermal")] * 200, judged)
+    assert fitted.weights[kept].tolist() == judged.weights[kept].tolist()
+    for pair, row in table("weights").weights.items():
+        if pair[0] in judged.judged:
+            assert row.tolist() == judged.weights[pair].tolist()
+
+
+def test_what_a_log_leaves_open_is_averaged_over_what_it_may_be() -> None:
+    rules = table()
+    ways = [rules.shares([("load", way)]) for way in ("random-writes", "sequential-writes")]
+    for cause, share in rules.shares([("load", "writes")]).items():
+        assert share == pytest.approx(sum(way[cause] for way in ways) / 2)
+
+
+def test_writes_in_an_order_that_is_not_known_are_taken_for_no_heat_too_soon() -> None:
+    rules = table()
+    hot = [("onset-temperature", "hot"), ("temperature-course", "held")]
+    reads = rules.shares([("load", "reads"), *hot])
+    writes = rules.shares([("load", "writes"), *hot])
+    assert writes["thermal"] < 0.75 < reads["thermal"]

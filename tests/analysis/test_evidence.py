@@ -94,7 +94,10 @@ def test_the_limit_that_the_drive_states(limit_c: float, expected: str | None) -
     assert seen(step).get("stated-limit") == expected
 
 
-@pytest.mark.parametrize(("onset_c", "expected"), [(70, "hot"), (60, "warm"), (45, "cool")])
+@pytest.mark.parametrize(
+    ("onset_c", "expected"),
+    [(78, "very-hot"), (70, "hot"), (62, "warm"), (55, "lukewarm"), (45, "cool")],
+)
 def test_how_warm_it_was_at_the_onset(onset_c: float, expected: str) -> None:
     assert seen(view(temp_c__composite=warming(35, onset_c)))["onset-temperature"] == expected
 
@@ -102,7 +105,8 @@ def test_how_warm_it_was_at_the_onset(onset_c: float, expected: str) -> None:
 @pytest.mark.parametrize(
     ("temps", "expected"),
     [
-        (warming(40, 70), "held"),
+        (warming(40, 70), "stopped"),
+        (np.minimum(warming(40, 130, 130), 70.0), "held"),
         (warming(40, 70, 73), "stayed-up"),
         (warming(40, 70, 65), "cooled"),
         (warming(40, 70, 50), "cooled-far"),
@@ -348,6 +352,11 @@ def test_what_others_moved_on_the_same_device() -> None:
 )
 def test_the_pcie_link(before: float, during: float, expected: str) -> None:
     assert seen(view(link_mb_s=np.where(T_S <= ONSET_S, before, during)))["link"] == expected
+
+
+def test_a_processor_at_its_own_limit() -> None:
+    assert seen(view(temp_c__cpu=np.full(len(T_S), 98.0)))["host-heat"] == "at-its-limit"
+    assert seen(view(temp_c__cpu=np.full(len(T_S), 70.0)))["host-heat"] == "below"
 
 
 def test_every_finding_says_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""Logs that others took, of drives and loads that are none of our simulator's: what is said of them.
+"""Logs that others took, of drives and loads that are none of our simulator's.
 
 Heat is a resistance and a time constant, noise has heavy tails and remembers, sensors round.
 """

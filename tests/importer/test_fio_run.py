@@ -183,3 +183,29 @@ def test_what_is_uncertain_of_many_files_is_said_once() -> None:
         "x_lat.1.log and 11 more: latencies are taken as ns, as fio 3 writes them; "
         "the log does not tell its version"
     ]
+
+
+def job_of(number: int, seconds: int) -> list[Log]:
+    rows = [(1000 * (second + 1), 500_000, 1, 0) for second in range(seconds)]
+    return log_of(f"w_bw.{number}.log", *rows)
+
+
+def test_what_is_left_once_a_job_has_ended_is_no_fall_of_the_drive() -> None:
+    (log,) = join_fio([*job_of(1, 300), *job_of(2, 320), *job_of(3, 400)])
+    loaded = log.samples.drop_nulls("step")
+    assert loaded["t_s"][-1] == pytest.approx(300, abs=1)
+    assert loaded["write_bw_mb_s"].min() == pytest.approx(3 * 512, rel=0.01)
+    assert log.samples["t_s"][-1] == pytest.approx(400, abs=1)
+    assert any("ended one by one" in remark.text for remark in log.remarks)
+
+
+@pytest.mark.parametrize("last", [300, 302])
+def test_jobs_that_end_together_are_one_load_to_the_end(last: int) -> None:
+    (log,) = join_fio([*job_of(1, 300), *job_of(2, last)])
+    assert not any("ended one by one" in remark.text for remark in log.remarks)
+    assert "step" not in log.samples.columns
+
+
+def test_a_job_that_hardly_ran_does_not_take_the_others_away() -> None:
+    (log,) = join_fio([*job_of(1, 20), *job_of(2, 400)])
+    assert "step" not in log.samples.columns

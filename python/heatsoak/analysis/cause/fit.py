@@ -2,8 +2,8 @@
 
 Multinomial logistic regression on findings: the most likely weights where each keeps near to what
 judgement says of it (a normal prior about it) and never changes its sign. A finding that the
-labelled drops do not show keeps its judged weight, as does what `judged` in the rules names. Findings that go together share what they are
-worth, which weights set one by one would count twice.
+labelled drops do not show keeps its judged weight, as does what `judged` in the rules names.
+Findings that go together share what they are worth, which weights set one by one would count twice.
 """
 
 from collections import Counter

@@ -42,8 +42,11 @@ class _Turns:
 
 
 def turns(case: Case) -> Finding | None:
-    """Whether the drive was at one temperature at each fall, and cooler at each rise."""
-    found = _turns(case)
+    """Whether the drive was at one temperature at each fall, and cooler at each rise.
+
+    Not of a fall on top of another, whose swings may go on beneath it.
+    """
+    found = None if case.is_nested else _turns(case)
     if found is None:
         return None
     temp = case.view.temp

@@ -67,7 +67,7 @@ def course(case: Case) -> Finding | None:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= HELD_WITHIN_K / 2:
         # a load that happens to change seldom does so where its new balance will be
-        if (_rise_before_k(case) or 0.0) >= STOPPED_K:
+        if (_rise_before_k(case) or 0.0) >= STOPPED_K and not case.is_nested:
             return seen("stopped", "temperature was rising until then, and was held there")
         return seen("held", "temperature rose and was held there")
     return seen("stayed-up", "temperature rose and stayed up")
