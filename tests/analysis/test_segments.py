@@ -404,6 +404,23 @@ def test_times_and_values_may_be_anything(rows: list[tuple[float, float]]) -> No
     check(find_drops(of), Series(t_s[good], of.interval_s[good], of.values[good], "mb_s"))
 
 
+@given(
+    seed=st.integers(0, 10_000),
+    share=st.sampled_from([0.1, 0.3, 0.5]),
+    held=st.integers(1, 8),
+    sampling_s=st.sampled_from([0.1, 1.0, 2.0]),
+)
+@settings(deadline=None, max_examples=40)
+@example(seed=7, share=0.3, held=6, sampling_s=1.0)
+def test_a_drive_that_is_idle_most_of_the_time_has_an_answer(
+    seed: int, share: float, held: int, sampling_s: float
+) -> None:
+    chance = np.random.default_rng(seed)
+    bursts = np.where(chance.random(100) < share, chance.lognormal(0, 2, 100), 0.0)
+    drops = found(series(np.repeat(bursts, held), sampling_s))
+    assert all(drop.before > drop.during >= 0 for drop in drops)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rate", [np.nan, np.inf, 0.0, -1.0, 7.0])
 @pytest.mark.parametrize("count", [0, 1, 11, 12, 3000])
