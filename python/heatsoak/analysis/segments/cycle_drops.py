@@ -7,11 +7,9 @@ from heatsoak.analysis.segments.bins import binned
 from heatsoak.analysis.segments.cycles import Swing, flattened
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.groups import Cycle, Group, fall_s_of, onset_of
-from heatsoak.analysis.segments.levels import find_levels
-from heatsoak.analysis.segments.look import MIN_SAMPLES, Look
+from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, levels_of
 from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured
-from heatsoak.analysis.segments.noise import noise_of
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.span_drops import drops_of_span
 from heatsoak.analysis.series import Series
@@ -108,8 +106,7 @@ def _fall_of_a_cycle(
     if len(series.values) < MIN_SAMPLES or look.is_flat:
         return None
     means = binned(series, found.period_s)
-    noise = noise_of(means)
-    seconds = second_falls(means, noise, find_levels(means, noise))
+    seconds = second_falls(means, *levels_of(means))
     lasting = [second for second in seconds if second.back is None]
     if not lasting:
         return None

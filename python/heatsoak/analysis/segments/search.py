@@ -13,7 +13,6 @@ from heatsoak.analysis.segments.groups import (
     grouped,
     hidden_cycle_of,
 )
-from heatsoak.analysis.segments.levels import find_levels
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, look_at
 from heatsoak.analysis.segments.span_drops import drops_of_span
 from heatsoak.analysis.series import Series
@@ -40,8 +39,7 @@ def search(look: Look) -> Found:
     """Return what one look at a series shows."""
     drops: list[Drop] = []
     was_swing: Drop | None = None
-    levels = find_levels(look.bins, look.noise)
-    groups = grouped(look.bins, levels, look.series.duration_s)
+    groups = grouped(look.bins, look.levels, look.series.duration_s)
     # where no level is left, a swing may be all there is
     for group in groups or [Group([], look.series.duration_s)]:
         cycle = _cycle_of(look, group)
