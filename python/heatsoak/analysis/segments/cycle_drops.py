@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from heatsoak.analysis.segments.below import fall_below
 from heatsoak.analysis.segments.bins import binned
 from heatsoak.analysis.segments.cycles import Swing, flattened
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
@@ -45,7 +46,10 @@ def drops_of_cycle(look: Look, group: Group, cycle: Cycle, drops_in: Search) -> 
         if before and not before[-1].recovered:
             before[-1] = replace(before[-1], end_s=onset_s)
             begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
-    if (second := _fall_of_a_cycle(look, onset_s, end_s, found, drops_in)) is None:
+    second = fall_below(series, look.noise, onset_s, end_s, found)
+    if second is None:
+        second = _fall_of_a_cycle(look, onset_s, end_s, found, drops_in)
+    if second is None:
         rest = _after(look, group, cycle, onset_s)
         if rest and not is_back:
             end_s = rest[0].onset_s
