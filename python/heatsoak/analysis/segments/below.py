@@ -8,7 +8,7 @@ from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.onset import fit_onset
-from heatsoak.analysis.segments.seconds import SECOND_FALL
+from heatsoak.analysis.segments.seconds import SECOND_FALL, SETTLED_S
 from heatsoak.analysis.series import Series
 
 #: A period in so many steps, and means over so many of those: a low part is longer.
@@ -17,6 +17,8 @@ _STEPS, _SMOOTH = 48, 8
 _BACK = 2.5
 #: Throughput stays below them for so many periods: without a high part, and without a low one.
 _ON = 1.2
+#: If the swing's end comes sooner, for so many at least.
+_LEAST_ON = 0.3
 #: It takes so much of a period at most.
 _FALLING = 0.5
 #: A fall is so many standard errors of the two means about it.
@@ -36,7 +38,7 @@ def fall_below(
     values, step_s = even(series, onset_s, end_s, found.period_s / _STEPS)
     period = found.period_s / step_s
     back, on = round(_BACK * period), round(_ON * period)
-    if period < _SMOOTH or len(values) < (_BACK + _FALLING + _ON) * period:
+    if period < _SMOOTH or len(values) < (_BACK + _FALLING) * period:
         return None
     smooth_s = found.period_s * _SMOOTH / _STEPS
     smooth = uniform_filter1d(values, max(1, round(smooth_s / step_s)), mode="nearest")
@@ -45,7 +47,8 @@ def fall_below(
     highs = maximum_filter1d(smooth, on, origin=-(on // 2), mode="nearest")
     # a fall takes its time
     lag = round(_FALLING * period)
-    at = np.arange(back + lag, len(values) - on)
+    least = max(round(_LEAST_ON * period), round(SETTLED_S / step_s))
+    at = np.arange(back + lag, len(values) - least)
     below = at[highs[at] < (1 - SECOND_FALL) * lows[at - lag]]
     if len(below) == 0:
         return None
@@ -53,7 +56,7 @@ def fall_below(
     before, after = float(lows[first - lag]), smooth[first : first + on]
     # what swings is noise to levels that do not show it
     scatter = float(np.std(after) / max(np.mean(after), 1e-9)) * np.sqrt(smooth_s)
-    parts_s = np.array([_ON, _BACK * found.duty]) * found.period_s
+    parts_s = np.array([len(after) * step_s, _BACK * found.duty * found.period_s])
     error = min(noise.sigma, scatter) * np.sqrt(np.sum(1 / parts_s))
     if np.log(max(before, 1e-9) / max(float(np.mean(after)), 1e-9)) < _CLEARLY * error:
         return None
