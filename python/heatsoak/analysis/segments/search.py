@@ -43,12 +43,11 @@ def search(look: Look) -> Found:
     # where no level is left, a swing may be all there is
     for group in groups or [Group([], look.series.duration_s)]:
         cycle = _cycle_of(look, group)
-        if cycle is None:
-            drops += [drop for span in group.spans for drop in drops_of_span(look, span)]
-            continue
-        of_cycle = drops_of_cycle(look, group, cycle, _drops_in)
-        if not (group.is_first and cycle.is_since_begin):
-            drops += of_cycle
+        of_cycle = [] if cycle is None else drops_of_cycle(look, group, cycle, _drops_in)
+        if cycle is None or not (group.is_first and cycle.is_since_begin):
+            # falls that make no cycle of any depth are what they are
+            of_spans = (drop for span in group.spans for drop in drops_of_span(look, span))
+            drops += of_cycle or of_spans
             continue
         # a swing that was there before is no drop; its mean may fall all the same
         was_swing = next((drop for drop in of_cycle if drop.oscillates), None)
