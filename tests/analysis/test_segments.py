@@ -96,6 +96,15 @@ def test_a_step_hides_in_no_correlated_noise() -> None:
     assert drop.onset_s == pytest.approx(120, abs=0.3)
 
 
+def test_changes_of_level_do_not_pass_for_noise() -> None:
+    # a small fall is found beside a large one as well as without it
+    small = low_between((42, 86), depth=0.15)
+    both = small * low_between((113, 136), (150, 160), (175, 190), depth=0.7)
+    for seed in range(12):
+        drops = found(series(FULL * both * noise(len(T_S), 0.85, 0.05, seed)))
+        assert any(abs(drop.onset_s - 42) < 3 and drop.recovered for drop in drops)
+
+
 @pytest.mark.parametrize(("begin_s", "end_s"), [(60, 95), (105, 140), (20, 30)])
 def test_a_gap_is_neither_a_drop_nor_shifts_one(begin_s: float, end_s: float) -> None:
     whole = noisy(low_between((100, 400)))
