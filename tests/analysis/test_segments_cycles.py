@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from heatsoak.analysis.segments import Drop, find, find_drops
-from heatsoak.analysis.segments.find import Found
+from heatsoak.analysis.segments import Drop, Found, find, find_drops
 from heatsoak.analysis.series import Array, Series
 from hypothesis import given, settings
 from hypothesis import strategies as st
