@@ -228,6 +228,24 @@ def test_a_swing_from_the_begin_is_no_drop_but_the_fall_of_its_mean_is(
 # ---- recovery, cycles, slides, falls on falls
 
 
+@pytest.mark.parametrize("sampling_s", [0.1, 1.0])
+def test_stalls_of_few_seconds_are_no_episodes(sampling_s: float) -> None:
+    stalls = low_between((40, 43), (150, 152), (155, 156.5), (260, 263.5), depth=0.6)
+    size = round(sampling_s / 0.1)
+    for seed in range(5):
+        values = FULL * stalls * noise(len(T_S), 0.7, 0.02, seed)
+        assert found(series(values.reshape(-1, size).mean(axis=1), sampling_s)) == []
+
+
+@pytest.mark.parametrize("sampling_s", [0.1, 1.0])
+def test_what_is_low_for_several_seconds_is_an_episode(sampling_s: float) -> None:
+    size = round(sampling_s / 0.1)
+    for seed in range(5):
+        values = FULL * low_between((150, 157), depth=0.6) * noise(len(T_S), 0.7, 0.02, seed)
+        (drop,) = found(series(values.reshape(-1, size).mean(axis=1), sampling_s))
+        assert drop.onset_s == pytest.approx(150, abs=1)
+
+
 def test_recovery_ends_an_episode() -> None:
     (drop,) = found(noisy(low_between((100, 200), depth=0.4)))
     assert drop.recovered

@@ -3,7 +3,7 @@
 from heatsoak.analysis.segments.bins import BIN_S
 from heatsoak.analysis.segments.cycles import Swing, swing
 from heatsoak.analysis.segments.drop import Drop
-from heatsoak.analysis.segments.levels import BLIP_S
+from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S
 from heatsoak.analysis.segments.look import MIN_SAMPLES, look_at
 from heatsoak.analysis.segments.search import Found, search
 from heatsoak.analysis.series import Series, tidied
@@ -22,7 +22,8 @@ def find(series: Series) -> Found | None:
     of `MIN_DROP` begins a drop, which lasts until throughput is back at `RECOVERED` of that level.
     Regular falls are one drop that oscillates; throughput that swings from the begin has none
     unless its mean falls. A deeper fall inside a drop ends it and is a drop of its own; one that
-    passes while the first lasts is a drop beside it.
+    passes while the first lasts is a drop beside it. What is back after no more than `TRANSITION_S`
+    was a stall, and no level.
     """
     series = tidied(series)
     if len(series.values) < MIN_SAMPLES:
@@ -30,7 +31,7 @@ def find(series: Series) -> Found | None:
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:
         return None
     whole = search(look_at(series, BIN_S))
-    drops = whole.drops
+    drops = [drop for drop in whole.drops if not _is_stall(drop)]
     if not drops:
         middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
         level = series.mean(middle_s, series.duration_s)
@@ -42,8 +43,12 @@ def find(series: Series) -> Found | None:
         if again and again[0].oscillates and again[0].onset_s < drops[0].onset_s - found.period_s:
             drops = again
     if not drops:
-        return whole
+        return Found([], whole.swing)
     return Found(sorted(drops, key=lambda drop: drop.onset_s))
+
+
+def _is_stall(drop: Drop) -> bool:
+    return drop.recovered and not drop.oscillates and drop.end_s - drop.onset_s <= TRANSITION_S
 
 
 def _in_means(series: Series, found: Swing | None) -> list[Drop]:
