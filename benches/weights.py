@@ -13,7 +13,7 @@ import tomlkit
 from heatsoak.analysis.cause.fit import Labelled as Row
 from heatsoak.analysis.cause.fit import fit
 from heatsoak.analysis.cause.table import Table, table, written
-from heatsoak.analysis.judge import judged_drops
+from heatsoak.analysis.episodes import judged_drops
 from heatsoak.analysis.looked import Looked, siblings_of
 from heatsoak.corpus import DEVELOPMENT, make
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from heatsoak.analysis.course import Course
-from heatsoak.analysis.judge import judged_drops
+from heatsoak.analysis.episodes import judged_drops
 from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import StepView
@@ -145,6 +145,27 @@ def view(rates: Array, rw: str, **columns: Array) -> StepView:
 
 
 STAIRS = FULL * lost_since(100, 0.3) * lost_since(200, 0.5)
+
+
+def test_what_is_held_for_long_after_an_undershoot_is_the_level_of_a_second_fall() -> None:
+    # a governor may take too much at first, and settles at what it permits
+    settling = 1 - 0.3 * (MID_S > 40) - 0.25 * ((MID_S > 40) & (MID_S < 70))
+    for seed in range(5):
+        one, two = found(settling * lost_since(200, 0.25), seed=seed)
+        assert one.onset_s == pytest.approx(40, abs=1)
+        assert two.onset_s == pytest.approx(200, abs=1)
+
+
+def test_a_slow_fall_from_a_level_that_rises_is_a_drop_of_its_own() -> None:
+    t_s = 5 * np.arange(1, 445, dtype=np.float64)
+    rising = np.interp(t_s, [415, 1275], [0.42, 0.6])
+    falling = 0.32 + 0.28 * np.exp(-np.maximum(t_s - 1275, 0) / 250)
+    shape = np.where(t_s <= 415, 1.0, np.where(t_s <= 1275, rising, falling))
+    for seed in range(5):
+        values = FULL * shape * wander(len(t_s), 0.1, 0.03, np.random.default_rng(seed))
+        drops = find_drops(Series(t_s, np.full(len(t_s), 5.0), values, "mb_s"))
+        assert drops is not None
+        assert [drop.onset_s for drop in drops] == pytest.approx([415, 1275], abs=150)
 
 
 def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:

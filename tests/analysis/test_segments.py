@@ -96,6 +96,15 @@ def test_a_step_hides_in_no_correlated_noise() -> None:
     assert drop.onset_s == pytest.approx(120, abs=0.3)
 
 
+def test_changes_of_level_do_not_pass_for_noise() -> None:
+    # a small fall is found beside a large one as well as without it
+    small = low_between((42, 86), depth=0.15)
+    both = small * low_between((113, 136), (150, 160), (175, 190), depth=0.7)
+    for seed in range(12):
+        drops = found(series(FULL * both * noise(len(T_S), 0.85, 0.05, seed)))
+        assert any(abs(drop.onset_s - 42) < 3 and drop.recovered for drop in drops)
+
+
 @pytest.mark.parametrize(("begin_s", "end_s"), [(60, 95), (105, 140), (20, 30)])
 def test_a_gap_is_neither_a_drop_nor_shifts_one(begin_s: float, end_s: float) -> None:
     whole = noisy(low_between((100, 400)))
@@ -217,6 +226,24 @@ def test_a_swing_from_the_begin_is_no_drop_but_the_fall_of_its_mean_is(
 
 
 # ---- recovery, cycles, slides, falls on falls
+
+
+@pytest.mark.parametrize("sampling_s", [0.1, 1.0])
+def test_stalls_of_few_seconds_are_no_episodes(sampling_s: float) -> None:
+    stalls = low_between((40, 43), (150, 152), (155, 156.5), (260, 263.5), depth=0.6)
+    size = round(sampling_s / 0.1)
+    for seed in range(5):
+        values = FULL * stalls * noise(len(T_S), 0.7, 0.02, seed)
+        assert found(series(values.reshape(-1, size).mean(axis=1), sampling_s)) == []
+
+
+@pytest.mark.parametrize("sampling_s", [0.1, 1.0])
+def test_what_is_low_for_several_seconds_is_an_episode(sampling_s: float) -> None:
+    size = round(sampling_s / 0.1)
+    for seed in range(5):
+        values = FULL * low_between((150, 157), depth=0.6) * noise(len(T_S), 0.7, 0.02, seed)
+        (drop,) = found(series(values.reshape(-1, size).mean(axis=1), sampling_s))
+        assert drop.onset_s == pytest.approx(150, abs=1)
 
 
 def test_recovery_ends_an_episode() -> None:
@@ -402,6 +429,23 @@ def test_times_and_values_may_be_anything(rows: list[tuple[float, float]]) -> No
     of = Series(t_s, np.full(len(rows), 0.5), np.array([row[1] for row in rows]), "mb_s")
     good = np.isfinite(t_s)
     check(find_drops(of), Series(t_s[good], of.interval_s[good], of.values[good], "mb_s"))
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    share=st.sampled_from([0.1, 0.3, 0.5]),
+    held=st.integers(1, 8),
+    sampling_s=st.sampled_from([0.1, 1.0, 2.0]),
+)
+@settings(deadline=None, max_examples=40)
+@example(seed=7, share=0.3, held=6, sampling_s=1.0)
+def test_a_drive_that_is_idle_most_of_the_time_has_an_answer(
+    seed: int, share: float, held: int, sampling_s: float
+) -> None:
+    chance = np.random.default_rng(seed)
+    bursts = np.where(chance.random(100) < share, chance.lognormal(0, 2, 100), 0.0)
+    drops = found(series(np.repeat(bursts, held), sampling_s))
+    assert all(drop.before > drop.during >= 0 for drop in drops)
 
 
 @pytest.mark.filterwarnings("error")

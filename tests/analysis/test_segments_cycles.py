@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from heatsoak.analysis.segments import Drop, find, find_drops
-from heatsoak.analysis.segments.find import Found
+from heatsoak.analysis.segments import Drop, Found, find, find_drops
 from heatsoak.analysis.series import Array, Series
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,3 +192,47 @@ def test_a_low_that_was_back_for_long_is_a_fall_of_its_own(back_s: float, seed: 
     shape = lows(t_s, (60, 80), (80 + back_s, 300))
     drops = found(noisy(shape, 0.1, 0.03, seed))
     assert [drop.onset_s for drop in drops] == pytest.approx([60, 80 + back_s], abs=1)
+
+
+@given(
+    period_s=st.floats(15, 40),
+    duty=st.floats(0.35, 0.65),
+    low=st.floats(0.4, 0.7),
+    deeper=st.floats(0.5, 0.8),
+    phase=st.floats(0, 1),
+    left=st.floats(1, 3),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=30)
+def test_a_fall_below_the_lows_of_a_swing_ends_it(
+    period_s: float,
+    duty: float,
+    low: float,
+    deeper: float,
+    phase: float,
+    left: float,
+    seed: int,
+) -> None:
+    onset_s = 60.0
+    fall_s = onset_s + (5 + phase) * period_s
+    t_s = times(fall_s + left * period_s, 0.1)
+    shape = np.where(t_s < fall_s, swinging(t_s, onset_s, period_s, duty, low), deeper * low)
+    one, two = found(noisy(shape, 0.1, 0.02, seed))
+    assert one.oscillates
+    assert one.onset_s == pytest.approx(onset_s, abs=1)
+    assert not two.oscillates
+    # from the low part before it, which may have just begun
+    begun_s = phase * period_s if phase < duty else 0.0
+    assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
+
+
+def test_three_falls_that_are_not_alike_are_three_drops() -> None:
+    t_s = times(615, 1)
+    falls = ((170, 252, 0.7), (336, 387, 0.5), (450, 512, 0.24))
+    shape = np.ones(len(t_s))
+    for begin_s, end_s, depth in falls:
+        shape[(t_s > begin_s) & (t_s < end_s)] -= depth
+    for seed in range(5):
+        drops = found(noisy(shape, 1, 0.03, seed))
+        assert [drop.onset_s for drop in drops] == pytest.approx([170, 336, 450], abs=2)
+        assert [drop.depth for drop in drops] == pytest.approx([0.7, 0.5, 0.24], abs=0.03)

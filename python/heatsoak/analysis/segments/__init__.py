@@ -8,7 +8,8 @@ from heatsoak.analysis.segments.drop import (
     Shape,
     joined,
 )
-from heatsoak.analysis.segments.find import Found, find, find_drops
+from heatsoak.analysis.segments.find import find, find_drops
+from heatsoak.analysis.segments.search import Found
 
 __all__ = [
     "DEPTH_WINDOW_S",

@@ -76,6 +76,7 @@ def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) ->
 
 def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Bend | None:
     """A fall of no more than the time that is looked at before it."""
+    wander = _wander(bins, variance, left)
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
     while size >= _FEWEST_BEFORE:
         near = _Course(bins, left[-size:], right[right < right[0] + size])
@@ -85,9 +86,9 @@ def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Be
         best = int(np.argmin(error))
         by_fall, lost = float(error[best]), float(taken[best])
         is_clear = by_smooth > _AS_GOOD * by_fall and by_smooth - by_fall > _SURELY * variance
-        if is_clear and lost > _SUDDEN * near.lost:
-            is_beyond = lost >= _FAR_BEYOND * _wander(bins, variance, left)
-            return Bend(lost, is_slow=True) if is_beyond else None
+        # a longer look may show more of the fall
+        if is_clear and lost > max(_SUDDEN * near.lost, _FAR_BEYOND * wander):
+            return Bend(lost, is_slow=True)
         if size == len(left):
             break
         size = min(2 * size, len(left))

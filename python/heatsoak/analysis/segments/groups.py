@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.segments.bins import BIN_S, Bins
-from heatsoak.analysis.segments.cycles import PARTS, Swing, regular, swing
+from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, regular, swing
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.lows import Low, since, swinging
@@ -26,6 +26,8 @@ _EARLIER = 0.5
 _LATER = 1.5
 #: A swing is as high as its highest level for the rest of the time, or more of it.
 _HIGHEST = 0.95
+#: A high part at its end makes a swing this much of a cycle longer.
+_FEW_MORE = 0.5
 #: So many lowered levels are looked into.
 _LONGEST = 2
 
@@ -186,6 +188,11 @@ def _swing(series: Series, bins: Bins, group: Group) -> tuple[Swing | None, floa
     # what falls little is lost between its cycles
     for to_s in dict.fromkeys((group.until_s, end_s)):
         found = swing(series, falls_s[0], to_s, first.normal[-1].value)
-        if found is not None:
-            return found, to_s
+        if found is None:
+            continue
+        # of few falls, which are seen to be irregular, it makes no cycle
+        cycles = (to_s - falls_s[0]) / found.period_s
+        if len(falls_s) == LEAST_CYCLES and cycles < LEAST_CYCLES + _FEW_MORE:
+            continue
+        return found, to_s
     return None, end_s

@@ -161,6 +161,9 @@ def first_of_brief(series: Series, begin_s: float, onset_s: float, end_s: float)
     if len(values) == 0:
         return None
     before = float(np.median(values))
+    # what stands still most of the time has no level that it fell from
+    if not before > max(during, 0.0):
+        return None
     if _HIGH * (before - during) < _BEYOND_NOISE * noise * before / max(during, 1e-9 * before):
         return None
     first: Low | None = None

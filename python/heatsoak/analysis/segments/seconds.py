@@ -54,7 +54,9 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
         index += 1
         if held_s[index - 1] >= SETTLED_S and after.value < (1 - _LEAST_STAIR) * before.value:
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
-            swing = 0.0 if after.value < (1 - MIN_DROP) * lowest else _swing(settled)
+            is_new = after.value < (1 - MIN_DROP) * lowest
+            is_new |= _held_s(lowered, held_s, since, index) > 0.5 * sum(held_s[since:index])
+            swing = 0.0 if is_new else _swing(settled)
             bend = _deep_bend(bins, noise, lowered[since:index], _run(lowered, index), swing)
             level = _at_its_end(bins, before)
             back = None if bend is None else _back(lowered, index, level)
@@ -70,6 +72,19 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
                 continue
         lowest = min(lowest, after.value)
     return found
+
+
+def _held_s(levels: list[Level], held_s: list[float], since: int, end: int) -> float:
+    """How long what is held up to the level `end` was held without a change of `MIN_DROP`.
+
+    What was held for most of the time is the level, and what swung before it came to that is over.
+    """
+    value, total_s = levels[end - 1].value, 0.0
+    for at in range(end - 1, since - 1, -1):
+        if abs(levels[at].value - value) > MIN_DROP * value:
+            break
+        total_s += held_s[at]
+    return total_s
 
 
 def _at_its_end(bins: Bins, level: Level) -> float:

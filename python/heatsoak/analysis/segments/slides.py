@@ -28,6 +28,8 @@ _AS_GOOD = 1.3
 #: A later onset than the stretch's begin must take this many variances of the noise off the error.
 _CLEARLY = 4.0
 _SURELY = 20.0
+#: What a slide with a fall takes of a stretch's freedom: onset, level, slope, bend and fall.
+_TAKEN = 5
 #: So early a bend, as a share of the stretch, may be the begin's own.
 _EARLY = 0.15
 
@@ -91,7 +93,9 @@ def find_slide(
         later = np.where(t_s > bins.end_s[at - 1], 1.0, 0.0)
         columns = np.stack([later, x[index], x[index] ** 2], axis=1)[None]
         with_fall, _, _ = _fits(values, columns)
-        if with_fall[0] < error[index] / _AS_GOOD - _SURELY * variance:
+        # what no smooth course explains scatters more than noise does
+        scatter = max(variance, float(with_fall[0]) / (len(t_s) - _TAKEN))
+        if error[index] - with_fall[0] > _SURELY * scatter:
             return None
     if error[0] <= error[index] + _CLEARLY * variance:
         return Slide(_lost_s(t_s, fitted[0], level[0]), float(level[0]), True)
