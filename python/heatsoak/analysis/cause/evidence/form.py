@@ -25,7 +25,8 @@ def shape(case: Case) -> Finding | None:
         period = "" if drop.period_s is None else f" every {drop.period_s:.0f} s"
         return Finding("shape", "cycle", f"it swings between levels{period}, as governors do")
     if drop.shape == "slide":
-        return Finding("shape", "slide", f"it slid down over {drop.fall_s:.0f} s")
+        over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
+        return Finding("shape", "slide", f"it slid down{over}")
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     return Finding(
