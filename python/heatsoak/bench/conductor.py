@@ -102,10 +102,10 @@ class _Conductor:
         )
 
     def run(self, notes: list[Note]) -> Recording:
-        self.recorder.start(self.protocol.notes if self.past is None else [], notes)
-        if self.past is not None:
-            self.recorder.note("warning", self.past.describe(), {"attempt": self.past.attempt})
         try:
+            self.recorder.start(self.protocol.notes if self.past is None else [], notes)
+            if self.past is not None:
+                self.recorder.note("warning", self.past.describe(), {"attempt": self.past.attempt})
             with self.heating.on(self.recorder, self.observer, self._wait):
                 for index, step in enumerate(self.protocol.steps):
                     self._step(index, step)
