@@ -129,9 +129,17 @@ def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Pa
 @pytest.mark.slow
 def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
     with running(tmp_path, CPU) as (process, below):
-        for one in below:
-            if one.is_running() and one.name() == "fio":
-                one.kill()
+        loads: list[psutil.Process] = []
+
+        def is_loaded() -> bool:
+            # what is to be fio has another name until it is
+            children = process.children(recursive=True)
+            loads[:] = [one for one in children if one.is_running() and one.name() == "fio"]
+            return bool(loads)
+
+        assert until(is_loaded)
+        for one in loads:
+            one.kill()
         assert process.wait(60) == 3
         assert are_gone(below)
     assert Recording.open(tmp_path / "r").meta.status == "failed"
