@@ -221,8 +221,8 @@ def test_a_fall_below_the_lows_of_a_swing_ends_it(
     assert one.oscillates
     assert one.onset_s == pytest.approx(onset_s, abs=1)
     assert not two.oscillates
-    # from the low part before it, which may have just begun
-    begun_s = phase * period_s if phase < duty else 0.0
+    # from the low part before it, which may have just begun, or ended less than a second ago
+    begun_s = phase * period_s if (phase - duty) * period_s < 1 else 0.0
     assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
 
 
