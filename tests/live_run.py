@@ -27,10 +27,15 @@ class Made:
         return {self.step["verdict"], *(one["cause"] for one in self.step["episodes"])}
 
     def mean(self, column: str, from_s: float, to_s: float = float("inf")) -> float:
-        """Return the mean of a column's samples between two times of the load."""
-        samples = self.recording.samples(["t_s", column])
+        """Return the mean of a column between two times of the load, by the time of each sample."""
         t_s = pl.col("t_s") - begin_s(self.recording)
-        value = samples.filter(t_s.is_between(from_s, to_s))[column].mean()
+        weight = pl.col("interval_s").fill_null(1.0)
+        samples = (
+            self.recording.samples(["t_s", "interval_s", column])
+            .filter(t_s.is_between(from_s, to_s))
+            .drop_nulls(column)
+        )
+        value = samples.select((pl.col(column) * weight).sum() / weight.sum()).item()
         assert isinstance(value, float)
         return value
 
