@@ -107,11 +107,11 @@ def test_a_step_by_bytes_moves_exactly_those(target: DirectoryTarget) -> None:
 def test_no_interval_is_a_sliver(target: DirectoryTarget) -> None:
     target.open(writes=True)
 
-    def shortest_s() -> Any:
-        return load(target, step(runtime="1s", rate="20m"))[0]["interval_s"].min()
-
-    # where others load the machine, fio may end a little late
-    assert any(shortest_s() > 0.05 for _ in range(4))
+    for _ in range(4):
+        samples, _ = load(target, step(runtime="1s", rate="20m"))
+        intervals_s = samples["interval_s"].drop_nulls()
+        assert len(intervals_s) >= 2
+        assert intervals_s.min() >= 0.05
 
 
 @pytest.mark.slow

@@ -134,16 +134,20 @@ class Lane:
         return document
 
     def take(self, document: dict[str, Any]) -> pl.DataFrame | None:
-        """Return the sample that a document completes.
+        """Return the samples that a document completes.
 
-        One that comes just before the end is held back, so that the last is not a sliver.
+        One that comes near the end or after it is held back until the next is there, and left out
+        where that follows at once, so that the last is not a sliver.
         """
         last, self.status = self.status, Status.of(self.see(document))
-        if self._held is None and self._end.is_near(last, self.status):
-            self._held = self.status
-            return None
-        self._held = None
-        return self._sample(self.status)
+        statuses: list[Status] = []
+        if self._held is not None and not self._end.is_sliver(self._held, self.status):
+            statuses.append(self._held)
+        self._held = self.status if self._end.is_near(last, self.status) else None
+        if self._held is None:
+            statuses.append(self.status)
+        samples = [sample for sample in map(self._sample, statuses) if sample is not None]
+        return pl.concat(samples) if samples else None
 
     def held_back(self) -> pl.DataFrame | None:
         """Return what was held back, once no further document comes."""
@@ -230,8 +234,8 @@ def _name_of(job: Any) -> str | None:
 class _End:
     """Foresees the end of a step, so that its last interval is not a sliver.
 
-    fio's last document can come a few milliseconds after a status document. Rates over so short
-    a time are mostly rounding, so the status before is left out where the end is near.
+    fio's last document can come a few milliseconds after a status document, also after one that
+    says that the time is up. Rates over so short a time are mostly rounding.
     """
 
     def __init__(self, load: Load, status_interval_s: float) -> None:
@@ -240,14 +244,17 @@ class _End:
         self._bytes = load.total_bytes
 
     def is_near(self, last: Status | None, status: Status) -> bool:
-        """Whether the step will probably be over within half a status interval."""
-        if self._runtime_ms is not None:
-            left_ms = self._runtime_ms - status.runtime_ms
-            if 0 <= left_ms < self._near_ms:
-                return True
+        """Whether the step is over, or will probably be within half a status interval."""
+        runtime_ms = self._runtime_ms
+        if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
+            return True
         if self._bytes is None:
             return False
         left = self._bytes - status.bytes
         moved = status.bytes - (0 if last is None else last.bytes)
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
-        return moved > 0 and took_ms > 0 and 0 <= left < moved / took_ms * self._near_ms
+        return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
+
+    def is_sliver(self, last: Status, status: Status) -> bool:
+        """Whether less than half a status interval lies between two statuses."""
+        return status.runtime_ms - last.runtime_ms < self._near_ms
