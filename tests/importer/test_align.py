@@ -160,7 +160,7 @@ def noise(rng: Rng, count: int, interval_s: float, tau_s: float = 0.0) -> Track:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
 def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], Shift]) -> None:
-    for seed in range(400):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         count = int(rng.integers(20, 400))
         found = method(noise(rng, 2000, 0.1), noise(rng, count, 1.0))
