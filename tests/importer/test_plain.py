@@ -133,6 +133,27 @@ def test_runs_are_told_by_time_that_jumps_back() -> None:
     assert second.samples.height == 20
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        [f"2026-01-01 10:00:{at:02}" for at in range(59, -1, -1)],
+        [f"2026-01-01 10:00:{at // 2:02}" for at in range(119, -1, -1)],
+        [f"10:00:{at:02}" for at in range(59, -1, -1)],
+        list(range(60, 0, -1)),
+        [17 * at % 61 for at in range(1, 61)],
+    ],
+    ids=["newest-first", "twice-a-second", "without-a-date", "counted-down", "shuffled"],
+)
+def test_a_table_in_another_order_than_that_of_time_is_sorted(times: list[object]) -> None:
+    ordered = sorted(times, key=lambda at: (len(str(at)), str(at)))
+    rows = "".join(f"{at},{100 + ordered.index(at)}\n" for at in times)
+    (log,) = _read("time,write MB/s\n" + rows)
+    rates = log.samples["write_bw_mb_s"].to_list()
+    assert log.samples["t_s"].is_sorted()
+    assert (rates, len(rates)) == (sorted(rates), len(set(times)))
+    assert "sorted" in _said(log, doubt=False)
+
+
 def test_a_header_in_the_middle_is_skipped_where_time_goes_on() -> None:
     (log,) = _read(
         "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,write MiB/s\n9,500\n10,500\n"

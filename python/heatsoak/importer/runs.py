@@ -26,6 +26,8 @@ LEAST_SHARE = 0.05
 #: Rows go on after a changed header if they do so within as long.
 _GOES_ON_S = 60.0
 _GOES_ON_INTERVALS = 10.0
+#: A log whose time goes back so often was not written in the order of time.
+_OFTEN_BACK = 0.25
 
 
 Indices = NDArray[np.intp]
@@ -76,6 +78,7 @@ class _Run:
     label: str
     drive: dict[str, Any]
     named: bool = False
+    was_sorted: bool = False
 
     @property
     def usual_s(self) -> float:
@@ -130,11 +133,26 @@ def _runs(rows: Rows) -> list[_Run]:
         ] or groups
     found = []
     for name, indices in groups:
+        is_in_order = len(rows.marks) > 0 or not _is_in_no_order(t_s[indices])
+        if not is_in_order:
+            indices = indices[np.argsort(t_s[indices], kind="stable")]
         slices = _cuts(t_s[indices], indices, rows.marks)
         for number, part in enumerate(slices, 1):
             label = name if number == 1 else f"{name}.{number}".strip(".")
-            found.append(_taken(rows, indices[part], label, named=bool(name)))
+            run = _taken(rows, indices[part], label, named=bool(name))
+            found.append(replace(run, was_sorted=not is_in_order))
     return found
+
+
+def _is_in_no_order(t_s: Array) -> bool:
+    """Whether rows of one run stand in another order than that of time, as with the newest first.
+
+    Runs behind each other, each with a clock from 0, have the same times.
+    """
+    between = np.diff(t_s)
+    if len(between) == 0 or np.mean(between < 0) < _OFTEN_BACK:
+        return False
+    return bool((between <= 0).all() or len(np.unique(t_s)) == len(t_s))
 
 
 def grouped(words: Sequence[str]) -> dict[str, Indices]:
@@ -154,7 +172,7 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
 
 
 def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
-    is_row = len(indices) == indices[-1] - indices[0] + 1
+    is_row = bool((np.diff(indices) == 1).all())
     # rows behind each other need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
     steps = None
@@ -165,7 +183,7 @@ def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
     t_s = rows.times.t_s[which]
     begin = rows.times.begin_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
-    may_count = begin is None or indices[0] == np.flatnonzero(np.isfinite(rows.times.t_s))[0]
+    may_count = begin is None or indices.min() == np.flatnonzero(np.isfinite(rows.times.t_s))[0]
     counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
     first_s = 0.0 if counts else float(t_s[0])
     return _Run(
@@ -256,8 +274,13 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         label=run.label,
         drive=drive,
         conditions=conditions,
-        remarks=tuple(_gaps(t_s, source_name, run.label)),
+        remarks=(*_order(source_name, run), *_gaps(t_s, source_name, run.label)),
     )
+
+
+def _order(source_name: str, run: _Run) -> list[Remark]:
+    text = f"{source_name}: its rows are not in the order of time; they were sorted"
+    return [Remark(text)] if run.was_sorted else []
 
 
 #: Rates of a counter are known to a part of as many.
