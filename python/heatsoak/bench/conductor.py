@@ -249,6 +249,7 @@ class _Conductor:
     def _begin(
         self, index: int, step: Step, decision: Decision | None, number: int | None = None
     ) -> None:
+        self.recorder.latest.forget_load()
         data = {"index": index, "step_kind": step.kind, "temps_c": self.recorder.latest.temps_c()}
         if number is None or isinstance(step, Rounds | Copy):
             self.observer.on_step(index, step, self.target.clock.now_s())

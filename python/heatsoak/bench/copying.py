@@ -142,6 +142,7 @@ class _Conductor:
             recorder = self.recorders[role]
             recorder.step_name = step.name if isinstance(step, LoadStep) else None
             recorder.outcome = {}
+            recorder.latest.forget_load()
             temps_c = recorder.latest.temps_c()
             data = {"index": self.begun[role], "step_kind": step.kind, "temps_c": temps_c}
             recorder.event("step-begin", step.name, data=data)

@@ -34,6 +34,12 @@ class Latest:
             {name: value for name, value in last.row(0, named=True).items() if value is not None}
         )
 
+    def forget_load(self) -> None:
+        """Leave out what a load did, once it is over: the next may do nothing of it."""
+        for name in list(self._values):
+            if name.startswith(("read_", "write_")):
+                self._values.pop(name, None)
+
     def value(self, column: str) -> float | None:
         """Return the newest value of `column`, if there ever was one."""
         return self._values.get(column)
