@@ -45,7 +45,7 @@ def said_of(share: Array, temps_c: Array, rw: str = "randwrite") -> tuple[str, s
 
 
 def fallen(onset_s: float, low: float, tau_s: float = 40.0) -> Array:
-    return np.where(T_S < onset_s, 1.0, low + (1 - low) * np.exp(-(T_S - onset_s) / tau_s))
+    return np.where(onset_s > T_S, 1.0, low + (1 - low) * np.exp(-(T_S - onset_s) / tau_s))
 
 
 @pytest.mark.parametrize("plateau_c", [66.0, 76.0, 84.0])
@@ -54,7 +54,7 @@ def fallen(onset_s: float, low: float, tau_s: float = 40.0) -> Array:
 def test_a_drive_that_warms_on_while_its_spare_area_runs_out_is_not_throttled(
     onset_s: float, kept: float, plateau_c: float
 ) -> None:
-    watts = np.where(T_S < onset_s, 6.0, 6.0 * kept)
+    watts = np.where(onset_s > T_S, 6.0, 6.0 * kept)
     cause, seen = said_of(fallen(onset_s, 0.3), warmed(watts, plateau_c))
     assert seen == {"whatever-the-load"}
     assert cause != "thermal"
