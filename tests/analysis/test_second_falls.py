@@ -211,7 +211,7 @@ def swinging(period_s: float, drift: float, share_after: float, on_s: float = 18
     age_s = np.maximum(MID_S - 60, 0.0)
     phase = np.mod(age_s / period_s * (1 - drift * age_s / 240), 1.0)
     governed = np.where((MID_S > 60) & (phase < 0.5), 0.5, 1.0)
-    return np.asarray(governed * np.where(MID_S > on_s, share_after, 1.0))
+    return np.asarray(governed * np.where(on_s < MID_S, share_after, 1.0))
 
 
 @pytest.mark.parametrize("drift", [0.0, 0.1])
