@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from heatsoak.analysis.segments.below import fall_below
 from heatsoak.analysis.segments.bins import binned
 from heatsoak.analysis.segments.cycles import Swing, flattened
@@ -13,14 +11,13 @@ from heatsoak.analysis.segments.groups import Cycle, Group, fall_s_of, onset_of
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, levels_of
 from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured
-from heatsoak.analysis.segments.seconds import SECOND_FALL, second_falls
+from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.span_drops import drops_of_span
+from heatsoak.analysis.segments.whole_periods import fall_of_means
 from heatsoak.analysis.series import Series
 
 #: A cycle whose last recovery lasts for so many periods is over.
 _OVER = 1.5
-#: So many periods on either side of a fall show that it is none of the swing's own.
-_WHOLE = 4
 
 #: Finds the drops of a series; told whether a swing was taken off it.
 Search = Callable[[Series, bool], list[Drop]]
@@ -133,33 +130,5 @@ def _fall_of_a_cycle(
         ),
         None,
     )
-    if shown is not None:
-        return shown
-    # a period that drifts is not to be taken off; of whole periods the means show the deepest fall
-    deepest = min(lasting, key=lambda second: second.after.value / second.before.value)
-    second_s = _step_near(series, float(means.end_s[deepest.before.end - 1]), found.period_s)
-    if not _parts(series, onset_s, second_s, end_s, found.period_s):
-        return None
-    drops = measured(series, max(onset_s, second_s - DEPTH_WINDOW_S), second_s, end_s, False)
-    return drops[0] if drops else None
-
-
-def _parts(series: Series, begin_s: float, fall_s: float, end_s: float, period_s: float) -> bool:
-    """Whether each of the next whole periods after a fall is lower than each before it."""
-    before, after = (
-        [series.mean(t_s, t_s + period_s) for t_s in fall_s + period_s * steps]
-        for steps in (np.arange(-_WHOLE, 0), np.arange(_WHOLE))
-    )
-    if fall_s - _WHOLE * period_s < begin_s or fall_s + _WHOLE * period_s > end_s:
-        return False
-    return max(after) < (1 - SECOND_FALL) * min(before)
-
-
-def _step_near(series: Series, near_s: float, period_s: float) -> float:
-    """Where the means of whole periods before and after are farthest apart, near a time."""
-    near = np.abs(series.t_s - near_s) <= period_s
-    lost = [
-        series.mean(t_s - 2 * period_s, t_s) - series.mean(t_s, t_s + 2 * period_s)
-        for t_s in series.t_s[near]
-    ]
-    return float(series.t_s[near][int(np.nanargmax(lost))]) if np.isfinite(lost).any() else near_s
+    # a period that drifts is not to be taken off
+    return shown or fall_of_means(series, means, lasting, end_s, found.period_s)
