@@ -1,4 +1,4 @@
-"""A fall over a swing that goes on beneath it: by the means of whole periods, which do not swing."""
+"""A fall over a swing that goes on beneath it, by means of whole periods, which do not swing."""
 
 import numpy as np
 
