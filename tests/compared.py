@@ -33,6 +33,13 @@ def steady(level: float) -> Array:
     return np.full(int(DURATION_S * 10), level)
 
 
+def warmth(rates: Array) -> Array:
+    """How far a drive has warmed that does this every 0.1 s, within a minute: of 1 at most."""
+    gain = -np.expm1(-0.1 / 60)
+    most = max(float(np.max(rates)), 1e-9)
+    return np.asarray(lfilter([gain], [1.0, gain - 1.0], rates / most), dtype=np.float64)
+
+
 def run(
     conditions: Mapping[str, Any],
     rates: Array | Mapping[str, Array],
@@ -66,7 +73,7 @@ def run(
         }
         columns |= {key: np.full(len(t_s), value) for key, value in (more or {}).items()}
         if temp_c is not None:
-            columns["temp_c.composite"] = temp_c + 20 * (1 - np.exp(-(t_s - t_s[0]) / 60))
+            columns["temp_c.composite"] = temp_c + 20 * warmth(values)
         rest_s = np.linspace(begin_s - 50, begin_s - 1, len(rest_c))
         rest = {"t_s": rest_s, "temp_c.composite": np.array(rest_c, dtype=float)}
         frames.append(pl.DataFrame(rest).with_columns(step=pl.lit("pause")))

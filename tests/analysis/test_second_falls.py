@@ -204,3 +204,40 @@ def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:
     judged = judged_drops(view(STAIRS, "randwrite", temp_c__composite=temps))
     assert [judgement.cause for _, judgement in judged] == ["spare-area", "spare-area"]
     assert [case.drop.onset_s for case, _ in judged] == pytest.approx([100, 200], abs=1)
+
+
+def swinging(period_s: float, drift: float, share_after: float, on_s: float = 180.0) -> Array:
+    """A governor that swings from 60 s on, with periods that grow, while others take a share."""
+    age_s = np.maximum(MID_S - 60, 0.0)
+    phase = np.mod(age_s / period_s * (1 - drift * age_s / 240), 1.0)
+    governed = np.where((MID_S > 60) & (phase < 0.5), 0.5, 1.0)
+    return np.asarray(governed * np.where(on_s < MID_S, share_after, 1.0))
+
+
+@pytest.mark.parametrize(("period_s", "drift"), [(6.0, 0.0), (6.0, 0.1), (12.0, 0.0)])
+def test_what_falls_while_a_governor_swings_on_beneath_is_a_drop_of_its_own(
+    period_s: float, drift: float
+) -> None:
+    for seed in range(3):
+        one, two = found(swinging(period_s, drift, 0.6), seed=seed)
+        assert one.onset_s == pytest.approx(60, abs=1)
+        assert one.oscillates
+        # means of whole periods know no better
+        assert two.onset_s == pytest.approx(180, abs=1.5 * period_s)
+        assert two.depth == pytest.approx(0.4, abs=0.08)
+
+
+def test_a_swing_whose_period_drifts_is_one_drop() -> None:
+    for seed in range(5):
+        (drop,) = found(swinging(8.0, 0.1, 1.0), seed=seed)
+        assert drop.oscillates
+
+
+def test_a_fall_over_a_swing_that_leaves_the_drive_as_hot_is_not_heats() -> None:
+    # the governor swings on about the same temperature, so that as much is spent as before
+    temps = np.round(np.minimum(40 + 0.5 * MID_S, 70) + 0.6 * np.sin(2 * np.pi * MID_S / 8))
+    rates = FULL * swinging(8.0, 0.0, 0.6) * wander(len(T_S), 0.7, 0.02, np.random.default_rng(1))
+    judged = judged_drops(view(rates, "randread", temp_c__composite=temps))
+    assert [case.drop.onset_s for case, _ in judged] == pytest.approx([60, 180], abs=8)
+    assert [judgement.cause for _, judgement in judged][1] != "thermal"
+    assert ("on-top", "as-hot") in {finding.pair for finding in judged[1][1].findings}

@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from command import heatsoak_here
 from heatsoak.analysis import StepFindings, analyze
+from heatsoak.recording import Recording
 from made_recording import make_recording
 from numpy.typing import NDArray
+from paged import page_of
 
 Array = NDArray[np.float64]
 FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
@@ -54,6 +57,20 @@ def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) 
     (why,) = step["write"].why
     assert "'fill'" in why
     assert "as hot" in why
+
+
+def test_who_asks_is_told_that_it_throttles_from_its_begin_and_why(tmp_path: Path) -> None:
+    steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
+    done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "right behind 'fill'" in " ".join(done.stdout.split())
+    head = page_of([Recording.open(tmp_path / "r")]).headline
+    assert head.tone == "bad"
+    assert head.text.startswith("Throttles from the begin in write: it began right behind 'fill'")
+    assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
+    assert "right behind 'fill'" in (tmp_path / "x.xml").read_text()
+    assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0
+    assert "right behind 'fill'" in (tmp_path / "x.csv").read_text()
 
 
 def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:

@@ -60,12 +60,6 @@ def test_json_that_is_no_table_of_rates_is_no_log(text: str) -> None:
         read_text(text)
 
 
-def test_fios_terse_output_is_refused_with_what_would_be_right() -> None:
-    line = "3;fio-3.33;job;0;0;" + ";".join(["0"] * 120) + "\n"
-    with pytest.raises(UsageError, match="--output-format=json"):
-        read_text(line, "terse.txt")
-
-
 def test_prose_is_no_table() -> None:
     text = "Dear all,\nthe drive, as I said, has 2, 3, or 4 lanes.\nRegards,\nme, the owner\n"
     with pytest.raises(UsageError, match="in no format that can be imported"):

@@ -191,6 +191,11 @@ class StepFindings(BaseModel):
     rounds: str | None = None
     round: int | None = None
 
+    @property
+    def throttles(self) -> bool:
+        """Whether heat took anything from it: in an episode, or from its begin."""
+        return self.verdict == "thermal" or any(ep.cause == "thermal" for ep in self.episodes)
+
 
 class SensorTrust(BaseModel):
     """Whether a temperature can be trusted to explain throttling, and why.

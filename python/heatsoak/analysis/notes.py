@@ -19,6 +19,7 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
+    notes += [text for view in views if (text := _standstills(view)) is not None]
     notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
@@ -28,6 +29,21 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
     said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
+
+
+def _standstills(view: StepView) -> str | None:
+    """What stood still for some seconds and went on as before."""
+    stalls = view.stalls
+    if not stalls:
+        return None
+    lengths = sorted({round(stall.length_s) for stall in stalls})
+    span = f"{lengths[0]} s" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]} s"
+    times = "" if len(stalls) == 1 else f" {len(stalls)} times"
+    first = "first " if times else ""
+    return (
+        f"'{view.step.name}' stood still{times} for {span}, {first}at {stalls[0].begin_s:.0f} s, "
+        "and went on as before: no episode, but what a flush, a reset or collected garbage may do"
+    )
 
 
 def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:

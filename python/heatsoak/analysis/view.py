@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.course import Course, course_of
-from heatsoak.analysis.segments import Drop, Found, find
-from heatsoak.analysis.series import Array, Series, directions, iops, throughput
+from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
+from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
 from heatsoak.protocol import LoadStep, Observed, Precondition
 from heatsoak.recording import Recording
 
@@ -94,6 +94,11 @@ class StepView:
     def swing(self) -> Drop | None:
         """A swing that was there from the begin, where nothing else fell; by itself no episode."""
         return None if self._found is None else self._found.swing
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """Short standstills from which it came back, which are no episodes."""
+        return stalls_of(tidied(self.throughput)) if self.drops is not None else []
 
     @cached_property
     def _found(self) -> Found | None:

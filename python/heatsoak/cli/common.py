@@ -171,7 +171,7 @@ def open_recordings(
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
     """Return 1 if a limit that was asked for did not hold, else 0."""
     steps = [step for recording in findings.recordings for step in recording.steps]
-    throttled = any(episode.cause == "thermal" for step in steps for episode in step.episodes)
+    throttled = any(step.throttles for step in steps)
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
     too_slow = fail_below is not None and any(mean < fail_below for mean in means)
     return int((fail_on is FailOn.THROTTLE and throttled) or too_slow)

@@ -44,7 +44,7 @@ def sentence(step: StepFindings) -> str:
             text += f", back after {format_duration(episode.end_s - episode.onset_s)}"
         parts.append(text)
     more = f"; and {len(parts) - 2} times more" if len(parts) > 3 else ""
-    return "; ".join(parts[:2] if more else parts) + more
+    return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
 
 
 def _print_recording(recording: RecordingFindings, console: Console, evidence: bool) -> None:

@@ -69,7 +69,7 @@ def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> Elem
         and step.mean_mb_s < fail_below_mb_s
     )
     said = _legal(sentence(step) or step.verdict)
-    if any(episode.cause == "thermal" for episode in step.episodes):
+    if step.throttles:
         _child(case, "failure", "throttles", said, _evidence(step))
     elif too_slow:
         message = f"mean of {step.mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
@@ -94,7 +94,8 @@ def _child(case: ElementTree.Element, tag: str, kind: str, message: str, text: s
 
 
 def _evidence(step: StepFindings) -> str:
-    return _legal("\n".join(line for episode in step.episodes for line in episode.evidence))
+    lines = (line for episode in step.episodes for line in episode.evidence)
+    return _legal("\n".join([*step.why, *lines]))
 
 
 def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:

@@ -86,7 +86,7 @@ def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
 
 def _of_step(step: StepFindings, of_step: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if not step.episodes:
-        yield of_step
+        yield of_step | {"evidence": "; ".join(step.why) or None}
     for number, episode in enumerate(step.episodes, 1):
         yield of_step | {"episode": number} | _of_episode(episode)
 

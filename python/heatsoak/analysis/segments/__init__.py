@@ -10,6 +10,7 @@ from heatsoak.analysis.segments.drop import (
 )
 from heatsoak.analysis.segments.find import find, find_drops
 from heatsoak.analysis.segments.search import Found
+from heatsoak.analysis.segments.stalls import Stall, stalls_of
 
 __all__ = [
     "DEPTH_WINDOW_S",
@@ -18,7 +19,9 @@ __all__ = [
     "Drop",
     "Found",
     "Shape",
+    "Stall",
     "find",
     "find_drops",
     "joined",
+    "stalls_of",
 ]

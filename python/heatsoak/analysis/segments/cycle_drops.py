@@ -13,6 +13,7 @@ from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.span_drops import drops_of_span
+from heatsoak.analysis.segments.whole_periods import fall_of_means
 from heatsoak.analysis.series import Series
 
 #: A cycle whose last recovery lasts for so many periods is over.
@@ -120,7 +121,7 @@ def _fall_of_a_cycle(
     if len(whole.values) < MIN_SAMPLES or whole.duration_s - onset_s < 2 * found.period_s:
         return None
     flat = flattened(series, onset_s, found, whole)
-    return next(
+    shown = next(
         (
             # how it swings there, nothing shows
             replace(drop, shape="step", oscillates=False, period_s=None, duty=None)
@@ -129,3 +130,5 @@ def _fall_of_a_cycle(
         ),
         None,
     )
+    # a period that drifts is not to be taken off
+    return shown or fall_of_means(series, means, lasting, end_s, found.period_s)

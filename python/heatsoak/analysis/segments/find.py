@@ -6,6 +6,7 @@ from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S
 from heatsoak.analysis.segments.look import MIN_SAMPLES, look_at
 from heatsoak.analysis.segments.search import Found, search
+from heatsoak.analysis.segments.stalls import stalls_of, without
 from heatsoak.analysis.series import Series, tidied
 
 
@@ -23,9 +24,10 @@ def find(series: Series) -> Found | None:
     Regular falls are one drop that oscillates; throughput that swings from the begin has none
     unless its mean falls. A deeper fall inside a drop ends it and is a drop of its own; one that
     passes while the first lasts is a drop beside it. What is back after no more than `TRANSITION_S`
-    was a stall, and no level.
+    was a stall, and no level; nor is a standstill that :func:`stalls_of` finds.
     """
     series = tidied(series)
+    series = without(series, stalls_of(series))
     if len(series.values) < MIN_SAMPLES:
         return None
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import LEAST_ROWS, SETUPS, Column, Columns
-from heatsoak.importer.formats.plain_mapping import EXAMPLE
+from heatsoak.importer.formats.plain_mapping import EXAMPLE, EXAMPLE_OF_TWO
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.moment import Times, read_times
@@ -69,8 +69,9 @@ def read_table(
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
+        example = EXAMPLE if layout.width > 2 else EXAMPLE_OF_TWO
         raise source.error(
-            "has no header: name its columns by number, as in " + EXAMPLE, layout.line
+            f"has no header: name its columns by number, as in {example}", layout.line
         )
     columns = Columns(source, layout, options, is_crowded=is_crowded)
     table = _Table(source, layout, options, columns)

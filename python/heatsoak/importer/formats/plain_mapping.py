@@ -27,6 +27,7 @@ _KEY_WORDS = frozenset({
 })  # fmt: skip
 #: A mapping that holds for many tables.
 EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
+EXAMPLE_OF_TWO = "--map time=1 --map temp_c=2"
 
 
 def meaning_of_key(source: Source, key: str) -> Meaning:

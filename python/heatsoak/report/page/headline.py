@@ -65,6 +65,8 @@ def _tone(
 ) -> Literal["good", "bad", "unsure"]:
     if not judged:
         return "unsure"
+    if any(step.throttles for step in judged):
+        return "bad"
     if not falls:
         return "good" if all(step.verdict == "steady" for step in judged) else "unsure"
     return "unsure" if all(fall.episode.cause == "unknown" for fall in falls) else "bad"
@@ -79,7 +81,8 @@ def _text(
     if not judged:
         return _not_judged(findings)
     if not falls:
-        return _steady(findings, judged)
+        slow = [step for step in judged if step.verdict in ("thermal", "unknown") and step.why]
+        return _slow_from_begin(slow) if slow else _steady(findings, judged)
     thermal = [fall for fall in falls if fall.episode.cause == "thermal"]
     verb = "Throttles" if thermal else "Gets slower"
     worst = max(thermal or falls, key=lambda fall: fall.episode.depth_pct)
@@ -93,6 +96,14 @@ def _text(
         f"{verb} in {hit} of {places}: most {where}, {drop} "
         f"({words.plain(worst.step.step)}); {_causes(falls)}."
     )
+
+
+def _slow_from_begin(slow: Sequence[StepFindings]) -> str:
+    """Steps that never fell, since what was before them had slowed them already."""
+    worst = next((step for step in slow if step.throttles), slow[0])
+    verb = "Throttles" if worst.throttles else "May throttle"
+    more = f", and {words.counted(len(slow) - 1, 'workload')} more" if len(slow) > 1 else ""
+    return f"{verb} from the begin in {words.plain(worst.step)}{more}: {'; '.join(worst.why)}."
 
 
 def _one(worst: _Fall) -> str:

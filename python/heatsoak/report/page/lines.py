@@ -114,6 +114,8 @@ def summary(steps: Sequence[StepFindings]) -> str:
         return f"Could not be judged: {steps[0].why_unknown}."
     of = f" in {len(fallen)} of {judged} runs" if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
+    if not fallen and (slow := [step for step in steps if step.throttles]):
+        return f"Throttles from its begin: {'; '.join(slow[0].why)}.{left}"
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)
         held = " The host holds it back." if bound else ""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import (
+    balance,
     conditions,
     counters,
     coupling,
@@ -38,6 +39,7 @@ LOOKS: tuple[Look, ...] = (
     temperature.let_go,
     coupling.follows,
     swings.turns,
+    balance.goes_with_the_load,
     on_top.balance,
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,

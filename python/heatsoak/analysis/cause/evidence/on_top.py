@@ -1,7 +1,10 @@
 """What a fall from a level that was lowered already does to the drive's temperature."""
 
+import numpy as np
+
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counter_columns
+from heatsoak.analysis.view import Track
 
 #: A shorter level, or a shorter fall from it, says nothing of the drive's balance.
 LEAST_S = 15.0
@@ -23,15 +26,16 @@ def balance(case: Case) -> Finding | None:
         return None
     since_s = case.level_since_s
     settled_s = 0.5 * (drop.onset_s - since_s)
-    if not case.is_nested or drop.oscillates or drop.depth < LEAST_DEPTH:
+    if not case.is_nested or drop.depth < LEAST_DEPTH:
         return None
     if settled_s < LEAST_S or case.last_s < 2 * LEAST_S:
         return None
-    first_c, half_c, before_c = (
-        temp.at(t_s) for t_s in (since_s, since_s + settled_s, drop.onset_s)
-    )
+    period_s = _period_s(case)
+    if period_s > settled_s:
+        return None
+    half_c, before_c = (_at(temp, t_s, period_s) for t_s in (since_s + settled_s, drop.onset_s))
     late_c = case.late_c
-    if first_c is None or half_c is None or before_c is None or late_c is None:
+    if half_c is None or before_c is None or late_c is None:
         return None
     said = (
         f"it had been at {half_c:.0f} to {before_c:.0f} C for {settled_s:.0f} s when it fell again"
@@ -47,6 +51,18 @@ def balance(case: Case) -> Finding | None:
     if late_c < before_c:
         return Finding("on-top", "cooler", f"{said}, and came to {late_c:.0f} C")
     return Finding("on-top", "hotter", f"{said}, and rose to {late_c:.0f} C")
+
+
+def _period_s(case: Case) -> float:
+    """How long a swing takes that is there before, or goes on; 0 where nothing swings."""
+    both = (case.drop, (case.view.drops or [case.drop])[max(case.index - 1, 0)])
+    return max(drop.period_s or 0.0 for drop in both)
+
+
+def _at(temp: Track, t_s: float, period_s: float) -> float | None:
+    """The temperature at a time; of what swings its mean over the period before."""
+    within = temp.between(t_s - period_s, t_s)
+    return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)
 
 
 def _counted_anew(case: Case) -> bool:
