@@ -338,6 +338,13 @@ def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_pa
     assert set(begun(made[HOT])) > set(probes_of_quick)
     assert set(skipped(made[COOL])) == set(probes_of_quick)
     assert length_s(made[COOL]) < 120 < length_s(made[HOT]) < 240
+    # probes of what is hot begin hot
+    warm = [
+        note
+        for note in analyze([made[HOT]]).recordings[0].notes
+        if "warmer than the coolest" in note
+    ]
+    assert [note.split("'")[1] for note in warm] == ["write"]
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from heatsoak.analysis.copies import note_of
 from heatsoak.analysis.fills import slowed_by_fills
 from heatsoak.analysis.view import StepView
 from heatsoak.analysis.warmth import warmth
-from heatsoak.protocol import Observation
+from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Recording
 
 
@@ -47,8 +47,13 @@ def _standstills(view: StepView) -> str | None:
 
 
 def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
-    """Steps that began clearly warmer than the coolest one."""
-    starts = [(view.step.name, temp) for view in views if (temp := view.temp.at(0.0)) is not None]
+    """Steps that began clearly warmer than the coolest one; probes are taken as warm as it is."""
+    starts = [
+        (view.step.name, temp)
+        for view in views
+        if (isinstance(view.step, Observed) or not view.step.is_probe)
+        and (temp := view.temp.at(0.0)) is not None
+    ]
     if not starts:
         return []
     coolest = min(temp for _, temp in starts)
