@@ -91,6 +91,17 @@ def test_a_period_that_drifts_is_still_one_cycle(longest_s: float, sampling_s: f
     assert drop.onset_s == pytest.approx(100, abs=2.5 * sampling_s + 0.5)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_lows_that_grow_to_several_times_their_length_are_still_one_cycle(seed: int) -> None:
+    t_s = times(320, 0.1)
+    falls_s = 90 + np.cumsum([0.0, *np.linspace(9, 27, 12)])
+    backs_s = [*(falls_s[1:] - 5), 320.0]
+    shape = lows(t_s, *zip(falls_s, backs_s, strict=True), low=0.55)
+    (drop,) = found(noisy(shape, 0.1, 0.05, seed))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(90, abs=1)
+
+
 def test_a_cycle_that_begins_soon_is_no_swing_from_the_begin() -> None:
     t_s = times(1800, 5.0)
     (drop,) = found(noisy(swinging(t_s, 50, 27, 0.5, 0.45), 5.0))
