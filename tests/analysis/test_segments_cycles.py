@@ -237,6 +237,17 @@ def test_a_fall_below_the_lows_of_a_swing_ends_it(
     assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
 
 
+@pytest.mark.parametrize("low_s", [10, 14])
+def test_a_fall_within_the_last_low_of_a_slow_swing_is_from_that_low(low_s: float) -> None:
+    t_s = times(275, 0.1)
+    fall_s = 54 + 3 * 55 + low_s
+    shape = np.where(t_s < fall_s, swinging(t_s, 54, 55, 0.75, 0.65), 0.4)
+    for seed in range(3):
+        one, two = found(noisy(shape, 0.1, 0.03, seed))
+        assert (one.shape, two.shape) == ("cycle", "step")
+        assert two.onset_s == pytest.approx(fall_s, abs=1)
+
+
 def test_three_falls_that_are_not_alike_are_three_drops() -> None:
     t_s = times(615, 1)
     falls = ((170, 252, 0.7), (336, 387, 0.5), (450, 512, 0.24))
