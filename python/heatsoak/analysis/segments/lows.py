@@ -120,9 +120,11 @@ def since(
     period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
     if abs(period_s - found.period_s) < _SAME * found.period_s:
         period_s, least_cycles = found.period_s, LEAST_CYCLES
-    while start > 0 and apart_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
+    # what a gap hides is no time without a low
+    seen_s = np.diff(np.interp(falls_s, series.t_s, np.cumsum(series.interval_s)))
+    while start > 0 and seen_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
         start -= 1
-    while stop < len(apart_s) and apart_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
+    while stop < len(apart_s) and seen_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
         stop += 1
     lows = lows[start : stop + 1]
     periods_s = apart_s[start:stop]
