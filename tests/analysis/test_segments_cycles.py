@@ -133,9 +133,12 @@ def test_a_swing_that_comes_to_stay_low_has_ended_there() -> None:
         assert two.onset_s == pytest.approx(200, abs=1)
 
 
-def test_a_gap_in_a_swing_does_not_end_it() -> None:
-    whole = noisy(swinging(times(300, 0.1), 60, 4, 0.5, 0.4), 0.1)
-    seen = (whole.t_s < 150) | (whole.t_s > 160)
+def test_a_gap_of_a_few_periods_does_not_end_a_swing() -> None:
+    t_s = times(300, 0.1)
+    falls_s = 60 + np.cumsum([0.0, *np.linspace(3.4, 6.0, 60)])
+    shape = lows(t_s, *((fall_s, fall_s + 2) for fall_s in falls_s), low=0.3)
+    whole = noisy(shape, 0.1, 0.035)
+    seen = (whole.t_s < 180) | (whole.t_s > 190)
     (drop,) = found(Series(whole.t_s[seen], whole.interval_s[seen], whole.values[seen], "mb_s"))
     assert drop.oscillates
     assert (drop.onset_s, drop.end_s) == pytest.approx((60, 300), abs=1)
