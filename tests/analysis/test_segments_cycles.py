@@ -102,16 +102,6 @@ def test_lows_that_grow_to_several_times_their_length_are_still_one_cycle(seed: 
     assert drop.onset_s == pytest.approx(90, abs=1)
 
 
-@pytest.mark.parametrize("phase_s", [2.1, 2.3, 2.5])
-def test_a_first_low_that_its_samples_hold_in_part_is_the_onset(phase_s: float) -> None:
-    t_s = times(1600, 0.1)
-    fine = swinging(t_s, 565 + phase_s, 27, 0.2, 0.25)
-    for seed in range(3):
-        (drop,) = found(noisy(fine.reshape(-1, 50).mean(axis=1), 5.0, 0.03, seed))
-        assert drop.oscillates
-        assert drop.onset_s == pytest.approx(565 + phase_s, abs=7.5)
-
-
 def test_a_cycle_that_begins_soon_is_no_swing_from_the_begin() -> None:
     t_s = times(1800, 5.0)
     (drop,) = found(noisy(swinging(t_s, 50, 27, 0.5, 0.45), 5.0))

@@ -10,9 +10,8 @@ from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
 
-#: Throughput is low in the lower third of a swing and high in the upper one. Where a period has
-#: fewer samples than this, most are partly low, and the lower half is.
-_LOW, _HIGH, _LOW_IF_FEW, _FEW_STEPS = 1 / 3, 2 / 3, 1 / 2, 8
+#: Throughput is low in the lower third of a swing and high in the upper one.
+_LOW, _HIGH = 1 / 3, 2 / 3
 #: The ends of a swing, so that a dip or a burst is none.
 _ENDS = (0.05, 0.95)
 #: What is low for less than this part of the time of the next few is a dip.
@@ -109,8 +108,7 @@ def since(
     if len(part) == 0 or found.period_s < 2 * step_s:
         return None
     bottom, top = np.quantile(part, _ENDS)
-    share = _LOW if found.period_s >= _FEW_STEPS * step_s else _LOW_IF_FEW
-    lows = _lows(values, bottom, top, begin_s, step_s, share)
+    lows = _lows(values, bottom, top, begin_s, step_s)
     inside = [index for index, low in enumerate(lows) if from_s - step_s <= low.low_s <= to_s]
     if len(inside) < 2:
         return None
@@ -208,11 +206,9 @@ def _apart(values: Array, lows: list[Low], begin_s: float, step_s: float) -> flo
     return between / max(float(np.var(values)), 1e-300)
 
 
-def _lows(
-    values: Array, bottom: float, top: float, begin_s: float, step_s: float, share: float = _LOW
-) -> list[Low]:
-    """Low parts, in the lower `share` of the swing, between high ones, dips left out."""
-    is_low = values < bottom + share * (top - bottom)
+def _lows(values: Array, bottom: float, top: float, begin_s: float, step_s: float) -> list[Low]:
+    """Low parts between high ones, dips left out."""
+    is_low = values < bottom + _LOW * (top - bottom)
     is_high = values > bottom + _HIGH * (top - bottom)
     known = np.flatnonzero(is_low | is_high)
     sides = is_low[known]
