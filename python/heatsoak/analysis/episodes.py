@@ -40,7 +40,7 @@ def judged_drops(
 
 
 def _is_without_reason(drop: Drop, judgement: Judgement) -> bool:
-    """Whether a further stair of heat comes where temperature was level; under a swing it may be."""
+    """Whether a further stair of heat comes where temperature was level, as it is in a swing."""
     pairs = {finding.pair for finding in judgement.findings}
     is_level = ("temperature-bend", "level") in pairs
     return judgement.cause == "thermal" and is_level and not drop.oscillates
