@@ -351,6 +351,18 @@ def test_a_cycle_that_goes_on_beneath_another_cause_falls_no_third_time() -> Non
     assert on_top.end_s == 260
 
 
+def test_a_swing_beneath_another_cause_that_wanders_is_no_third_episode_either() -> None:
+    share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
+    others = levels((155, 1), (25, 0.6), (20, 0.35), (20, 0.55), (20, 0.3), (20, 0.6))
+    rate = 100 * share * others
+    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(10)]
+    gates: Gates = {"thermal": opened(rate, *lows), "interference": opened(rate, (155, 260))}
+    cycle, on_top = truth_of(rate, gates, permitted=share)
+    assert (cycle.cause, cycle.shape) == ("thermal", "cycle")
+    assert (on_top.cause, on_top.recovered) == ("interference", False)
+    assert (on_top.onset_s, on_top.end_s) == (155, 260)
+
+
 def test_heat_that_had_not_swung_before_falls_on_top_of_another_cause() -> None:
     rate = levels((60, 100), (60, 60), *[(8, 20), (12, 60)] * 4)
     lows = [(120 + 20 * number, 128 + 20 * number) for number in range(4)]

@@ -125,6 +125,25 @@ def test_a_sudden_fall_is_no_stair_of_the_approach_before_it(depth: float) -> No
     assert right.count(False) <= 1
 
 
+def test_a_level_that_was_held_for_seven_seconds_is_one_that_may_be_fallen_from() -> None:
+    for seed in range(5):
+        drops = found(lost_since(25, 0.15) * lost_since(32, 0.85), 0.03, seed)
+        assert [drop.onset_s for drop in drops] == pytest.approx([25, 32], abs=1)
+
+
+def test_what_is_let_go_for_a_moment_does_not_hide_that_it_falls_lower() -> None:
+    lows = ((20.0, 33.0), (38.0, 52.0))
+    shape = np.where(MID_S > 57, 0.23, 1.0)
+    for begin_s, end_s in lows:
+        shape[(begin_s < MID_S) & (end_s > MID_S)] = 0.35
+    shape[(MID_S > 33) & (MID_S < 57) & (shape == 1)] = 0.9
+    for seed in range(5):
+        one, two = found(shape, 0.03, seed)
+        assert one.onset_s == pytest.approx(20, abs=1)
+        assert two.onset_s == pytest.approx(57, abs=2)
+        assert two.depth > 0.3
+
+
 def test_falls_from_a_level_that_rises_pass() -> None:
     rising = 1 + 0.6 * np.clip((MID_S - 30) / 120, 0, 1)
     lows = np.where((MID_S > 130) & (MID_S < 138), 0.6, 1.0)
@@ -176,6 +195,14 @@ def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
     ((case, judgement),) = judged_drops(one)
     assert judgement.cause == "thermal"
     assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
+
+
+def test_a_further_stair_that_no_rise_of_the_temperature_led_up_to_stays_apart() -> None:
+    count = np.floor(np.maximum(T_S - 100, 0) / 5) * np.where(T_S > 200, 3, 1)
+    temps = np.minimum(40 + 0.45 * T_S, 85) + np.where(T_S > 210, 1.0, 0.0)
+    one = view(STAIRS, "randread", throttle_count__tmt1=count, temp_c__composite=temps)
+    onsets_s = [case.drop.onset_s for case, _ in judged_drops(one)]
+    assert onsets_s == pytest.approx([100, 200], abs=1)
 
 
 def test_a_fall_that_leaves_the_drive_as_hot_is_not_heats() -> None:

@@ -91,12 +91,57 @@ def test_a_period_that_drifts_is_still_one_cycle(longest_s: float, sampling_s: f
     assert drop.onset_s == pytest.approx(100, abs=2.5 * sampling_s + 0.5)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_lows_that_grow_to_several_times_their_length_are_still_one_cycle(seed: int) -> None:
+    t_s = times(320, 0.1)
+    falls_s = 90 + np.cumsum([0.0, *np.linspace(9, 27, 12)])
+    backs_s = [*(falls_s[1:] - 5), 320.0]
+    shape = lows(t_s, *zip(falls_s, backs_s, strict=True), low=0.55)
+    (drop,) = found(noisy(shape, 0.1, 0.05, seed))
+    assert drop.oscillates
+    assert drop.onset_s == pytest.approx(90, abs=1)
+
+
 def test_a_cycle_that_begins_soon_is_no_swing_from_the_begin() -> None:
     t_s = times(1800, 5.0)
     (drop,) = found(noisy(swinging(t_s, 50, 27, 0.5, 0.45), 5.0))
     assert drop.oscillates
     assert drop.onset_s == pytest.approx(50, abs=7.5)
     assert found(noisy(swinging(t_s, 12, 27, 0.5, 0.45), 5.0)) == []
+
+
+@pytest.mark.parametrize("held_s", [0, 12])
+def test_a_swing_that_goes_on_lower_has_fallen(held_s: float) -> None:
+    # its high parts do not come up to the middle of the former ones
+    t_s = times(320, 0.1)
+    fall_s = 60 + 10 * 16 + held_s
+    swing = swinging(t_s, 60, 16, 0.6, 0.5)
+    swing[(t_s >= 220) & (t_s < fall_s)] = 0.5
+    later = 0.3 + 0.25 * (np.mod(t_s - fall_s, 20) > 16)
+    for seed in range(3):
+        one, two = found(noisy(np.where(t_s < fall_s, swing, later), 0.1, 0.03, seed))
+        assert one.shape == "cycle"
+        assert (one.onset_s, two.onset_s) == pytest.approx((60, fall_s), abs=1)
+
+
+def test_a_swing_that_comes_to_stay_low_has_ended_there() -> None:
+    t_s = times(320, 0.1)
+    shape = np.where(t_s < 200, swinging(t_s, 60, 14, 0.4, 0.5), 0.5)
+    for seed in range(3):
+        one, two = found(noisy(shape, 0.1, 0.03, seed))
+        assert (one.shape, two.shape) == ("cycle", "step")
+        assert two.onset_s == pytest.approx(200, abs=1)
+
+
+def test_a_gap_of_a_few_periods_does_not_end_a_swing() -> None:
+    t_s = times(300, 0.1)
+    falls_s = 60 + np.cumsum([0.0, *np.linspace(3.4, 6.0, 60)])
+    shape = lows(t_s, *((fall_s, fall_s + 2) for fall_s in falls_s), low=0.3)
+    whole = noisy(shape, 0.1, 0.035)
+    seen = (whole.t_s < 180) | (whole.t_s > 190)
+    (drop,) = found(Series(whole.t_s[seen], whole.interval_s[seen], whole.values[seen], "mb_s"))
+    assert drop.oscillates
+    assert (drop.onset_s, drop.end_s) == pytest.approx((60, 300), abs=1)
 
 
 def test_a_fall_before_a_cycle_is_a_drop_of_its_own() -> None:
@@ -224,6 +269,17 @@ def test_a_fall_below_the_lows_of_a_swing_ends_it(
     # from the low part before it, which may have just begun, or ended less than a second ago
     begun_s = phase * period_s if (phase - duty) * period_s < 1 else 0.0
     assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
+
+
+@pytest.mark.parametrize("low_s", [10, 14])
+def test_a_fall_within_the_last_low_of_a_slow_swing_is_from_that_low(low_s: float) -> None:
+    t_s = times(275, 0.1)
+    fall_s = 54 + 3 * 55 + low_s
+    shape = np.where(t_s < fall_s, swinging(t_s, 54, 55, 0.75, 0.65), 0.4)
+    for seed in range(3):
+        one, two = found(noisy(shape, 0.1, 0.03, seed))
+        assert (one.shape, two.shape) == ("cycle", "step")
+        assert two.onset_s == pytest.approx(fall_s, abs=1)
 
 
 def test_three_falls_that_are_not_alike_are_three_drops() -> None:

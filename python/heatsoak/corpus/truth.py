@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsoak.analysis.findings import Cause
 from heatsoak.corpus.cycles import DEPTH_WINDOW_S, LEAST_SWINGS, joined_cycles, swings_of
-from heatsoak.corpus.labels import SLIDE_S, Shape, TrueEpisode
+from heatsoak.corpus.labels import RECOVERED, SLIDE_S, Shape, TrueEpisode
 from heatsoak.corpus.machine import Array, Course
 from heatsoak.corpus.resumed import without_resumed
 
@@ -21,8 +21,6 @@ Gates = dict[Cause, Gate]
 
 #: An episode begins when so much of the level is lost.
 ONSET_LOSS = 0.02
-#: The rate is back when it reaches this share of the level.
-RECOVERED = 0.97
 #: Less deep or shorter is neither demanded nor wrong.
 LEAST_DEPTH_PCT = 8.0
 LEAST_S = 5.0

@@ -6,6 +6,7 @@ import numpy as np
 
 from heatsoak.analysis.segments.cycles import Swing, even
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.levels import TRANSITION_S
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.onset import fit_onset
@@ -24,8 +25,8 @@ _LEAST_ON = 0.3
 _FALLING = 0.5
 #: A fall is so many standard errors of the two means about it.
 _CLEARLY = 5.0
-#: What is low for this share of a usual low part, or more, is one.
-_WHOLE = 0.6
+#: A low part that had begun has so many samples at least, and is longer than a transition.
+_FEWEST = 3
 #: Less than this is standstill, in the series' unit.
 _NOTHING = 1e-9
 
@@ -53,12 +54,15 @@ def fall_below(
     parts = 1 / (len(below.after) * step_s) + 1 / (_BACK * low_s)
     if np.log(below.lows / during) < _CLEARLY * min(noise.sigma, scatter) * np.sqrt(parts):
         return None
-    fall_s = onset_s + below.first * step_s
-    # from a whole low part, or from the high part before one that was to come
-    high = np.flatnonzero(below.before > 0.5 * (below.lows + np.max(below.before)))
-    since_s = step_s * (len(below.before) - int(high[-1])) if len(high) else smooth_s
-    begin_s = fall_s - (since_s if since_s > _WHOLE * low_s else 0.5 * found.period_s)
-    near_s = max(2 * series.sampling_s, smooth_s)
+    # from a low part that had begun, or from the high part before one that was to come
+    first_low, end_low = _last_low(values, below)
+    fall_s = onset_s + end_low * step_s
+    if (end_low - first_low) * step_s >= max(TRANSITION_S, _FEWEST * series.sampling_s):
+        begin_s = onset_s + first_low * step_s
+        near_s = max(2 * series.sampling_s, 0.5 * smooth_s)
+    else:
+        begin_s = fall_s - 0.5 * found.period_s
+        near_s = max(2 * series.sampling_s, smooth_s)
     from_s = max(begin_s, fall_s - 2 * near_s)
     until_s = fall_s + _ON * found.period_s
     second_s = fit_onset(series, begin_s, from_s, fall_s + near_s, until_s).onset_s
@@ -74,6 +78,16 @@ class _Below:
     lows: float
     before: Array
     after: Array
+
+
+def _last_low(values: Array, below: _Below) -> tuple[int, int]:
+    """From where to where throughput is at the swing's lows, before it stays below them."""
+    begin = below.first - len(below.before)
+    recent = values[begin : below.first + len(below.after)]
+    high = np.flatnonzero(recent[: len(below.before)] > 0.5 * (below.lows + below.before.max()))
+    start = int(high[-1]) + 1 if len(high) else 0
+    low = np.flatnonzero(recent[start:] < 0.5 * (below.lows + below.after.min()))
+    return begin + start, begin + start + (int(low[0]) if len(low) else 0)
 
 
 def _below(values: Array, period: float, step_s: float) -> _Below | None:

@@ -33,7 +33,9 @@ def find(series: Series) -> Found | None:
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < 2 * BLIP_S:
         return None
     whole = search(look_at(series, BIN_S))
-    drops = [drop for drop in whole.drops if not _is_stall(drop)]
+    # when it is back, is known to half a sample
+    stall_s = TRANSITION_S + 0.5 * series.sampling_s
+    drops = [drop for drop in whole.drops if not _is_stall(drop, stall_s)]
     if not drops:
         middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
         level = series.mean(middle_s, series.duration_s)
@@ -49,8 +51,8 @@ def find(series: Series) -> Found | None:
     return Found(sorted(drops, key=lambda drop: drop.onset_s))
 
 
-def _is_stall(drop: Drop) -> bool:
-    return drop.recovered and not drop.oscillates and drop.end_s - drop.onset_s <= TRANSITION_S
+def _is_stall(drop: Drop, longest_s: float) -> bool:
+    return drop.recovered and not drop.oscillates and drop.end_s - drop.onset_s <= longest_s
 
 
 def _in_means(series: Series, found: Swing | None) -> list[Drop]:

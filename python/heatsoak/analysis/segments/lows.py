@@ -18,8 +18,9 @@ _ENDS = (0.05, 0.95)
 _LEAST_PART, _NEXT = 0.4, 5
 #: The next fall of a swing comes within so many periods, of the swing or the last one.
 _SOON = 2.0
-#: So many of its falls come about a period after the one before, or it is no swing.
-_REGULAR_PART, _ABOUT = 0.8, (0.5, 1.5)
+#: So many of its falls come about a period after the one before, or it is no swing: about the
+#: swing's own, or, where it drifts, about as long a one as the last.
+_REGULAR_PART, _ABOUT, _LIKE_THE_LAST = 0.8, (0.5, 1.5), 1.5
 #: The two sides of a swing take so much of its variance, of noise that is cut in two up to 0.64;
 #: and by chance the more the fewer cycles there are.
 _LEAST_APART, _IF_FEW = 0.6, 0.6
@@ -27,6 +28,8 @@ _LEAST_APART, _IF_FEW = 0.6, 0.6
 _SAME = 0.25
 #: So many lows that come otherwise are no chance.
 _LEAST_IF_OTHER = 12
+#: So many periods, each about as long as the last, are none either.
+_LEAST_IF_DRIFTING = 5
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
 #: A recovery shorter than this, or of fewer samples, does not part two falls.
@@ -117,16 +120,16 @@ def since(
     period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
     if abs(period_s - found.period_s) < _SAME * found.period_s:
         period_s, least_cycles = found.period_s, LEAST_CYCLES
-    while start > 0 and apart_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
+    # what a gap hides is no time without a low
+    seen_s = np.diff(np.interp(falls_s, series.t_s, np.cumsum(series.interval_s)))
+    while start > 0 and seen_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
         start -= 1
-    while stop < len(apart_s) and apart_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
+    while stop < len(apart_s) and seen_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
         stop += 1
     lows = lows[start : stop + 1]
     periods_s = apart_s[start:stop]
-    least_s, most_s = (share * period_s for share in _ABOUT)
-    is_regular = np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART
     least = _LEAST_APART + _IF_FEW / len(lows)
-    is_clear = len(lows) >= least_cycles and bool(is_regular)
+    is_clear = len(lows) >= least_cycles and _are_regular(periods_s, period_s)
     is_clear = is_clear and _apart(values, lows, begin_s, step_s) >= least
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
     highs_s = np.array([b.high_s - a.back_s for a, b in pairwise(lows)])
@@ -136,6 +139,17 @@ def since(
     if is_since_begin and high_s > _AS_LONG * usual_s:
         is_since_begin = not _is_higher(series, begin_s, lows)
     return Swinging(usual, lows, bool(is_since_begin), is_clear)
+
+
+def _are_regular(periods_s: Array, period_s: float) -> bool:
+    """Whether lows come about a period apart, be it that this drifts."""
+    least_s, most_s = (share * period_s for share in _ABOUT)
+    if np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART:
+        return True
+    if len(periods_s) < _LEAST_IF_DRIFTING:
+        return False
+    alike = np.abs(np.diff(np.log(periods_s))) <= np.log(_LIKE_THE_LAST)
+    return bool(np.mean(alike) >= _REGULAR_PART)
 
 
 def _is_higher(series: Series, begin_s: float, lows: list[Low]) -> bool:

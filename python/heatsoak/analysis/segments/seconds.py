@@ -1,6 +1,7 @@
 """Deeper falls inside a stretch that is lowered already: another cause on top of the first."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back
 
 #: A level inside a drop has settled once it is held so long.
-SETTLED_S = 8.0
+SETTLED_S = 6.0
 #: A second fall takes at least this share of it.
 SECOND_FALL = 0.08
 #: The first stair of a slow one takes this share.
@@ -45,6 +46,7 @@ class Second:
 def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]:
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
+    lowered = _without_bursts(bins, lowered)
     held_s = [float(bins.end_s[one.end - 1] - bins.begin_s[one.start]) for one in lowered]
     # since the last fall, or the return from it
     since = index = 0
@@ -72,6 +74,19 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
                 continue
         lowest = min(lowest, after.value)
     return found
+
+
+def _without_bursts(bins: Bins, levels: list[Level]) -> list[Level]:
+    """Leave out what was let go above all levels before it, for too short a time to settle."""
+    kept = levels[:1]
+    highest = levels[0].value
+    for level, after in pairwise(levels[1:]):
+        is_brief = bins.end_s[level.end - 1] - bins.begin_s[level.start] < SETTLED_S
+        is_above = (1 - MIN_DROP) * level.value > max(after.value, highest)
+        if not (is_brief and is_above):
+            kept.append(level)
+            highest = max(highest, level.value)
+    return [*kept, *levels[1:][-1:]]
 
 
 def _held_s(levels: list[Level], held_s: list[float], since: int, end: int) -> float:

@@ -38,14 +38,10 @@ def drops_of_span(look: Look, span: Span) -> list[Drop]:
     for second in seconds:
         until = span.end if second.back is None else second.back.start
         until_s = float(bins.end_s[until - 1])
+        # what came between was too brief to be the level that it fell from
+        last = [level for level in span.lowered if level.start < second.after.start][-1]
         onset_s = onset_between(
-            series,
-            bins,
-            second.before.start,
-            second.before,
-            second.after,
-            until_s,
-            is_sudden=True,
+            series, bins, last.start, last, second.after, until_s, is_sudden=True
         )
         if second.back is None:
             lasting.append(onset_s)
