@@ -17,8 +17,6 @@ def judged_drops(
     """Return a step's drops with their causes; neighbours of one known cause are one drop.
 
     A governor or a host may take what it takes in two stairs, if both together still look like it.
-    A governor takes the second since the first did not stop the heat: a fall that no rise led up to
-    stays apart.
     A cache is full once and spare area used up once, so two falls that both look like that are not
     one; each keeps the cause that its own evidence names, and what may be two causes stays apart.
     """
@@ -31,19 +29,11 @@ def judged_drops(
             if of_last.cause == judgement.cause != "unknown":
                 whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
                 of_whole = weigh(whole)
-                is_one = of_whole.cause == judgement.cause not in _ONCE
-                if is_one and not _is_without_reason(drop, judgement):
+                if of_whole.cause == judgement.cause not in _ONCE:
                     judged[-1] = (whole, of_whole)
                     continue
         judged.append((case, judgement))
     return judged
-
-
-def _is_without_reason(drop: Drop, judgement: Judgement) -> bool:
-    """Whether a further stair of heat comes where temperature was level, as it is in a swing."""
-    pairs = {finding.pair for finding in judgement.findings}
-    is_level = ("temperature-bend", "level") in pairs
-    return judgement.cause == "thermal" and is_level and not drop.oscillates
 
 
 def episode_of(case: Case, judgement: Judgement) -> Episode:

@@ -6,6 +6,7 @@ or a burst or a piece of a ramp, belongs to none.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,20 +63,21 @@ def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     weight = np.ones(len(bins))
     sums = _Sums(bins, noise, weight)
     starts, ends = sums.merged(starts, ends, unit)
-    kept = _long_enough(bins, sums.means(starts, ends), starts, ends)
+    means = sums.means(starts, ends)
+    kept = _long_enough(bins, means, starts, ends)
     if not kept.all():
-        starts, ends = starts[kept], ends[kept]
+        starts, ends = _with_wandering(bins, means, starts, ends, kept)
         for start, end in zip(ends[:-1], starts[1:], strict=True):
             weight[start:end] = 0
         sums = _Sums(bins, noise, weight)
         starts, ends = sums.merged(starts, ends, unit)
     values = np.concatenate([[0.0], np.cumsum(bins.values * bins.measured_s * weight)])
     measured = np.concatenate([[0.0], np.cumsum(bins.measured_s * weight)])
-    means = (values[ends] - values[starts]) / (measured[ends] - measured[starts])
+    rates = (values[ends] - values[starts]) / (measured[ends] - measured[starts])
     errors = np.sqrt(sums.variances(starts, ends))
     return [
         Level(int(start), int(end), float(mean), float(error))
-        for start, end, mean, error in zip(starts, ends, means, errors, strict=True)
+        for start, end, mean, error in zip(starts, ends, rates, errors, strict=True)
     ]
 
 
@@ -133,3 +135,38 @@ def _long_enough(
         shortest_s[0] = max(BLIP_S, 2 * bins.width_s)
     kept = np.asarray(length_s >= shortest_s - 1e-6)
     return kept if kept.any() else np.ones(len(starts), dtype=bool)
+
+
+def _with_wandering(
+    bins: Bins,
+    means: Array,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The stretches that are kept, and those that wander so that no piece of them is long enough.
+
+    Pieces that all lie below, or all above, the levels on both sides are one.
+    """
+    blip_s = max(BLIP_S, _BLIP_BINS * bins.width_s)
+    known = np.flatnonzero(kept)
+    stretches = [(int(starts[at]), int(ends[at])) for at in known]
+    for left, right in pairwise(known.tolist()):
+        inside = means[left + 1 : right]
+        side = np.where(
+            inside < min(means[left], means[right]),
+            -1,
+            np.where(inside > max(means[left], means[right]), 1, 0),
+        )
+        for begin, end in _runs(side):
+            first, last = int(starts[left + 1 + begin]), int(ends[left + end])
+            if end - begin > 1 and bins.end_s[last - 1] - bins.begin_s[first] >= blip_s - 1e-6:
+                stretches.append((first, last))
+    stretches.sort()
+    return np.array([a for a, _ in stretches]), np.array([b for _, b in stretches])
+
+
+def _runs(side: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Where neighbours are on one side: first index and the one behind the last."""
+    edges = np.flatnonzero(np.diff(side, prepend=0, append=0)).tolist()
+    return [(a, b) for a, b in pairwise(edges) if side[a] != 0]

@@ -10,7 +10,7 @@ from heatsoak.analysis.segments.onset import Onset, fit_onset, fit_slow_onset
 from heatsoak.analysis.series import Series
 
 #: An onset lies at most so far before the first change that was found, or after it.
-_LATE_S = 16.0
+_LATE_S = 8.0
 _EARLY_S = 3.0
 #: In wide bins it lies this share of one before or after their edge at most.
 SHARE_BESIDE = 0.75

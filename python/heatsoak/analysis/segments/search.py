@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heatsoak.analysis.segments.bins import BIN_S
 from heatsoak.analysis.segments.cycle_drops import drops_of_cycle
-from heatsoak.analysis.segments.cycles import Swing, flattened
+from heatsoak.analysis.segments.cycles import PARTS, Swing, flattened
 from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.groups import (
     Cycle,
@@ -19,6 +19,8 @@ from heatsoak.analysis.series import Series
 
 #: Periods this near are one.
 _SAME = 0.1
+#: A swing's falls and recoveries are not quite where its mean cycle has them: by so many parts of it.
+_EDGE_PARTS = 1.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def search(look: Look) -> Found:
             flat = flattened(look.series, cycle.begin_s, cycle.found)
             if len(flat.values) >= MIN_SAMPLES:
                 # what swings as before is what flattening left of it
-                left = [d for d in _drops_in(flat, True) if not _swings_as(d, cycle.found)]
+                left = [d for d in _drops_in(flat, True) if not _is_left_of(d, cycle.found)]
                 return Found(left, was_swing)
     return Found(drops, was_swing)
 
@@ -74,6 +76,8 @@ def _cycle_of(look: Look, group: Group) -> Cycle | None:
     return found
 
 
-def _swings_as(drop: Drop, found: Swing) -> bool:
-    period_s = drop.period_s
-    return period_s is not None and abs(period_s - found.period_s) < _SAME * found.period_s
+def _is_left_of(drop: Drop, found: Swing) -> bool:
+    """Whether a drop is what flattening left of a swing: as often as it, or as long as its edges."""
+    if drop.period_s is not None:
+        return abs(drop.period_s - found.period_s) < _SAME * found.period_s
+    return drop.recovered and drop.end_s - drop.onset_s < _EDGE_PARTS * found.period_s / PARTS
