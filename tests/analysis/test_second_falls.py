@@ -197,14 +197,6 @@ def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
     assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
 
 
-def test_a_further_stair_that_no_rise_of_the_temperature_led_up_to_stays_apart() -> None:
-    count = np.floor(np.maximum(T_S - 100, 0) / 5) * np.where(T_S > 200, 3, 1)
-    temps = np.minimum(40 + 0.45 * T_S, 85) + np.where(T_S > 210, 1.0, 0.0)
-    one = view(STAIRS, "randread", throttle_count__tmt1=count, temp_c__composite=temps)
-    onsets_s = [case.drop.onset_s for case, _ in judged_drops(one)]
-    assert onsets_s == pytest.approx([100, 200], abs=1)
-
-
 def test_a_fall_that_leaves_the_drive_as_hot_is_not_heats() -> None:
     # a governor holds it at 60 C; others' work then takes half of what is left
     rates = FULL * lost_since(80, 0.4, 20.0) * lost_since(200, 0.5)

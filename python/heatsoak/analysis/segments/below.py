@@ -54,11 +54,11 @@ def fall_below(
     parts = 1 / (len(below.after) * step_s) + 1 / (_BACK * low_s)
     if np.log(below.lows / during) < _CLEARLY * min(noise.sigma, scatter) * np.sqrt(parts):
         return None
+    fall_s = onset_s + below.first * step_s
     # from a low part that had begun, or from the high part before one that was to come
     first_low, end_low = _last_low(values, below)
-    fall_s = onset_s + end_low * step_s
     if (end_low - first_low) * step_s >= max(TRANSITION_S, _FEWEST * series.sampling_s):
-        begin_s = onset_s + first_low * step_s
+        begin_s, fall_s = onset_s + first_low * step_s, onset_s + end_low * step_s
         near_s = max(2 * series.sampling_s, 0.5 * smooth_s)
     else:
         begin_s = fall_s - 0.5 * found.period_s

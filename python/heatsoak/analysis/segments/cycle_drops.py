@@ -2,29 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
-
-import numpy as np
 
 from heatsoak.analysis.segments.below import fall_below
 from heatsoak.analysis.segments.bins import binned
-from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, flattened
+from heatsoak.analysis.segments.cycles import Swing, flattened
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.groups import Cycle, Group, fall_s_of, onset_of
-from heatsoak.analysis.segments.levels import TRANSITION_S
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, levels_of
-from heatsoak.analysis.segments.lows import Low, since, swinging
+from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured
-from heatsoak.analysis.segments.onset import fit_onset
-from heatsoak.analysis.segments.seconds import SECOND_FALL, second_falls
+from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.span_drops import drops_of_span
 from heatsoak.analysis.segments.whole_periods import fall_of_means
 from heatsoak.analysis.series import Series
 
 #: A cycle whose last recovery lasts for so many periods is over.
 _OVER = 1.5
-#: One that stays low for so many times its longest period has ended in something else.
-_STAYS = 3.0
 
 #: Finds the drops of a series; told whether a swing was taken off it.
 Search = Callable[[Series, bool], list[Drop]]
@@ -56,8 +49,6 @@ def drops_of_cycle(look: Look, group: Group, cycle: Cycle, drops_in: Search) -> 
             begin_s = max(before[-1].onset_s, onset_s - DEPTH_WINDOW_S)
     second = fall_below(series, look.noise, onset_s, end_s, found)
     if second is None:
-        second = _fall_that_stays(series, onset_s, end_s, found)
-    if second is None:
         second = _fall_of_a_cycle(look, onset_s, end_s, found, drops_in)
     if second is None:
         rest = _after(look, group, cycle, onset_s)
@@ -67,35 +58,6 @@ def drops_of_cycle(look: Look, group: Group, cycle: Cycle, drops_in: Search) -> 
         return [*before, *drops, *(_swinging(series, drop) for drop in rest)]
     drops = measured(series, begin_s, onset_s, second.onset_s, False, found=found)
     return [*before, *drops, _swinging(series, replace(second, recovered=is_back))]
-
-
-def _fall_that_stays(series: Series, onset_s: float, end_s: float, found: Swing) -> Drop | None:
-    """The last fall of a swing that never comes up again, for many times as long as a cycle."""
-    whole = since(series, onset_s, onset_s, end_s, end_s, found)
-    if whole is None or len(whole.lows) <= LEAST_CYCLES:
-        return None
-    *others, last = whole.lows
-    longest_s = max(b.low_s - a.low_s for a, b in pairwise(whole.lows))
-    if last.back_s < end_s - found.period_s or last.back_s - last.low_s < _STAYS * longest_s:
-        return None
-    step_s = max(series.sampling_s, found.period_s / PARTS)
-    begin_s, low_s, high_s = others[-1].back_s, last.high_s - 2 * step_s, last.low_s + step_s
-    if (later_s := _lower_later_s(series, others, last, step_s)) is not None:
-        begin_s, low_s, high_s = last.low_s, later_s - 2 * step_s, later_s + step_s
-    second_s = fit_onset(series, begin_s, low_s, high_s, last.back_s).onset_s
-    drops = measured(series, max(onset_s, second_s - DEPTH_WINDOW_S), second_s, end_s, False)
-    return drops[0] if drops else None
-
-
-def _lower_later_s(series: Series, others: list[Low], last: Low, step_s: float) -> float | None:
-    """When a last low that was as the `others` for a while falls below them; None if it is not."""
-    usual = float(np.median([series.mean(low.low_s, low.back_s) for low in others]))
-    values, step_s = even(series, last.low_s, last.back_s, step_s)
-    during = float(np.median(values))
-    if during > (1 - SECOND_FALL) * usual:
-        return None
-    later_s = last.low_s + step_s * int(np.argmax(values < 0.5 * (usual + during)))
-    return later_s if later_s - last.low_s >= max(TRANSITION_S, 3 * series.sampling_s) else None
 
 
 def _swinging(series: Series, drop: Drop) -> Drop:

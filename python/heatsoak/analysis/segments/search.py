@@ -19,7 +19,7 @@ from heatsoak.analysis.series import Series
 
 #: Periods this near are one.
 _SAME = 0.1
-#: A swing's falls and recoveries are not quite where its mean cycle has them: by so many parts of it.
+#: A swing's falls are not quite where its mean cycle has them: by so many of its parts.
 _EDGE_PARTS = 1.5
 
 
@@ -77,7 +77,7 @@ def _cycle_of(look: Look, group: Group) -> Cycle | None:
 
 
 def _is_left_of(drop: Drop, found: Swing) -> bool:
-    """Whether a drop is what flattening left of a swing: as often as it, or as long as its edges."""
+    """Whether a drop is what flattening left of a swing: as often, or at its edges."""
     if drop.period_s is not None:
         return abs(drop.period_s - found.period_s) < _SAME * found.period_s
     return drop.recovered and drop.end_s - drop.onset_s < _EDGE_PARTS * found.period_s / PARTS
