@@ -226,7 +226,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     (tmp_path / "short.toml").write_text(protocol(1000 * 1000 * 1000, "256k"))
     for role in ROLES:
         (tmp_path / role).mkdir()
-    fast_mb_s, slow_mb_s = 150, 40
+    fast_mb_s, slow_mb_s = 120, 40
     with (
         memory_export(tmp_path / "source", 2 * fast_mb_s) as source,
         memory_export(tmp_path / "destination", 2 * fast_mb_s) as destination,
