@@ -52,7 +52,8 @@ def fall_below(
     scatter = float(np.std(below.after)) / during * np.sqrt(smooth_s)
     low_s = max(found.duty, 1 / _STEPS) * found.period_s
     parts = 1 / (len(below.after) * step_s) + 1 / (_BACK * low_s)
-    if np.log(below.lows / during) < _CLEARLY * min(noise.sigma, scatter) * np.sqrt(parts):
+    lost = np.log(max(below.lows, _NOTHING) / during)
+    if lost < _CLEARLY * min(noise.sigma, scatter) * np.sqrt(parts):
         return None
     fall_s = onset_s + below.first * step_s
     # from a low part that had begun, or from the high part before one that was to come
