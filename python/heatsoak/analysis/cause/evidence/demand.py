@@ -57,7 +57,12 @@ def _sizes(case: Case) -> Finding | None:
 
 
 def _in_flight(case: Case) -> Finding | None:
-    """By Little's law: fewer I/Os in flight, each answered as soon, were fewer asked for."""
+    """By Little's law: fewer I/Os in flight, each answered as soon, were fewer asked for.
+
+    A copy's drives share one queue: which of them it waits for, `partner` tells.
+    """
+    if case.view.partner is not None:
+        return None
     if case.last_s < max(LEAST_S, LEAST_SAMPLES * case.view.throughput.sampling_s):
         # what hung answers late, after the drop
         return None
