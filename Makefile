@@ -30,12 +30,12 @@ reproduce: build ## Hold the simulated drives against every published figure
 
 # many tests wait for fio, for heat or for what a drive does: four processes on two cores
 test: build $(VENV)/.tested $(VENV)/.tools ## Run every test
-	cargo test --workspace --lib --quiet
+	cargo test --workspace --tests --quiet
 	$(BIN)/python build_backend/page_bundle.py test
 	$(BIN)/pytest -n 4 --dist worksteal
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
-	cargo test --workspace --lib --quiet
+	cargo test --workspace --tests --quiet
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --hypothesis-profile inner-loop
 
 test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVMe drive, under Debian's kernel: minutes
