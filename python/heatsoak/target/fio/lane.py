@@ -146,14 +146,21 @@ class Lane:
         self._held = self.status if self._end.is_near(last, self.status) else None
         if self._held is None:
             statuses.append(self.status)
-        samples = [sample for sample in map(self._sample, statuses) if sample is not None]
-        return pl.concat(samples) if samples else None
+        return self._samples(statuses)
 
     def held_back(self) -> pl.DataFrame | None:
         """Return what was held back, once no further document comes."""
-        return None if self._held is None else self._sample(self._held)
+        return None if self._held is None else self._samples([self._held])
 
-    def _sample(self, status: Status) -> pl.DataFrame | None:
+    def _samples(self, statuses: list[Status]) -> pl.DataFrame | None:
+        rows = [row for row in map(self._row, statuses) if row is not None]
+        if not rows:
+            return None
+        # of two at once neither has a time of its own that the device was busy in
+        busy_pct = None if self._busy_time is None else self._busy_time.pct()
+        return pl.DataFrame([row | {"busy_pct": busy_pct} for row in rows], schema=_SCHEMA)
+
+    def _row(self, status: Status) -> dict[str, float | None] | None:
         row = self._differencer.row(status)
         if row is None:
             return None
@@ -170,8 +177,7 @@ class Lane:
             if ran_s > t_s - last_s + _APART_S:
                 _spread(row, t_s - last_s)
         self._t_s = row["t_s"] = t_s
-        row["busy_pct"] = None if self._busy_time is None else self._busy_time.pct()
-        return pl.DataFrame([row], schema=_SCHEMA)
+        return row
 
     def keep_document(self) -> Path | Note | None:
         """Save fio's last document; a full disk is no reason to lose the step."""
