@@ -1,6 +1,7 @@
 """Runs of the real fio while something is done to what it loads, on the clock of the machine."""
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -38,6 +39,13 @@ class Made:
         value = samples.select((pl.col(column) * weight).sum() / weight.sum()).item()
         assert isinstance(value, float)
         return value
+
+    def level(self, column: str, from_s: float, to_s: float) -> float:
+        """Return the median of the means of whole seconds: a standstill or burst takes no part."""
+        seconds = range(round(to_s - from_s))
+        return statistics.median(
+            self.mean(column, from_s + second, from_s + second + 1) for second in seconds
+        )
 
 
 def begin_s(recording: Recording) -> float:
