@@ -30,8 +30,8 @@ def test_onset_and_depth_of_a_cut_are_found(tmp_path: Path, cut_to_mb_s: float) 
             tmp_path,
             uri,
             'rw = "write"\nbs = "512k"\niodepth = 4\n',
-            18,
-            [(6, lambda: set_rate(rate, cut_to_mb_s))],
+            32,
+            [(12, lambda: set_rate(rate, cut_to_mb_s))],
         )
     (cut_s,) = made.moments_s
     episodes = made.step["episodes"]
