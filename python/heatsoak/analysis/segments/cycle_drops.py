@@ -34,10 +34,9 @@ def drops_of_cycle(look: Look, group: Group, cycle: Cycle, drops_in: Search) -> 
     else:
         is_back = group.until_s - end_s > _OVER * found.period_s
         is_back &= group.spans[-1].back is not None
-    if not is_back:
-        end_s = max(end_s, cycle.level_end_s or end_s)
-        # a high part at the very end, as long as what depth is taken over, would hide the lows
-        end_s = group.until_s if found.period_s < DEPTH_WINDOW_S else end_s
+    # a high part at the very end, as long as what depth is taken over, would hide the lows
+    if not is_back and found.period_s < DEPTH_WINDOW_S:
+        end_s = group.until_s
     onset_s = onset_of(series, look.bins, group, cycle, end_s)
     before: list[Drop] = []
     begin_s = cycle.begin_s

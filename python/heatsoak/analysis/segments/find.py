@@ -1,6 +1,7 @@
 """From a series to its drops, in one look or, where a quick swing hides them, in two."""
 
 from heatsoak.analysis.segments.bins import BIN_S
+from heatsoak.analysis.segments.chains import chained
 from heatsoak.analysis.segments.cycles import Swing, swing
 from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S
@@ -35,7 +36,7 @@ def find(series: Series) -> Found | None:
     whole = search(look_at(series, BIN_S))
     # when it is back, is known to half a sample
     stall_s = TRANSITION_S + 0.5 * series.sampling_s
-    drops = [drop for drop in whole.drops if not _is_stall(drop, stall_s)]
+    drops = [drop for drop in chained(series, whole.drops) if not _is_stall(drop, stall_s)]
     if not drops:
         middle_s = 0.5 * float(series.t_s[0] + series.t_s[-1])
         level = series.mean(middle_s, series.duration_s)

@@ -126,6 +126,24 @@ def hidden_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
     return None
 
 
+def later_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
+    """Return the swing that begins long after a group's first fall; None where there is none.
+
+    What it swings on is lowered already, by something else.
+    """
+    if not group.spans:
+        return None
+    span = group.spans[0]
+    fall_s, end_s = fall_s_of(bins, span), float(bins.end_s[span.end - 1])
+    later = swinging(series, fall_s, fall_s, end_s, end_s)
+    if later is None or later.is_since_begin:
+        return None
+    if later.lows[0].low_s < fall_s + _FIRST * later.found.period_s:
+        return None
+    begin_s, last_s = _begin_s(bins, group), later.lows[-1].back_s
+    return Cycle(later.found, begin_s, later.lows[0], last_s, end_s, False)
+
+
 def onset_of(series: Series, bins: Bins, group: Group, cycle: Cycle, end_s: float) -> float:
     """Return when a cycle that ends at `end_s` falls for the first time."""
     low_for_s = cycle.found.duty * cycle.found.period_s

@@ -12,6 +12,7 @@ from heatsoak.analysis.segments.groups import (
     cycle_of,
     grouped,
     hidden_cycle_of,
+    later_cycle_of,
 )
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, look_at
 from heatsoak.analysis.segments.span_drops import drops_of_span
@@ -73,6 +74,8 @@ def _cycle_of(look: Look, group: Group) -> Cycle | None:
     found = cycle_of(look.series, look.bins, group)
     if found is None and not look.is_flat:
         found = hidden_cycle_of(look.series, look.bins, group)
+    if not look.is_flat and len(group.spans) == 1 and (found is None or found.first is None):
+        found = later_cycle_of(look.series, look.bins, group) or found
     return found
 
 
