@@ -17,6 +17,8 @@ from heatsoak.analysis.series import Array, Series
 _STEPS, _SMOOTH = 48, 8
 #: Lows of the last periods, of which one may be half of the true one, are what is fallen from.
 _BACK = 2.5
+#: So many of them have been seen at least.
+_SEEN = 1.5
 #: Throughput stays below them for so many periods: without a high part, and without a low one.
 _ON = 1.2
 #: If the swing's end comes sooner, for so many at least.
@@ -41,7 +43,7 @@ def fall_below(
     """
     values, step_s = even(series, onset_s, end_s, found.period_s / _STEPS)
     period = found.period_s / step_s
-    if period < _SMOOTH or len(values) < (_BACK + _FALLING) * period:
+    if period < _SMOOTH or len(values) < (_SEEN + _FALLING) * period:
         return None
     below = _below(values, period, step_s)
     if below is None:
@@ -96,17 +98,20 @@ def _below(values: Array, period: float, step_s: float) -> _Below | None:
     # not every recording swings
     from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
-    back, on, lag = (round(share * period) for share in (_BACK, _ON, _FALLING))
+    seen, back, on, lag = (round(share * period) for share in (_SEEN, _BACK, _ON, _FALLING))
     least = max(round(_LEAST_ON * period), round(SETTLED_S / step_s))
     smooth = uniform_filter1d(values, max(1, round(period * _SMOOTH / _STEPS)), mode="nearest")
     # of what ends at a step, and of what begins there
     lows = minimum_filter1d(smooth, back, origin=(back - 1) // 2, mode="nearest")
     highs = maximum_filter1d(smooth, on, origin=-(on // 2), mode="nearest")
-    at = np.arange(back + lag, len(values) - least)
+    at = np.arange(seen + lag, len(values) - least)
     at = at[highs[at] < (1 - SECOND_FALL) * lows[at - lag]]
     if len(at) == 0:
         return None
     first = int(at[0])
     return _Below(
-        first, float(lows[first - lag]), smooth[first - back : first], smooth[first : first + on]
+        first,
+        float(lows[first - lag]),
+        smooth[max(0, first - back) : first],
+        smooth[first : first + on],
     )
