@@ -11,13 +11,15 @@ from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
 
 #: Throughput is low in the lower third of a swing and high in the upper one.
-_LOW, _HIGH = 1 / 3, 2 / 3
+_LOW, _HIGH = 0.4, 0.6
 #: The ends of a swing, so that a dip or a burst is none.
 _ENDS = (0.05, 0.95)
 #: What is low for less than this part of the time of the next few is a dip.
 _LEAST_PART, _NEXT = 0.4, 5
 #: The next fall of a swing comes within so many periods, of the swing or the last one.
-_SOON = 2.0
+_SOON = 2.5
+#: Samples, one at each end, may show a low later or earlier than it was.
+_BESIDE = 2.0
 #: So many of its falls come about a period after the one before, or it is no swing: about the
 #: swing's own, or, where it drifts, about as long a one as the last.
 _REGULAR_PART, _ABOUT, _LIKE_THE_LAST = 0.8, (0.5, 1.5), 1.5
@@ -122,9 +124,13 @@ def since(
         period_s, least_cycles = found.period_s, LEAST_CYCLES
     # what a gap hides is no time without a low
     seen_s = np.diff(np.interp(falls_s, series.t_s, np.cumsum(series.interval_s)))
-    while start > 0 and seen_s[start - 1] <= _SOON * max(period_s, apart_s[start]):
+
+    def soon_s(last_s: float) -> float:
+        return _SOON * max(period_s, last_s) + _BESIDE * step_s
+
+    while start > 0 and seen_s[start - 1] <= soon_s(apart_s[start]):
         start -= 1
-    while stop < len(apart_s) and seen_s[stop] <= _SOON * max(period_s, apart_s[stop - 1]):
+    while stop < len(apart_s) and seen_s[stop] <= soon_s(apart_s[stop - 1]):
         stop += 1
     lows = lows[start : stop + 1]
     periods_s = apart_s[start:stop]
