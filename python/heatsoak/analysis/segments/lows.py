@@ -118,15 +118,22 @@ def since(
     start, stop = inside[0], inside[-1]
     falls_s = np.array([low.low_s for low in lows])
     apart_s = np.diff(falls_s)
+    # what a gap hides is no time without a low
+    seen_s = np.diff(np.interp(falls_s, series.t_s, np.cumsum(series.interval_s)))
+    beside_s = _BESIDE * step_s
+    # a low long before the others, or long after them, is a dip
+    alone_s = _SOON * float(np.median(seen_s[start:stop])) + beside_s
+    while stop - start > 1 and seen_s[start] > alone_s:
+        start += 1
+    while stop - start > 1 and seen_s[stop - 1] > alone_s:
+        stop -= 1
     # what is sampled seldom may be most like itself several periods later
     period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
     if abs(period_s - found.period_s) < _SAME * found.period_s:
         period_s, least_cycles = found.period_s, LEAST_CYCLES
-    # what a gap hides is no time without a low
-    seen_s = np.diff(np.interp(falls_s, series.t_s, np.cumsum(series.interval_s)))
 
     def soon_s(last_s: float) -> float:
-        return _SOON * max(period_s, last_s) + _BESIDE * step_s
+        return _SOON * max(period_s, last_s) + beside_s
 
     while start > 0 and seen_s[start - 1] <= soon_s(apart_s[start]):
         start -= 1
