@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from heatsoak.analysis.segments import Drop, Found, find, find_drops
 from heatsoak.analysis.series import Array, Series
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from made_series import FULL, wander
 
@@ -237,6 +237,7 @@ def test_a_low_that_was_back_for_long_is_a_fall_of_its_own(back_s: float, seed: 
     left=st.floats(1, 3),
     seed=st.integers(0, 99),
 )
+@example(period_s=23, duty=0.352, low=0.5, deeper=0.6875, phase=0.371, left=1, seed=0)
 @settings(deadline=None, max_examples=30)
 def test_a_fall_below_the_lows_of_a_swing_ends_it(
     period_s: float,

@@ -27,6 +27,8 @@ _LEAST_ON = 0.3
 _FALLING = 0.5
 #: A fall is so many standard errors of the two means about it.
 _CLEARLY = 5.0
+#: It ends where throughput is back for so long.
+_HIGH_S = 1.0
 #: A low part that had begun has so many samples at least, and is longer than a transition.
 _FEWEST = 3
 #: Less than this is standstill, in the series' unit.
@@ -59,7 +61,7 @@ def fall_below(
         return None
     fall_s = onset_s + below.first * step_s
     # from a low part that had begun, or from the high part before one that was to come
-    first_low, end_low = _last_low(values, below)
+    first_low, end_low = _last_low(values, below, step_s)
     if (end_low - first_low) * step_s >= max(TRANSITION_S, _FEWEST * series.sampling_s):
         begin_s, fall_s = onset_s + first_low * step_s, onset_s + end_low * step_s
         near_s = max(2 * series.sampling_s, 0.5 * smooth_s)
@@ -83,12 +85,14 @@ class _Below:
     after: Array
 
 
-def _last_low(values: Array, below: _Below) -> tuple[int, int]:
+def _last_low(values: Array, below: _Below, step_s: float) -> tuple[int, int]:
     """From where to where throughput is at the swing's lows, before it stays below them."""
     begin = below.first - len(below.before)
     recent = values[begin : below.first + len(below.after)]
-    high = np.flatnonzero(recent[: len(below.before)] > 0.5 * (below.lows + below.before.max()))
-    start = int(high[-1]) + 1 if len(high) else 0
+    is_high = recent[: len(below.before)] > 0.5 * (below.lows + below.before.max())
+    turns = np.flatnonzero(np.diff(is_high, prepend=False, append=False))
+    ends = turns[1::2][(turns[1::2] - turns[::2]) * step_s >= _HIGH_S]
+    start = int(ends[-1]) if len(ends) else 0
     low = np.flatnonzero(recent[start:] < 0.5 * (below.lows + below.after.min()))
     return begin + start, begin + start + (int(low[0]) if len(low) else 0)
 
