@@ -83,6 +83,12 @@ def test_a_temperature_alone_is_told_as_it_went(first_c: float, said: str) -> No
     assert f"the temperature {said}" in " ".join(found.notes)
 
 
+def test_a_single_reading_is_told_as_one() -> None:
+    samples = build({"t_s": SECONDS[:1], "temp_c.composite": np.array([45.0])})
+    (found,) = analyze([to_recording(Log("x", "a.csv", samples, "utc", 1e9), {})]).recordings
+    assert "45 C, in a single reading" in " ".join(found.notes)
+
+
 def test_a_recording_begins_with_its_first_reading() -> None:
     log = a_log()
     early = Log(log.format, log.source, log.samples.with_columns(pl.col("t_s") - 60), "utc", 1e9)

@@ -178,9 +178,7 @@ def _others(recording: Recording, by: str) -> dict[str, Label | None]:
     """What a recording must share with another to be its pair."""
     meta = recording.meta
     others: dict[str, Label | None] = {
-        key: value
-        for key, value in meta.conditions.items()
-        if key != by and key not in REPETITIONS
+        key: value for key, value in meta.conditions.items() if key != by and key not in REPETITIONS
     }
     if by not in (DRIVE, MODEL):
         others[DRIVE] = drive_label(meta.drive)
