@@ -219,6 +219,11 @@ def test_a_mapping_names_columns_by_header_or_number() -> None:
     ("table", "mapping", "message"),
     [
         ("1,2\n2,3\n", {}, "has no header.*--map time=1"),
+        (
+            "usr,sys,idl,wai,hiq,siq\n1,2,3,4,5,6\n2,3,4,5,6,7\n",
+            {},
+            "no column of times among usr, .*--map time=COLUMN,",
+        ),
         ("a,b\n1,2\n2,3\n", {}, "no column of times among a, b.*--map 'time=a,write_mb_s=b'"),
         (
             "time,b\n1,2\n2,3\n",

@@ -49,7 +49,8 @@ _KINDS = (
           r"|\s*[\d.,]+ ?[KMGT]?i?B +\d+:\d\d:\d\d +\[ *[\d.,]+ ?[kKMG]?i?B/s\]",
           "the progress of a copy (dd, pv or rsync), a mean since it began", _WATCH),
     _kind(r"Vdbench summary report|.*Vdbench distribution: |\* 'flatfile\.html' contains Vdbench"
-          r"|\* Run\s+: Name of run from RD=|Host response time histogram\.|Link to Run Definitions:",
+          r"|\* Run\s+: Name of run from RD=|Host response time histogram\."
+          r"|Link to Run Definitions:",
           "a page of Vdbench's", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
           "MB/sec' makes a table of its flatfile"),
     _kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, of a single moment",
