@@ -1,8 +1,10 @@
 """What other tools write that is no log of a drive, and what is said of it."""
 
+from pathlib import Path
+
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.importer import Options, Source, read
+from heatsoak.importer import Options, Source, import_files, read
 
 DD = "2147483648 bytes (2.1 GB, 2.0 GiB) copied, 4 s, 537 MB/s"
 VMSTAT = """procs -----------memory---------- ---swap-- -----io---- -system-- ---timestamp---
@@ -32,6 +34,8 @@ tank        1.20T  2.40T      3     90  48.1K  11.2M
         ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
          "10:00:01 IFACE rxpck/s txpck/s\n10:00:02 eth0 1.00 2.00\n",
          "without any drive", "sar -d"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 90123\n",
+         "a pointer of Git LFS", "git lfs pull"),
         ("-----\nCrystalDiskInfo 9.6.3 (C) 2026\n", "CrystalDiskInfo", "Temperature.csv"),
         ("# HELP node_hwmon_temp_celsius x\n# TYPE node_hwmon_temp_celsius gauge\n"
          'node_hwmon_temp_celsius{chip="nvme"} 45\n', "a scrape", "CSV"),
@@ -63,3 +67,10 @@ def test_the_history_of_crystaldiskinfo_is_read_as_its_refusal_says() -> None:
     (log,) = read(Source.of_bytes("Temperature.csv", rows.encode()), options)
     assert log.samples["temp_c.composite"].to_list() == [35 + i for i in range(30)]
     assert log.samples["t_s"][29] - log.samples["t_s"][0] == 29 * 600
+
+
+def test_in_a_directory_what_is_no_log_is_left_out_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a-vmstat.txt").write_text(VMSTAT)
+    (tmp_path / "b-temps.csv").write_text("time,temp_c\n1,40\n2,41\n3,43\n")
+    (recording,) = import_files([tmp_path])
+    assert any("left out, as no logs: a-vmstat.txt" in event.text for event in recording.events)

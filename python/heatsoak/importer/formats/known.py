@@ -7,6 +7,7 @@ processes, or of a single moment, or is a mean with no course in time.
 import re
 from dataclasses import dataclass
 
+from heatsoak.importer.detect import UnknownFormatError
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
@@ -64,6 +65,8 @@ _KINDS = (
           "InfluxDB's line protocol", _EXPORT),
     _kind(r"\s*\"(?:DevicePath|HostNQN)\"\s*:|Node\s+(?:Generic\s+)?SN\s+Model\s",
           "'nvme list', which has no readings", "'nvme smart-log' in a loop with 'date' has them"),
+    _kind(r"version https://git-lfs\.github\.com/spec/", "a pointer of Git LFS, not the file itself",
+          "'git lfs pull' fetches it"),
     _kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
           "of sysstat's (sar, mpstat or pidstat), without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
@@ -97,7 +100,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     kind = _known(source)
     if kind is None:
         raise source.error("is no log of a drive")
-    raise source.error(f"is {kind.what}: {kind.instead}")
+    raise UnknownFormatError(str(source.error(f"is {kind.what}: {kind.instead}")))
 
 
 FORMAT = Format("known", "what is known to be no log", _recognises, _read, is_read=False)
