@@ -16,6 +16,8 @@ from heatsoak.importer.tables.quantity import meaning
 
 _WATCH = "'iostat -xty 1', running beside it, logs what the drive does"
 _EXPORT = "export the series themselves as CSV (in Grafana: Inspect, Data, Download CSV)"
+#: A field of InfluxDB's.
+_FIELD = r'[^ ,=]+=(?:"(?:\\.|[^"\\])*"|[^ ,"]+)'
 #: So many lines tell what a file is.
 _LINES = 200
 
@@ -61,12 +63,12 @@ _KINDS = (
     _kind(r"Windows System Assessment Tool", "winsat's, which has means only",
           "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
     _kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, of a single moment", _EXPORT),
-    _kind(r"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ (?:[^ ,=]+=(?:\"[^\"]*\"|[^ ,]+),?)+ \d{10,19}$",
+    _kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
           "InfluxDB's line protocol", _EXPORT),
     _kind(r"\s*\"(?:DevicePath|HostNQN)\"\s*:|Node\s+(?:Generic\s+)?SN\s+Model\s",
           "'nvme list', which has no readings", "'nvme smart-log' in a loop with 'date' has them"),
-    _kind(r"version https://git-lfs\.github\.com/spec/", "a pointer of Git LFS, not the file itself",
-          "'git lfs pull' fetches it"),
+    _kind(r"version https://git-lfs\.github\.com/spec/",
+          "a pointer of Git LFS, not the file itself", "'git lfs pull' fetches it"),
     _kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
           "of sysstat's (sar, mpstat or pidstat), without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
