@@ -393,3 +393,9 @@ def test_shares_and_rates_without_a_name_are_no_temperatures() -> None:
 def test_sensors_may_be_numbered_with_a_sign() -> None:
     (log,) = _read("time_s,Temperature #2 [°C]\n" + "".join(f"{i},40\n" for i in range(1, 60)))
     assert "temp_c.sensor2" in log.samples.columns
+
+
+def test_dstats_columns_without_its_other_lines_are_of_bytes() -> None:
+    rows = "".join(f"{i},3,0,1703116.8\n" for i in range(1, 60))
+    (log,) = _read(f'"time","usr","read","writ"\n{rows}')
+    assert log.samples["write_bw_mb_s"][9] == pytest.approx(1.7031168)
