@@ -302,6 +302,11 @@ def test_the_same_load_in_better_cooling() -> None:
     assert "conditions" not in seen(bare, siblings=[sibling(STEADY, "none")])
 
 
+def test_the_same_again_is_in_no_other_conditions() -> None:
+    first = view(DROP, course=Course({}, {"run": "1"}))
+    assert "conditions" not in seen(first, siblings=[view(STEADY, course=Course({}, {"run": "2"}))])
+
+
 def test_forms() -> None:
     assert seen(view())["shape"] == "sharp-step"
     assert seen(view())["end"] == "lasted"

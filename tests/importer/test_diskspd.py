@@ -43,6 +43,15 @@ def test_text_has_one_mean_for_each_time_span() -> None:
     assert row["cpu_pct"] == 3.67
 
 
+def test_results_that_were_posted_alone_are_read() -> None:
+    text = (DATA / "mix.txt").read_text()
+    (whole,), (posted,) = (
+        _read_text(part) for part in (text, text[text.index("Results for timespan") :])
+    )
+    rates = ["read_bw_mb_s", "write_bw_mb_s", "read_lat_us", "write_lat_us"]
+    assert posted.samples.select(rates).equals(whole.samples.select(rates))
+
+
 def test_time_begins_after_the_warm_up() -> None:
     (log,) = _read("mix.txt")
     assert log.clock == "utc"

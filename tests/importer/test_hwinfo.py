@@ -120,3 +120,11 @@ def test_a_log_without_any_drive_is_an_error_or_tells_of_the_host() -> None:
         read(Source.of_bytes("x", f'Date,Time,"VIN1 [V]"\n{rows}'.encode()))
     (log,) = read(Source.of_bytes("x", f'Date,Time,"GPU Temperature [°C]"\n{rows}'.encode()))
     assert log.samples.columns == ["t_s", "temp_c.gpu"]
+
+
+def test_throttling_that_names_no_drive_is_a_processors() -> None:
+    rows = "".join(f"5.3.2026,10:00:{i:02}.000,{'Yes' if i > 30 else 'No'},90\n" for i in range(60))
+    header = 'Date,Time,"Thermal Throttling [Yes/No]","Drive Temperature [°C]"\n'
+    (log,) = read(Source.of_bytes("HWiNFO.CSV", (header + rows).encode()))
+    assert "temp_c.composite" in log.samples.columns
+    assert not any(name.startswith("throttle") for name in log.samples.columns)

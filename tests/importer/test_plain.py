@@ -219,6 +219,11 @@ def test_a_mapping_names_columns_by_header_or_number() -> None:
     ("table", "mapping", "message"),
     [
         ("1,2\n2,3\n", {}, "has no header.*--map time=1"),
+        (
+            "usr,sys,idl,wai,hiq,siq\n1,2,3,4,5,6\n2,3,4,5,6,7\n",
+            {},
+            "no column of times among usr, .*--map time=COLUMN,",
+        ),
         ("a,b\n1,2\n2,3\n", {}, "no column of times among a, b.*--map 'time=a,write_mb_s=b'"),
         (
             "time,b\n1,2\n2,3\n",
@@ -341,3 +346,56 @@ def test_a_complaint_about_endless_headers_stays_one_short_line() -> None:
         read(Source.of_bytes("x.csv", text.encode()), Options())
     assert "has no column of throughput, temperature or power" in str(raised.value)
     assert len(str(raised.value)) < 1500
+
+
+def _monitors(*columns: tuple[str, str, str]) -> str:
+    """A Libre or Open Hardware Monitor log; `{i}` in a value is the second."""
+    paths, names, values = zip(*columns, strict=True)
+    rows = [
+        ",".join([f"03/04/2026 10:{i // 60:02}:{i % 60:02}", *(v.format(i=i) for v in values)])
+        for i in range(600)
+    ]
+    return "\n".join([f",{','.join(paths)}", f"Time,{','.join(names)}", *rows]) + "\n"
+
+
+def test_a_monitors_board_and_network_are_no_drives() -> None:
+    (log,) = _read(
+        _monitors(
+            ("/hdd/0/temperature/0", "Temperature", "40"),
+            ("/lpc/nct6791d/temperature/1", "Temperature #1", "71"),
+            ("/nic/{{A}}/load/1", "Network Utilization", "NaN"),
+        )
+    )
+    assert [name for name in log.samples.columns if name.startswith("temp_c.")] == [
+        "temp_c.composite"
+    ]
+    assert log.conditions == {}
+
+
+def test_a_monitors_counter_is_one_drives_and_of_gib() -> None:
+    (log,) = _read(
+        _monitors(
+            ("/hdd/0/temperature/0", "Temperature", "40"),
+            ("/hdd/0/data/0", "Total Bytes Written", "{i}.5"),
+            ("/hdd/1/temperature/0", "Temperature", "30"),
+        )
+    )
+    assert log.drive == {"path": "hdd0"}
+    assert log.samples["write_bw_mb_s"][200:500].median() == pytest.approx(1073.7, rel=0.01)
+
+
+def test_shares_and_rates_without_a_name_are_no_temperatures() -> None:
+    table = "time,[CPU]Idle%,[CPU]Proc/sec\n" + "".join(f"{i},50,40\n" for i in range(1, 60))
+    with pytest.raises(UsageError, match="no column of throughput, temperature or power"):
+        _read(table)
+
+
+def test_sensors_may_be_numbered_with_a_sign() -> None:
+    (log,) = _read("time_s,Temperature #2 [°C]\n" + "".join(f"{i},40\n" for i in range(1, 60)))
+    assert "temp_c.sensor2" in log.samples.columns
+
+
+def test_dstats_columns_without_its_other_lines_are_of_bytes() -> None:
+    rows = "".join(f"{i},3,0,1703116.8\n" for i in range(1, 60))
+    (log,) = _read(f'"time","usr","read","writ"\n{rows}')
+    assert log.samples["write_bw_mb_s"][9] == pytest.approx(1.7031168)

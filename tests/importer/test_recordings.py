@@ -59,6 +59,36 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         save_all([to_recording(a_log(), {})], tmp_path / "kept")
 
 
+def test_two_devices_of_one_log_are_no_two_runs_of_one_drive() -> None:
+    fell = np.where(SECONDS <= 120, 1000.0, 400.0)
+    samples = build({"t_s": SECONDS, "interval_s": np.ones(300), "write_bw_mb_s": fell})
+
+    def evidence(*paths: str) -> str:
+        logs = [Log("x", "a/mine.csv", samples, "utc", 1e9, drive={"path": p}) for p in paths]
+        (first, _) = analyze([to_recording(log, {}) for log in logs]).recordings
+        return " ".join(first.steps[0].episodes[0].evidence)
+
+    assert "it repeats" in evidence("/dev/sda", "/dev/sda")
+    assert "it repeats" not in evidence("/dev/sda", "/dev/sdb")
+
+
+@pytest.mark.parametrize(
+    ("first_c", "said"),
+    [(40.0, "went from 40 C to 60 C"), (60.0, "was between 45 and 60 C, 60 C at first")],
+)
+def test_a_temperature_alone_is_told_as_it_went(first_c: float, said: str) -> None:
+    temp_c = np.interp(SECONDS, [1, 61, 121, 300], [first_c, 45.0, 60.0, 45.0])
+    samples = build({"t_s": SECONDS, "temp_c.composite": temp_c})
+    (found,) = analyze([to_recording(Log("x", "a.csv", samples, "utc", 1e9), {})]).recordings
+    assert f"the temperature {said}" in " ".join(found.notes)
+
+
+def test_a_single_reading_is_told_as_one() -> None:
+    samples = build({"t_s": SECONDS[:1], "temp_c.composite": np.array([45.0])})
+    (found,) = analyze([to_recording(Log("x", "a.csv", samples, "utc", 1e9), {})]).recordings
+    assert "45 C, in a single reading" in " ".join(found.notes)
+
+
 def test_a_recording_begins_with_its_first_reading() -> None:
     log = a_log()
     early = Log(log.format, log.source, log.samples.with_columns(pl.col("t_s") - 60), "utc", 1e9)

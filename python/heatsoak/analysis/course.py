@@ -91,8 +91,8 @@ def drive_of(recording: Recording) -> object:
     if drive.get("serial"):
         return str(drive["serial"])
     if not drive.get("model"):
-        # logs taken elsewhere seldom say what drive it was
-        return str(recording.path)
+        # logs taken elsewhere seldom say what drive it was; one of several devices names each
+        return str(recording.path), str(drive.get("path"))
     return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
 
 

@@ -24,11 +24,20 @@ def _course(temp: Track) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
+    if len(temp.values) == 1:
+        return [
+            f"the temperature was {start_c:.0f} C, in a single reading: a series has its course"
+        ]
     if top_c - low_c < LEAST_RISE_K:
         return [f"the temperature hardly moved: {low_c:.0f} to {top_c:.0f} C"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
-    text = f"the temperature went from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
+    if top_c - start_c > HELD_WITHIN_K:
+        text = f"the temperature went from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
+    else:
+        text = (
+            f"the temperature was between {low_c:.0f} and {top_c:.0f} C, {start_c:.0f} C at first"
+        )
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
     if held_s >= LEAST_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
         text += (

@@ -24,9 +24,10 @@ from heatsoak.protocol.step import (
     Spare,
     WorkloadStep,
 )
-from heatsoak.protocol.workload import Conditions, Label, Workload
+from heatsoak.protocol.workload import REPETITIONS, Conditions, Label, Workload
 
 __all__ = [
+    "REPETITIONS",
     "ROLES",
     "Conditions",
     "Copy",

@@ -16,6 +16,8 @@ from heatsoak.units import Size, format_block, parse_seconds, parse_size
 
 Label = str | int | float | bool
 Conditions = dict[str, Label]
+#: Labels that number repetitions of the same, and so are no conditions.
+REPETITIONS = ("run", "repeat", "repetition")
 
 Bytes = Annotated[int, BeforeValidator(parse_size)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds)]

@@ -12,15 +12,13 @@ from heatsoak.analysis.scored import Score
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Label, Observation
+from heatsoak.protocol import REPETITIONS, Label, Observation
 from heatsoak.recording import Recording
 
 #: What recordings can be grouped by besides their conditions.
 DRIVE, MODEL, PROTOCOL = "drive", "model", "protocol"
 #: The simulated place, which stands for conditions.
 ENCLOSURE = "enclosure"
-#: Labels that number repetitions of the same.
-_REPETITIONS = ("run", "repeat", "repetition")
 _BASELINE = "none"
 _LOAD = "load"
 
@@ -180,9 +178,7 @@ def _others(recording: Recording, by: str) -> dict[str, Label | None]:
     """What a recording must share with another to be its pair."""
     meta = recording.meta
     others: dict[str, Label | None] = {
-        key: value
-        for key, value in meta.conditions.items()
-        if key != by and key not in _REPETITIONS
+        key: value for key, value in meta.conditions.items() if key != by and key not in REPETITIONS
     }
     if by not in (DRIVE, MODEL):
         others[DRIVE] = drive_label(meta.drive)

@@ -11,6 +11,7 @@ from heatsoak.importer.formats import (
     iometer,
     iostat,
     json_rows,
+    known,
     lm_sensors,
     nvme_smart,
     plain,
@@ -42,6 +43,7 @@ FORMATS: tuple[Format, ...] = (
     dstat.FORMAT,
     hwinfo.FORMAT,
     aida64.FORMAT,
+    known.FORMAT,
     json_rows.FORMAT,
     plain.FORMAT,
 )

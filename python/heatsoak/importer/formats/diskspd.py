@@ -77,7 +77,8 @@ class _Run:
 
 def _recognises(source: Source) -> bool:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
-    if _begins_xml(lines):
+    # people post its results alone
+    if _begins_xml(lines) or any(line.startswith("Results for timespan ") for line in lines):
         return True
     return any(line.startswith("Input parameters:") for line in lines) and any(
         line.startswith(("timespan:", "job:", "Command Line:")) for line in lines

@@ -142,10 +142,13 @@ def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
 
 
 def _may_be_drives(found: Meaning, header: str) -> bool:
-    """Whether a column is a drive's by its name: of temperatures, most are of something else."""
-    if found.column.startswith("temp_c."):
+    """Whether a column is a drive's by its name.
+
+    Most temperatures are of something else, and so is throttling: of a processor, as a rule.
+    """
+    if found.column.startswith("temp_c.") or found.state:
         return names_drive(header)
-    return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct") or found.state
+    return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
 
 
 def _unit(cell: str) -> str:

@@ -19,15 +19,21 @@ def headers_of(layout: Layout) -> tuple[str, ...]:
     return header
 
 
-_MONITOR_UNITS = {"temperature": "[°C]", "load": "[%]", "power": "[W]", "throughput": "[B/s]"}
+#: Both call 2^30 bytes a gigabyte.
+_MONITOR_UNITS = {
+    "temperature": "[°C]", "load": "[%]", "power": "[W]", "throughput": "[B/s]",
+    "data": "[GiB]", "smalldata": "[MiB]",
+}  # fmt: skip
+#: The path of a sensor that is neither a drive's nor the processor's nor the graphics card's.
+_ELSEWHERE = re.compile(r"^/[\w-]+(?:/[\w-]+)*/[a-z]+/\d{1,4}$", re.ASCII)
 
 
 def _monitor_name(path: str, name: str) -> str:
     """Libre and Open Hardware Monitor write a sensor's path above its name."""
     parts = path.strip().strip("/").split("/")
-    unit = next((_MONITOR_UNITS[part] for part in parts if part in _MONITOR_UNITS), None)
-    if len(parts) < 3 or unit is None:
-        return name if not parts[0] else f"{name} [{parts[-2] if len(parts) > 1 else '-'}]"
+    unit = next((_MONITOR_UNITS[part] for part in parts if part in _MONITOR_UNITS), "[-]")
+    if len(parts) < 3:
+        return path.strip() if parts[0] else name
     what = parts[0]
     if "gpu" in what:
         name = f"GPU {name}"
@@ -36,7 +42,7 @@ def _monitor_name(path: str, name: str) -> str:
     elif what in ("nvme", "hdd", "ssd", "storage", "ata"):
         name = f"{what}{parts[1]}\x1f{name}"
     else:
-        return f"{name} [-]"
+        return path.strip()
     return f"{name} {unit}"
 
 
@@ -49,10 +55,15 @@ _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
 def device_and_name(header: str) -> tuple[str, str]:
-    """Return whose a column is, where the header tells, and what it is called."""
+    """Return whose a column is, where the header tells, and what it is called.
+
+    It is called nothing where it is of neither a drive nor the host as a whole.
+    """
     if "\x1f" in header:
         device, _, name = header.partition("\x1f")
         return device, name
+    if _ELSEWHERE.match(header):
+        return "", ""
     match = _PDH.match(header)
     if match is None:
         numbered = _DISK.match(header)
@@ -61,9 +72,9 @@ def device_and_name(header: str) -> tuple[str, str]:
     if DISK_INSTANCE.match(instance) and (names_drive(what) or "datentr" in what.lower()):
         return instance, counter
     if what.lower() in ("physicaldisk", "logicaldisk"):
-        return "", counter if what.lower() == "physicaldisk" else "other [-]"
+        return "", counter if what.lower() == "physicaldisk" else ""
     if what.lower().startswith("processor"):
         return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (
             "_Total", "0,_Total"
-        ) else "other [-]"  # fmt: skip
-    return "", "other [-]"
+        ) else ""  # fmt: skip
+    return "", ""

@@ -17,7 +17,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
 from heatsoak.importer.tables.electric import CURRENT, VOLTAGE
 from heatsoak.importer.tables.layout import Layout, layout_of, split
-from heatsoak.importer.tables.magnitude import temperature_by_size, unit_by_magnitude
+from heatsoak.importer.tables.magnitude import IN_BYTES, temperature_by_size, unit_by_magnitude
 from heatsoak.importer.tables.parts import part_of, picked, pivoted
 from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread
@@ -26,6 +26,8 @@ from heatsoak.importer.tables.words import slug
 
 #: What has a row less often tells nothing of throttling, and is something else, as a rule.
 _RAREST_S = 6 * 3600.0
+#: dstat's own word, whose rates are of bytes, where its other lines were taken away.
+_DSTATS = "writ"
 #: Fewer rows than that do not tell whether a column's texts count them.
 _FEW_ROWS = 10
 
@@ -253,11 +255,12 @@ class _Table:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
         totals: dict[str, Array] = {}
-        guessed = unit_by_magnitude(
-            section.columns[c.index]
-            for c in columns
-            if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
-        )
+        bare = [
+            c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
+        ]
+        guessed = unit_by_magnitude(section.columns[c.index] for c in bare)
+        if any(c.header == _DSTATS for c in bare):
+            guessed = IN_BYTES
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
         for column in columns:
             what = column.meaning

@@ -11,7 +11,7 @@ from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.cells import is_value
+from heatsoak.importer.tables.cells import is_unknown, is_value
 from heatsoak.importer.tables.electric import CURRENT, VOLTAGE, voltage_and_current
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.quantity import Meaning, meaning
@@ -187,7 +187,8 @@ class Columns:
             if index in taken or not name or len(cells) < LEAST_ROWS:
                 continue
             is_setup = slug(name) in SETUPS or slug(name) in IDENTITY
-            is_text = not any(map(is_value, cells)) and len(cells[0]) < 100
+            is_text = not any(is_value(cell) or is_unknown(cell) for cell in cells)
+            is_text = is_text and len(cells[0]) < 100
             if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):
                 found.append(index)
         return found[:_MOST_LABELS]
@@ -250,7 +251,7 @@ class Columns:
     def _complain(self, columns: list[Column], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
-        names = [device_and_name(name)[1] for name in header[:12] if name]
+        names = [name.replace("\x1f", " ") for name in header[:12] if name]
         shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
         more = ", ..." if len(header) > 12 else ""
         if not found & {"time", "date", "uptime"} and self.interval_s is None:
@@ -281,7 +282,8 @@ class Columns:
             return []
         bare = []
         for index, name in enumerate(header):
-            found = meaning(f"{name} temp") if name and len(name) < 40 else None
+            is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
+            found = meaning(f"{name} temp") if is_bare else None
             cells = [row[index] for row in self._layout.rows if index < len(row)]
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
@@ -330,6 +332,8 @@ def _is_metered(what: Meaning) -> bool:
     return is_power or what.column in (VOLTAGE, CURRENT)
 
 
+#: What a name says that is a share, or something each second.
+_HAS_A_UNIT = re.compile(r"%|/s(?:ec)?\b", re.IGNORECASE)
 _CAPACITY = re.compile(r"\d ?[GT]B\b")
 
 

@@ -71,7 +71,10 @@ def place_of(source: Source, layout: Layout, key: str, wanted: str, header: tupl
 
 
 def example(layout: Layout, found: set[str], taken: set[int], header: Sequence[str]) -> str:
-    """A mapping of this table's own columns, in their order, of what is not known of them."""
+    """A mapping of what is not known of this table.
+
+    Of its own columns, in their order, where there are about as many: of more it would be a guess.
+    """
     row = layout.rows[0] if layout.rows else header
     free = [
         name
@@ -83,8 +86,10 @@ def example(layout: Layout, found: set[str], taken: set[int], header: Sequence[s
         wanted.append("write_mb_s")
     if not any(name.startswith("temp_c.") for name in found):
         wanted.append("temp_c")
+    if not 0 < len(free) <= len(wanted) + 1:
+        return f"--map {wanted[0]}=COLUMN"
     pairs = ",".join(f"{key}={name}" for key, name in zip(wanted, free, strict=False))
-    return f"--map '{pairs}'" if pairs else "--map write_mb_s=COLUMN"
+    return f"--map '{pairs}'"
 
 
 def is_number(text: str) -> bool:

@@ -131,6 +131,11 @@ def is_value(cell: str) -> bool:
     )
 
 
+def is_unknown(cell: str) -> bool:
+    """Whether a cell says that there is no value: ``NaN``, ``n/a``."""
+    return cell.strip().lower() in _UNKNOWN
+
+
 def is_timed(cell: str) -> bool:
     """Whether a cell may be a time: a number, or what begins as a date does."""
     if cell[:1].isdecimal():

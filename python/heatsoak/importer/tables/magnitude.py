@@ -8,6 +8,8 @@ import numpy as np
 from heatsoak.importer.frames import Array
 from heatsoak.importer.tables.quantity import Meaning
 
+IN_BYTES = "bytes a second", 1e-6
+
 
 def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
     """What a temperature without a unit must be in to be one."""
@@ -25,5 +27,5 @@ def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
     known = [values[np.isfinite(values) & (values > 0)] for values in rates]
     typical = max((float(np.median(values)) for values in known if len(values)), default=0.0)
     if typical > 2e7:
-        return "bytes a second", 1e-6
+        return IN_BYTES
     return ("kB/s", 1e-3) if typical > 2e4 else ("MB/s", 1.0)

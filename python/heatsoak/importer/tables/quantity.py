@@ -321,7 +321,7 @@ def _temperature(
     unit = unit or Unit("temp")
     kept = [
         t for t in tokens
-        if not (has_any([t], TEMP) or t in TEMP_FILLERS)
+        if not (has_any([t], TEMP) or t in TEMP_FILLERS or t == "#")
         or t == "composite"
     ]  # fmt: skip
     if is_gpu or is_cpu:

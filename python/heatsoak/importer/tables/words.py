@@ -132,7 +132,7 @@ TIME_WORDS: dict[str, Role] = {
         "t", "time", "timestamp", "stamp", "ts", "elapsed", "seconds", "sekunden", "secs",
         "secondes", "segundos", "secondi", "epoch", "unix", "unixtime", "datetime", "zeitstempel",
         "zeitpunkt", "laufzeit", "runtime", "millis", "msec", "zulu", "utc", "horodatage",
-        "日時", "日期时间", "时间戳", "時間戳", "タイムスタンプ", "秒", "marca",
+        "日時", "日期时间", "时间戳", "時間戳", "タイムスタンプ", "秒", "marca", "tod",
     ), "time"),
     **dict.fromkeys((
         "zeit", "uhrzeit", "heure", "hora", "tiempo", "ora", "tempo", "temps", "时间", "時間",

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heatsoak.protocol import Label, Observation
+from heatsoak.protocol import REPETITIONS, Label, Observation
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 
-#: Labels that number repetitions of the same.
-_REPETITIONS = ("run", "repeat", "repetition")
 DRIVE = "drive"
 #: The simulated place, which stands for conditions.
 ENCLOSURE = "enclosure"
@@ -91,7 +89,7 @@ def _drives(recordings: Sequence[Recording]) -> list[str]:
 
 
 def _differing(conditions: Sequence[dict[str, Label]]) -> list[str]:
-    found = dict.fromkeys(key for each in conditions for key in each if key not in _REPETITIONS)
+    found = dict.fromkeys(key for each in conditions for key in each if key not in REPETITIONS)
     keys = [key for key in found if len({str(each.get(key)) for each in conditions}) > 1]
     # a simulated place stands for conditions: where those tell all apart, it adds nothing
     others = [key for key in keys if key != ENCLOSURE]

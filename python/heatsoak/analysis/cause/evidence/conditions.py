@@ -2,6 +2,7 @@
 
 from heatsoak.analysis.cause.case import Case, Finding, alike
 from heatsoak.analysis.view import StepView
+from heatsoak.protocol import REPETITIONS
 
 #: Onsets apart by more than this factor have moved.
 MOVED = 1.3
@@ -41,7 +42,7 @@ def cooling(case: Case) -> Finding | None:
 
 def _differences(one: StepView, other: StepView) -> str:
     here, there = one.course.conditions, other.course.conditions
-    keys = sorted(here.keys() & there.keys())
+    keys = sorted((here.keys() & there.keys()) - set(REPETITIONS))
     return ", ".join(f"{key} {there[key]}" for key in keys if here[key] != there[key])
 
 
