@@ -131,9 +131,10 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
         level = float(rate[max(since, opened - window) : opened].mean())
         low = rate[opened:closed] < (1 - ONSET_LOSS) * level
         low &= later[opened:closed] < (1 - ONSET_LOSS) * level
-        if not low.any():
+        onset = _lasting(rate[opened:closed], low, (1 - ONSET_LOSS) * level, window)
+        if onset is None:
             continue
-        onset = opened + int(np.argmax(low))
+        onset += opened
         others = [o for o, c, which in runs if which != cause and opened < o <= onset < c]
         late = slice(max(onset, closed - round(DEPTH_WINDOW_S / grid_s)), closed)
         lost = 1 - float(rate[late].mean()) / level
@@ -145,6 +146,26 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
     # of two that fall together, what came last took the rate lower
     latest = {s.onset: s for s in sorted(found, key=lambda s: (s.onset, s.opened))}
     return list(latest.values())
+
+
+def _lasting(rate: Array, low: Gate, least: float, window: int) -> int | None:
+    """Where a rate comes to stay below `least`, first of all where it is `low`; None if nowhere.
+
+    A rate that swung before swings on while nothing more is lost yet: where it has kept `least` on
+    the whole over a time of `window` to come, that lost nothing.
+    """
+    lows = np.flatnonzero(low)
+    at = 0
+    while True:
+        following = lows[np.searchsorted(lows, at) :]
+        if len(following) == 0:
+            return None
+        first = int(following[0])
+        over = np.concatenate([[0.0], np.cumsum(rate[first : first + window] - least)])
+        kept = int(np.argmax(over))
+        if kept == 0:
+            return first
+        at = first + kept
 
 
 def _runs(gate: Gate, flicker: int) -> list[tuple[int, int]]:

@@ -6,11 +6,11 @@ import numpy as np
 
 from heatsoak.analysis.segments.cycles import Swing, even
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
-from heatsoak.analysis.segments.levels import TRANSITION_S
+from heatsoak.analysis.segments.levels import SETTLED_S, TRANSITION_S
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.onset import fit_onset
-from heatsoak.analysis.segments.seconds import SECOND_FALL, SETTLED_S
+from heatsoak.analysis.segments.seconds import SECOND_FALL
 from heatsoak.analysis.series import Array, Series
 
 #: A period in so many steps, and means over so many of those: a low part is longer.

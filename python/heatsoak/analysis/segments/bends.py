@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.segments.bins import Bins
-from heatsoak.analysis.segments.levels import Level
+from heatsoak.analysis.segments.levels import SETTLED_S, Level
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.series import Array
 
@@ -71,7 +71,17 @@ def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) ->
     if by_smooth - by_step > _CLEARLY * variance and lost > _SUDDEN * near.lost:
         is_beyond = lost >= _BEYOND_WANDER * _wander(bins, variance, left)
         return Bend(lost, is_slow=False) if is_beyond else None
-    return _find_slow(bins, variance, _indices(state), right)
+    return _find_slow(bins, variance, _indices(_settled(bins, state)), right)
+
+
+def _settled(bins: Bins, state: list[Level]) -> list[Level]:
+    """The levels of a state without the brief ones that it began with."""
+    held = (one for one, level in enumerate(state) if _length_s(bins, level) >= SETTLED_S)
+    return state[next(held, 0) :]
+
+
+def _length_s(bins: Bins, level: Level) -> float:
+    return float(bins.end_s[level.end - 1] - bins.begin_s[level.start])
 
 
 def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Bend | None:
@@ -79,7 +89,7 @@ def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Be
     wander = _wander(bins, variance, left)
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
     while size >= _FEWEST_BEFORE:
-        near = _Course(bins, left[-size:], right[right < right[0] + size])
+        near = _Course(bins, left[-size:], right[right < right[0] + 2 * size])
         by_smooth = float(near.fit(np.vstack([near.x**2, near.approaches()]))[0].min())
         ages = np.maximum(near.x - _BEGINS[near.x[-2] > _BEGINS, None, None], 0.0)
         error, taken = near.fit(-np.expm1(-ages / _FALLS[:, None]).reshape(-1, near.count))

@@ -18,6 +18,8 @@ from heatsoak.analysis.series import Array
 
 #: Pieces of a ramp are this long at most: changes closer together are one transition.
 TRANSITION_S = 4.0
+#: A level has settled once it is held so long.
+SETTLED_S = 6.0
 #: Levels shorter than this are dips or bursts, such as a collection of garbage.
 BLIP_S = 2.0
 #: And so are those of fewer bins.

@@ -8,12 +8,10 @@ import numpy as np
 from heatsoak.analysis.segments.bends import Bend, find_bend
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
-from heatsoak.analysis.segments.levels import Level
+from heatsoak.analysis.segments.levels import SETTLED_S, Level
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back
 
-#: A level inside a drop has settled once it is held so long.
-SETTLED_S = 6.0
 #: A second fall takes at least this share of it.
 SECOND_FALL = 0.08
 #: The first stair of a slow one takes this share.
