@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from heatsoak.analysis.segments.bins import BIN_S, Bins
 from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, regular, swing
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
-from heatsoak.analysis.segments.lows import Low, since, swinging
+from heatsoak.analysis.segments.lows import Low, Swinging, since, swinging
 from heatsoak.analysis.segments.measure import SHARE_BESIDE, onset_between
 from heatsoak.analysis.segments.onset import fit_onset
 from heatsoak.analysis.segments.spans import Span, lowered_spans
@@ -117,7 +118,7 @@ def hidden_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
     fall_s = fall_s_of(bins, group.spans[0]) if group.spans else group.until_s
     for from_s, to_s in _parts(bins, group, begin_s, fall_s):
         hidden = swinging(series, begin_s, from_s, to_s, group.until_s)
-        if hidden is None:
+        if hidden is None or _fell_so(bins, group, hidden):
             continue
         late_s = hidden.lows[0].low_s - fall_s
         first = None if 0 < late_s < _LATER * hidden.found.period_s else hidden.lows[0]
@@ -136,7 +137,7 @@ def later_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
     span = group.spans[0]
     fall_s, end_s = fall_s_of(bins, span), float(bins.end_s[span.end - 1])
     later = swinging(series, fall_s, fall_s, end_s, end_s)
-    if later is None or later.is_since_begin:
+    if later is None or later.is_since_begin or _fell_so(bins, group, later):
         return None
     if later.lows[0].low_s < fall_s + _FIRST * later.found.period_s:
         return None
@@ -167,6 +168,21 @@ def onset_of(series: Series, bins: Bins, group: Group, cycle: Cycle, end_s: floa
         first.lowered[0],
         min(end_s, until_s),
         low_for_s,
+    )
+
+
+def _fell_so(bins: Bins, group: Group, later: Swinging) -> bool:
+    """Whether it swings since a deeper fall in a span, which is what fell then, and how."""
+    first = later.lows[0]
+    falls_s = (
+        float(bins.end_s[before.end - 1])
+        for span in group.spans
+        for before, after in pairwise(span.lowered)
+        if after.value < (1 - MIN_DROP) * before.value
+    )
+    return any(
+        at_s < first.high_s and first.low_s < at_s + _FIRST * later.found.period_s
+        for at_s in falls_s
     )
 
 
