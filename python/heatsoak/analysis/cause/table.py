@@ -31,6 +31,7 @@ class Table:
         judged: what findings are about whose weights are not fitted.
         either: findings that leave open which of some others they are.
         needs: for each cause, groups of findings; to name it, one of each group must be there.
+        witnesses: for some causes, findings of them at work just then.
         probes: for each two causes, what would tell them apart.
     """
 
@@ -39,10 +40,17 @@ class Table:
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
+    witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], str]
 
     def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
-        """Return whether something of each group that a cause needs was seen."""
+        """Return whether something of each group that a cause needs was seen.
+
+        Where others were seen at work, it must have been seen at work too.
+        """
+        at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
+        if at_work and cause not in at_work:
+            return False
         return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
@@ -87,6 +95,10 @@ def table(name: str = "weights") -> Table:
         },
         needs={
             cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
+        },
+        witnesses={
+            cause: frozenset(_pair(text) for text in texts)
+            for cause, texts in rules["witnesses"].items()
         },
         probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
     )
