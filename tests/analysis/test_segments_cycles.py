@@ -1,5 +1,7 @@
 """Limit cycles found in series whose truth is known, where noise, time or other falls hide them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from heatsoak.analysis.segments import Drop, Found, find, find_drops
@@ -259,6 +261,106 @@ def test_a_fall_below_the_lows_of_a_swing_ends_it(
     # from the low part before it, which may have just begun, or ended less than a second ago
     begun_s = phase * period_s if (phase - duty) * period_s < 1 else 0.0
     assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
+
+
+@pytest.mark.parametrize("fall_s", [290.0, 325.0])
+def test_a_fall_below_the_lows_of_a_swing_of_two_periods_ends_it(fall_s: float) -> None:
+    # its first low begins at 100 s, its second at 220 s: the fall comes before a third
+    t_s = times(500, 1.0)
+    shape = np.where(t_s < fall_s, swinging(t_s, 100, 120, 0.4, 0.65), 0.3)
+    for seed in range(5):
+        drops = found(noisy(shape, 1.0, 0.03, seed))
+        assert drops[0].onset_s == pytest.approx(100, abs=2)
+        assert drops[-1].onset_s == pytest.approx(fall_s, abs=2)
+        assert drops[-1].depth > 0.5
+
+
+def creeping(t_s: Array, onset_s: float) -> Array:
+    """A fall by half, of which a part comes back in the course of time."""
+    return np.where(t_s < onset_s, 1.0, 0.45 + 0.15 * np.clip((t_s - onset_s) / 150, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("period_s", "duty", "sampling_s", "end_s"),
+    [(15.0, 0.4, 0.1, 300.0), (30.0, 0.3, 1.0, 400.0), (35.0, 0.4, 5.0, 900.0)],
+)
+def test_a_swing_that_begins_long_after_a_fall_is_a_drop_of_its_own(
+    period_s: float, duty: float, sampling_s: float, end_s: float
+) -> None:
+    t_s = times(end_s, sampling_s)
+    shape = creeping(t_s, 60) * swinging(t_s, 210, period_s, duty, 0.4)
+    for seed in range(5):
+        one, two = found(noisy(shape, sampling_s, 0.03, seed))
+        assert one.onset_s == pytest.approx(60, abs=sampling_s)
+        assert (one.end_s, one.recovered, one.oscillates) == (two.onset_s, False, False)
+        assert two.onset_s == pytest.approx(210, abs=max(2.0, 2 * sampling_s))
+        assert two.oscillates
+        assert two.period_s == pytest.approx(period_s, rel=0.1)
+
+
+def test_a_late_swing_that_is_high_at_the_end_is_measured_to_its_last_low() -> None:
+    t_s = times(890, 1.0)
+    shape = np.where(t_s < 60, 1.0, 0.5) * swinging(t_s, 310, 200, 0.6, 0.5)
+    one, two = found(noisy(shape, 1.0, 0.02))
+    assert (one.oscillates, two.oscillates) == (False, True)
+    assert two.onset_s == pytest.approx(310, abs=2)
+    assert two.end_s == pytest.approx(830, abs=3)
+
+
+def test_what_swings_since_a_fall_fell_so() -> None:
+    # the lows begin with the fall: there was no level that the swing itself took
+    t_s = times(300, 0.1)
+    shape = np.where(t_s < 60, 1.0, 0.6) * swinging(t_s, 60, 20, 0.4, 0.5)
+    for seed in range(5):
+        (drop,) = found(noisy(shape, 0.1, 0.02, seed))
+        assert drop.oscillates
+        assert drop.onset_s == pytest.approx(60, abs=1)
+
+
+LOWS_S = st.lists(st.floats(2.5, 45), min_size=3, max_size=8)
+
+
+@given(lows_s=LOWS_S, high_s=st.floats(2.5, 6), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=30)
+def test_lows_of_any_length_between_brief_recoveries_are_one_drop(
+    lows_s: list[float], high_s: float, seed: int
+) -> None:
+    # the first may be as brief as a stall is; the last is none
+    lengths_s = [*lows_s, 60.0]
+    begins_s = 100 + np.cumsum([0.0, *(low_s + high_s for low_s in lengths_s[:-1])])
+    falls = [(begin, begin + low) for begin, low in zip(begins_s, lengths_s, strict=True)]
+    t_s = times(falls[-1][1], 0.1)
+    drops = found(noisy(lows(t_s, *falls), 0.1, 0.02, seed))
+    assert drops[0].onset_s == pytest.approx(100, abs=1)
+    assert drops[-1].end_s == pytest.approx(falls[-1][1], abs=1)
+    assert all(one.end_s >= two.onset_s for one, two in pairwise(drops))
+
+
+def test_three_stalls_far_apart_are_none() -> None:
+    t_s = times(300, 0.1)
+    assert found(noisy(lows(t_s, (60, 63), (120, 123), (200, 203)), 0.1, 0.02)) == []
+
+
+@pytest.mark.parametrize("dip_s", [0.0, 4.0])
+def test_a_dip_long_before_a_swing_is_no_part_of_it(dip_s: float) -> None:
+    t_s = times(120, 0.1)
+    swings = 1 - 0.52 * np.abs(np.mod((t_s - 40) / 4.0 - 1, 2) - 1) * (t_s > 40)
+    shape = np.where(t_s < 86, swings, 0.05)
+    shape[round(10 * dip_s) : round(10 * dip_s) + 6] = 0.3
+    for seed in range(5):
+        drops = found(noisy(shape, 0.1, 0.03, seed))
+        assert drops[0].onset_s == pytest.approx(40, abs=2)
+        assert drops[-1].onset_s == pytest.approx(86, abs=4)
+
+
+@pytest.mark.parametrize("phase_s", [0.0, 1.3, 2.5, 3.7])
+def test_lows_that_seldom_samples_show_in_part_are_lows(phase_s: float) -> None:
+    fine = swinging(times(2000, 0.1), 480 + phase_s, 14.6, 0.5, 0.45)
+    coarse = fine.reshape(-1, 50).mean(axis=1)
+    for seed in range(5):
+        (drop,) = found(noisy(coarse, 5.0, 0.03, seed))
+        assert drop.oscillates
+        assert drop.onset_s == pytest.approx(480 + phase_s, abs=10)
 
 
 @pytest.mark.parametrize("low_s", [10, 14])

@@ -74,10 +74,11 @@ def _after(look: Look, group: Group, cycle: Cycle, onset_s: float) -> list[Drop]
     spans, level_end_s = group.spans, cycle.level_end_s
     if not spans:
         return []
-    if level_end_s is None:
+    if level_end_s is None or cycle.is_later:
         # a last fall that goes on deeper, for longer than the swing is low
         period_s = cycle.found.period_s
-        later_s = fall_s_of(look.bins, spans[-1]) + period_s
+        last_s = fall_s_of(look.bins, spans[-1])
+        later_s = cycle.end_s - period_s if cycle.is_later else last_s + period_s
         return [
             drop
             for drop in drops_of_span(look, spans[-1])

@@ -23,6 +23,8 @@ _SOON = 8.0
 _FIRST = 2.0
 #: Lows this much of a period before the first fall that levels show are earlier ones.
 _EARLIER = 0.5
+#: A fall this much of a period before a swing's first low is not that low.
+_SOONER = 0.25
 #: Levels may show the first fall of a swing up to so many periods before its first clear low.
 _LATER = 1.5
 #: A swing is as high as its highest level for the rest of the time, or more of it.
@@ -60,6 +62,7 @@ class Cycle:
         end_s: where its last low part that was found ends.
         level_end_s: where the level ends that hid it; None where falls show it.
         is_since_begin: whether throughput swung already when the group began.
+        is_later: whether it swings on what was lowered long before.
     """
 
     found: Swing
@@ -68,6 +71,7 @@ class Cycle:
     end_s: float
     level_end_s: float | None
     is_since_begin: bool
+    is_later: bool = False
 
 
 def grouped(bins: Bins, levels: list[Level], duration_s: float) -> list[Group]:
@@ -139,10 +143,15 @@ def later_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
     later = swinging(series, fall_s, fall_s, end_s, end_s)
     if later is None or later.is_since_begin or _fell_so(bins, group, later):
         return None
-    if later.lows[0].low_s < fall_s + _FIRST * later.found.period_s:
+    first = later.lows[0]
+    highs = [series.mean(a.back_s, b.high_s) for a, b in pairwise(later.lows)]
+    low = series.mean(first.low_s, first.back_s)
+    # a first low part is often longer than the later ones
+    is_high = series.mean(fall_s, first.high_s) > 0.5 * (low + float(np.nanmedian(highs)))
+    if not is_high or first.low_s < fall_s + later.found.period_s:
         return None
     begin_s, last_s = _begin_s(bins, group), later.lows[-1].back_s
-    return Cycle(later.found, begin_s, later.lows[0], last_s, end_s, False)
+    return Cycle(later.found, begin_s, first, last_s, end_s, False, is_later=True)
 
 
 def onset_of(series: Series, bins: Bins, group: Group, cycle: Cycle, end_s: float) -> float:
@@ -180,8 +189,9 @@ def _fell_so(bins: Bins, group: Group, later: Swinging) -> bool:
         for before, after in pairwise(span.lowered)
         if after.value < (1 - MIN_DROP) * before.value
     )
+    period_s = later.found.period_s
     return any(
-        at_s < first.high_s and first.low_s < at_s + _FIRST * later.found.period_s
+        at_s + _SOONER * period_s < first.high_s and first.low_s < at_s + _FIRST * period_s
         for at_s in falls_s
     )
 
