@@ -121,14 +121,13 @@ def _fall_of_a_cycle(
     if len(whole.values) < MIN_SAMPLES or whole.duration_s - onset_s < 2 * found.period_s:
         return None
     flat = flattened(series, onset_s, found, whole)
-    shown = next(
-        (
-            # how it swings there, nothing shows
-            replace(drop, shape="step", oscillates=False, period_s=None, duty=None)
-            for drop in drops_in(flat, True)
-            if abs(drop.onset_s - fall_s) <= 1.5 * found.period_s
-        ),
-        None,
-    )
+    for drop in drops_in(flat, True):
+        if abs(drop.onset_s - fall_s) > 1.5 * found.period_s or drop.recovered:
+            continue
+        # how it swings there, nothing shows; how deep it is, what is left of a swing does not
+        level_s = max(onset_s, drop.onset_s - max(DEPTH_WINDOW_S, found.period_s))
+        shown = measured(series, level_s, drop.onset_s, end_s, False, bend_s=drop.bend_s)
+        if shown:
+            return shown[0]
     # a period that drifts is not to be taken off
-    return shown or fall_of_means(series, means, lasting, end_s, found.period_s)
+    return fall_of_means(series, means, lasting, end_s, found.period_s)

@@ -126,6 +126,9 @@ def measured(
     during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
     # a cycle is high for part of the time; that it falls far enough is known
     least = MIN_DROP if found is None else MIN_DROP / 2
+    if found is not None and during >= (1 - least) * before:
+        # a slow one may be high for all of that time
+        during = series.mean(max(onset_s, end_s - max(DEPTH_WINDOW_S, found.period_s)), end_s)
     if not (np.isfinite(before) and np.isfinite(during)) or during >= (1 - least) * before:
         return []
     return [
