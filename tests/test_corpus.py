@@ -327,6 +327,29 @@ def test_what_was_low_from_the_begin_fell_from_nothing() -> None:
     assert truth_of(rate, {"spare-area": opened(rate, (0, 120))}) == []
 
 
+def test_what_swings_while_a_cache_is_nearly_full_has_lost_nothing_yet() -> None:
+    # between two levels of a governor, three times a second; the cache's gate opens at 180 s
+    rate = np.where(np.arange(3000) % 3 == 0, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
+    gates: Gates = {
+        "thermal": opened(rate, (60, 300)),
+        "write-cache": opened(rate, (180, 300)),
+    }
+    permitted = np.where(np.arange(len(rate)) < 600, 1.0, 0.8)
+    _, on_top = truth_of(rate, gates, permitted=permitted)
+    assert on_top.cause == "write-cache"
+    assert on_top.onset_s == pytest.approx(210, abs=0.3)
+    assert on_top.shape == "step"
+
+
+def test_a_rate_that_slides_begins_where_two_percent_are_lost_though_it_swings() -> None:
+    swing = np.where(np.arange(3000) % 3 == 0, 0.97, 1.0)
+    slide = np.interp(np.arange(3000) / 10, [0, 100, 300], [100.0, 100.0, 60.0])
+    gates: Gates = {"spare-area": opened(slide, (80, 300))}
+    (episode,) = truth_of(slide * swing, gates)
+    # a fifth of a percent each second
+    assert episode.onset_s == pytest.approx(110, abs=3)
+
+
 def test_a_governor_that_swings_makes_one_cycle() -> None:
     rate = levels((60, 100), *[(8, 40), (12, 100)] * 5)
     lows = [(60 + 20 * number, 68 + 20 * number) for number in range(5)]

@@ -44,6 +44,21 @@ def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
             assert pairs <= set(rules.weights)
 
 
+@pytest.mark.parametrize("name", ["judgement", "weights"])
+def test_only_a_cause_that_was_seen_at_work_is_named_beside_one_that_was(name: str) -> None:
+    rules = table(name)
+    hot = {("onset-temperature", "very-hot"), ("temperature-course", "held")}
+    others = ("others", "busy")
+    assert rules.can_name("thermal", hot)
+    assert not rules.can_name("thermal", {*hot, others})
+    assert rules.can_name("interference", {*hot, others})
+    # the drive's own word
+    assert rules.can_name("thermal", {*hot, others, ("thermal-counters", "rose")})
+    for cause, pairs in rules.witnesses.items():
+        assert cause in CAUSES
+        assert pairs <= set(rules.weights)
+
+
 def test_the_fitted_table_has_every_row_of_the_judged_one() -> None:
     assert set(table("weights").weights) >= set(ROWS)
 

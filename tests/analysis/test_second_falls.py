@@ -61,6 +61,22 @@ def test_a_slow_fall_after_a_level_is_a_drop_of_its_own(
     assert two.depth > 0.2
 
 
+@pytest.mark.parametrize("level_s", [25.0, 100.0])
+@pytest.mark.parametrize("back_s", [0.0, 4.0])
+def test_a_slow_fall_from_a_level_that_was_held_briefly_is_one_of_its_own(
+    level_s: float, back_s: float
+) -> None:
+    # it may be back for a moment before it settles
+    second_s = 50 + level_s
+    is_back = np.abs(MID_S - 50.5 - back_s / 2) < back_s / 2
+    shape = np.where(is_back, 0.85, lost_since(50, 0.6)) * lost_since(second_s, 0.55, level_s)
+    right = 0
+    for seed in range(20):
+        drops = found(shape, 0.03, seed)
+        right += any(abs(drop.onset_s - second_s) <= max(10, 0.25 * level_s) for drop in drops[1:])
+    assert right >= 17
+
+
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
