@@ -9,10 +9,10 @@ from heatsoak.analysis.segments.cycles import Swing, flattened
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.groups import Cycle, Group, fall_s_of, onset_of
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, levels_of
-from heatsoak.analysis.segments.lows import swinging
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.span_drops import drops_of_span
+from heatsoak.analysis.segments.swinging import swinging
 from heatsoak.analysis.segments.whole_periods import fall_of_means
 from heatsoak.analysis.series import Series
 

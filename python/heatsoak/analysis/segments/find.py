@@ -1,7 +1,7 @@
 """From a series to its drops, in one look or, where a quick swing hides them, in two."""
 
 from heatsoak.analysis.segments.bins import BIN_S
-from heatsoak.analysis.segments.chains import chained
+from heatsoak.analysis.segments.brief import chained
 from heatsoak.analysis.segments.cycles import Swing, swing
 from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import BLIP_S, TRANSITION_S

@@ -10,10 +10,11 @@ from heatsoak.analysis.segments.bins import BIN_S, Bins
 from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, regular, swing
 from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import Level
-from heatsoak.analysis.segments.lows import Low, Swinging, since, swinging
+from heatsoak.analysis.segments.lows import Low
 from heatsoak.analysis.segments.measure import SHARE_BESIDE, onset_between
 from heatsoak.analysis.segments.onset import fit_onset
 from heatsoak.analysis.segments.spans import Span, lowered_spans
+from heatsoak.analysis.segments.swinging import Swinging, since, swinging
 from heatsoak.analysis.series import Series
 
 #: Falls that come again within so many lengths of the last one may be one cycle.
