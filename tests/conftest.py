@@ -13,6 +13,9 @@ settings.register_profile("untimed", deadline=None)
 settings.register_profile("inner-loop", deadline=None, max_examples=20)
 settings.load_profile("untimed")
 
+# several processes share the cores already
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # tests that run beside each other load one disk, which two runs must not; each process of theirs
 # has locks of its own
 _locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
