@@ -13,11 +13,40 @@ settings.register_profile("untimed", deadline=None)
 settings.register_profile("inner-loop", deadline=None, max_examples=20)
 settings.load_profile("untimed")
 
+# several processes share the cores already
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # tests that run beside each other load one disk, which two runs must not; each process of theirs
 # has locks of its own
 _locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
 Path(_locks.name).chmod(0o1777)  # as /run/lock is: some run as another user
 os.environ["HEATSOAK_LOCKS"] = _locks.name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, or the last of several processes is alone with it.
+
+    Each process is dealt one stretch of the items: in each, slow tests come first. They are told
+    by their marks, those that may take longest by their time limits.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+
+    def limit_s(item: pytest.Item) -> float:
+        mark = item.get_closest_marker("timeout")
+        return mark.args[0] if mark else 0.0
+
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    slow.sort(key=limit_s, reverse=True)
+    fast = [item for item in items if not item.get_closest_marker("slow")]
+
+    def part(of: list[pytest.Item], index: int) -> list[pytest.Item]:
+        return of[index * len(of) // workers : (index + 1) * len(of) // workers]
+
+    # neighbours share what their module makes for them, and stay together
+    items[:] = [item for index in range(workers) for of in (slow, fast) for item in part(of, index)]
+
 
 #: Drives as small as are still drives: what they are made of, and 8 GB in place of 512 or 2000.
 _SMALL = {

@@ -8,8 +8,14 @@ use crate::latency::Latencies;
 use crate::spec::PAGE_BYTES;
 use crate::workload::Workload;
 
-/// Offsets that are drawn ahead, so that the map's lines are there when they are wanted.
+/// I/Os whose places are drawn ahead, so that the map's lines are there when they are wanted.
 const AHEAD: usize = 64;
+/// I/Os that are drawn at once. A line of a large map is mostly on a page of memory that has to be
+/// looked up first, and the processor does that for several lines at a time where nothing else is
+/// between them.
+const DRAWN: usize = 16;
+/// Room for those that are drawn and not yet issued.
+const UPCOMING: usize = (AHEAD + DRAWN).next_power_of_two();
 /// Streams of reads that firmware tells apart to read ahead.
 pub const MOST_AHEAD_STREAMS: usize = 16;
 
@@ -140,7 +146,9 @@ pub struct Host {
     /// Next blocks: of each job and direction in a sequence, or drawn ahead.
     cursors: Vec<[u64; 2]>,
     turn: usize,
-    upcoming: [u64; AHEAD],
+    upcoming: [u64; UPCOMING],
+    /// Whether those to come read.
+    upcoming_reads: [bool; UPCOMING],
     next_read: bool,
     rng: Rng,
     /// What is left to issue: of what is permitted, and of what is not yet.
@@ -165,9 +173,9 @@ impl Host {
             workload.span_bytes.div_ceil(workload.bs)
         };
         let mut rng = Rng::with_seed(seed);
-        let mut upcoming = [0; AHEAD];
+        let mut upcoming = [0; UPCOMING];
         if workload.is_random() {
-            upcoming.fill_with(|| rng.u64(0..blocks));
+            upcoming[..AHEAD].fill_with(|| rng.u64(0..blocks));
         }
         let mut host = Host {
             slot_s: began_s,
@@ -189,6 +197,7 @@ impl Host {
             cursors: vec![[0; 2]; workload.numjobs as usize],
             turn: 0,
             upcoming,
+            upcoming_reads: [false; UPCOMING],
             next_read: false,
             rng,
             left_bytes: workload.io_bytes.unwrap_or(u64::MAX),
@@ -267,13 +276,12 @@ impl Host {
         }
         let read = self.next_read;
         let way = usize::from(read);
+        let number = self.submitted as usize;
+        if number.is_multiple_of(DRAWN) {
+            self.draw(number, soon);
+        }
         let (block, sequential) = if self.random {
-            let slot = (self.submitted as usize) % AHEAD;
-            let block = self.upcoming[slot];
-            let drawn = self.rng.u64(0..self.blocks);
-            self.upcoming[slot] = drawn;
-            soon(self.start + drawn * self.bs);
-            (block, false)
+            (self.upcoming[number % UPCOMING], false)
         } else {
             let jobs = self.cursors.len();
             let cursor = &mut self.cursors[self.turn][way];
@@ -297,7 +305,7 @@ impl Host {
         if self.pace_s > 0.0 {
             self.due_s[way] += self.pace_s;
         }
-        self.next_read = self.draw_direction();
+        self.next_read = self.upcoming_reads[(number + 1) % UPCOMING];
         Request {
             at_s,
             read,
@@ -387,6 +395,18 @@ impl Host {
     /// I/Os issued, and I/Os that came back.
     pub fn counts(&self) -> (u64, u64) {
         (self.submitted, self.served)
+    }
+
+    /// Draw the directions of the next I/Os after one, and the places of those further ahead.
+    fn draw(&mut self, from: usize, soon: impl Fn(u64)) {
+        for number in from..from + DRAWN {
+            if self.random {
+                let drawn = self.rng.u64(0..self.blocks);
+                self.upcoming[(number + AHEAD) % UPCOMING] = drawn;
+                soon(self.start + drawn * self.bs);
+            }
+            self.upcoming_reads[(number + 1) % UPCOMING] = self.draw_direction();
+        }
     }
 
     fn draw_direction(&mut self) -> bool {
