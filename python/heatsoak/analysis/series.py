@@ -1,6 +1,7 @@
 """One step's throughput as a series, and how noisy it is."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -37,7 +38,7 @@ class Series:
     values: Array
     unit: Unit
 
-    @property
+    @cached_property
     def sampling_s(self) -> float:
         """The usual interval."""
         return float(np.median(self.interval_s))
@@ -46,6 +47,18 @@ class Series:
     def duration_s(self) -> float:
         """From the step's begin to the last sample."""
         return float(self.t_s[-1]) if len(self.t_s) else 0.0
+
+    @cached_property
+    def sums(self) -> tuple[Array, Array, Array]:
+        """Begins and ends of intervals; what was moved up to each, and how long was measured."""
+        # where intervals overlap, the later one is cut
+        edges_s = np.stack([self.t_s - self.interval_s, self.t_s], axis=1).ravel()
+        edges_s = np.maximum.accumulate(edges_s)
+        length_s = edges_s[1::2] - edges_s[::2]
+        zero = np.zeros(len(self.t_s))
+        moved = np.cumsum(np.stack([zero, self.values * length_s], axis=1).ravel())
+        measured_s = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
+        return edges_s, moved, measured_s
 
     def mean(self, begin_s: float, end_s: float) -> float:
         """Return the time-weighted mean of what lies in `begin_s` to `end_s`; NaN for nothing."""
@@ -187,20 +200,12 @@ def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Ar
 
     NaN where less than half of a step was measured.
     """
-    first, last = np.searchsorted(series.t_s, (begin_s, end_s + step_s))
-    t_s, interval_s = series.t_s[first : last + 1], series.interval_s[first : last + 1]
-    values = series.values[first : last + 1]
-    # each interval from its begin to its end; where intervals overlap, the later one is cut
-    edges_s = np.maximum.accumulate(np.stack([t_s - interval_s, t_s], axis=1).ravel())
-    length_s = edges_s[1::2] - edges_s[::2]
-    zero = np.zeros(len(t_s))
-    moved = np.cumsum(np.stack([zero, values * length_s], axis=1).ravel())
-    measured = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
     count = max(0, round((end_s - begin_s) / step_s))
-    if len(t_s) == 0 or count == 0:
+    if len(series.t_s) == 0 or count == 0:
         return np.full(count, np.nan)
+    edges_s, moved, measured_s = series.sums
     grid_s = begin_s + step_s * np.arange(count + 1)
-    in_step_s = np.diff(np.interp(grid_s, edges_s, measured))
+    in_step_s = np.diff(np.interp(grid_s, edges_s, measured_s))
     mean: Array = np.full(count, np.nan)
     by_step = np.diff(np.interp(grid_s, edges_s, moved))
     np.divide(by_step, in_step_s, out=mean, where=in_step_s >= 0.5 * step_s)
