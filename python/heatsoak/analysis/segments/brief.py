@@ -24,7 +24,10 @@ _AS_DEEP = 0.1
 
 
 def chained(series: Series, drops: list[Drop]) -> list[Drop]:
-    """Return drops in the order of their onsets, each chain of brief recoveries as one cycle."""
+    """Return drops in the order of their onsets, those that only brief recoveries part as one.
+
+    Three and more are a cycle.
+    """
     chains: list[list[Drop]] = []
     for drop in sorted(drops, key=lambda drop: drop.onset_s):
         if chains and _goes_on(series, chains[-1][-1], drop):
@@ -43,12 +46,14 @@ def _goes_on(series: Series, last: Drop, drop: Drop) -> bool:
 
 
 def _as_one(series: Series, chain: list[Drop]) -> list[Drop]:
-    if len(chain) < LEAST_CYCLES:
-        return chain
     first, last = chain[0], chain[-1]
-    periods_s = [after.onset_s - drop.onset_s for drop, after in pairwise(chain)]
-    low_s = sum(drop.end_s - drop.onset_s for drop in chain[:-1])
-    found = Swing(float(np.median(periods_s)), float(np.clip(low_s / sum(periods_s), 0, 1)))
+    if first is last:
+        return chain
+    found = None
+    if len(chain) >= LEAST_CYCLES:
+        periods_s = [after.onset_s - drop.onset_s for drop, after in pairwise(chain)]
+        low_s = sum(drop.end_s - drop.onset_s for drop in chain[:-1])
+        found = Swing(float(np.median(periods_s)), float(np.clip(low_s / sum(periods_s), 0, 1)))
     return measured(
         series,
         first.onset_s,
