@@ -519,7 +519,7 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
 @needs_fio
 @pytest.mark.slow
 def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_path: Path) -> None:
-    recording = on_disk(REAL.format(runtime="9s", beside="4500ms", end=""), tmp_path)
+    recording = on_disk(REAL.format(runtime="16s", beside="8s", end=""), tmp_path)
     assert begun(recording) == ["load", "again"]
     told = re.fullmatch(
         r"probe: 'load' fell by (\d+) % after .*", begin_of(recording, "again").text
