@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from heatsoak.analysis.segments import Drop, Found, find, find_drops
 from heatsoak.analysis.series import Array, Series
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_series import FULL, wander
 
@@ -230,38 +230,31 @@ def test_a_low_that_was_back_for_long_is_a_fall_of_its_own(back_s: float, seed: 
     assert [drop.onset_s for drop in drops] == pytest.approx([60, 80 + back_s], abs=1)
 
 
-@given(
-    period_s=st.floats(15, 40),
-    duty=st.floats(0.35, 0.65),
-    low=st.floats(0.4, 0.7),
-    deeper=st.floats(0.5, 0.8),
-    phase=st.floats(0, 1),
-    left=st.floats(1, 3),
-    seed=st.integers(0, 99),
-)
-@example(period_s=23, duty=0.352, low=0.5, deeper=0.6875, phase=0.371, left=1, seed=0)
-# noise makes a third drop once in a thousand times
-@settings(deadline=None, max_examples=30, derandomize=True)
-def test_a_fall_below_the_lows_of_a_swing_ends_it(
-    period_s: float,
-    duty: float,
-    low: float,
-    deeper: float,
-    phase: float,
-    left: float,
-    seed: int,
-) -> None:
+def ends_below(
+    period_s: float, duty: float, low: float, deeper: float, phase: float, left: float, seed: int
+) -> bool:
+    """Whether a swing and the fall below its lows, so late in its sixth period, are found."""
     onset_s = 60.0
     fall_s = onset_s + (5 + phase) * period_s
     t_s = times(fall_s + left * period_s, 0.1)
     shape = np.where(t_s < fall_s, swinging(t_s, onset_s, period_s, duty, low), deeper * low)
-    one, two = found(noisy(shape, 0.1, 0.02, seed))
-    assert one.oscillates
-    assert one.onset_s == pytest.approx(onset_s, abs=1)
-    assert not two.oscillates
+    drops = found(noisy(shape, 0.1, 0.02, seed))
     # from the low part before it, which may have just begun, or ended less than a second ago
     begun_s = phase * period_s if (phase - duty) * period_s < 1 else 0.0
-    assert fall_s - begun_s - 1 <= two.onset_s <= fall_s + 1
+    return (
+        [drop.oscillates for drop in drops] == [True, False]
+        and abs(drops[0].onset_s - onset_s) <= 1
+        and fall_s - begun_s - 1 <= drops[1].onset_s <= fall_s + 1
+    )
+
+
+def test_a_fall_below_the_lows_of_a_swing_ends_it() -> None:
+    assert ends_below(23, 0.352, 0.5, 0.6875, 0.371, 1, 0)
+    # of a thousand draws one or two mislead
+    chance = np.random.default_rng(3)
+    least, most = np.array([(15, 40), (0.35, 0.65), (0.4, 0.7), (0.5, 0.8), (0, 1), (1, 3)]).T
+    right = [ends_below(*chance.uniform(least, most).tolist(), seed) for seed in range(60)]
+    assert right.count(False) <= 1
 
 
 @pytest.mark.parametrize("fall_s", [290.0, 325.0])
