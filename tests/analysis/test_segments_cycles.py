@@ -253,7 +253,10 @@ def test_a_fall_below_the_lows_of_a_swing_ends_it() -> None:
     # of a thousand draws one or two mislead
     chance = np.random.default_rng(3)
     least, most = np.array([(15, 40), (0.35, 0.65), (0.4, 0.7), (0.5, 0.8), (0, 1), (1, 3)]).T
-    right = [ends_below(*chance.uniform(least, most).tolist(), seed) for seed in range(60)]
+    right = []
+    for seed in range(60):
+        period_s, duty, low, deeper, phase, left = chance.uniform(least, most).tolist()
+        right.append(ends_below(period_s, duty, low, deeper, phase, left, seed))
     assert right.count(False) <= 1
 
 
