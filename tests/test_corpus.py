@@ -328,8 +328,9 @@ def test_what_was_low_from_the_begin_fell_from_nothing() -> None:
 
 
 def test_what_swings_while_a_cache_is_nearly_full_has_lost_nothing_yet() -> None:
-    # between two levels of a governor, three times a second; the cache's gate opens at 180 s
-    rate = np.where(np.arange(3000) % 3 == 0, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
+    # between two levels of a governor, two seconds at each; the cache's gate opens at 180 s
+    is_low = np.arange(3000) % 40 >= 20
+    rate = np.where(is_low, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
     gates: Gates = {
         "thermal": opened(rate, (60, 300)),
         "write-cache": opened(rate, (180, 300)),
