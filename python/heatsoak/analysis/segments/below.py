@@ -27,9 +27,9 @@ _LEAST_ON = 0.3
 _FALLING = 0.5
 #: A fall is so many standard errors of the two means about it.
 _CLEARLY = 5.0
-#: It ends where throughput is back for so long.
+#: A low part ends where throughput is back for so long.
 _HIGH_S = 1.0
-#: A low part that had begun has so many samples at least, and is longer than a transition.
+#: One that had begun has so many samples at least, and is longer than a transition.
 _FEWEST = 3
 #: Less than this is standstill, in the series' unit.
 _NOTHING = 1e-9

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.segments.bins import Bins
-from heatsoak.analysis.segments.levels import SETTLED_S, Level
+from heatsoak.analysis.segments.levels import SETTLED_S, Level, length_s
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.series import Array
 
@@ -76,12 +76,8 @@ def find_bend(bins: Bins, noise: Noise, state: list[Level], run: list[Level]) ->
 
 def _settled(bins: Bins, state: list[Level]) -> list[Level]:
     """The levels of a state without the brief ones that it began with."""
-    held = (one for one, level in enumerate(state) if _length_s(bins, level) >= SETTLED_S)
-    return state[next(held, 0) :]
-
-
-def _length_s(bins: Bins, level: Level) -> float:
-    return float(bins.end_s[level.end - 1] - bins.begin_s[level.start])
+    settled = (at for at, level in enumerate(state) if length_s(bins, level) >= SETTLED_S)
+    return state[next(settled, 0) :]
 
 
 def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Bend | None:

@@ -133,13 +133,11 @@ def hidden_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
 
 
 def later_cycle_of(series: Series, bins: Bins, group: Group) -> Cycle | None:
-    """Return the swing that begins long after a group's first fall; None where there is none.
+    """Return the swing that begins long after the fall of a group's one span; None without one.
 
     What it swings on is lowered already, by something else.
     """
-    if not group.spans:
-        return None
-    span = group.spans[0]
+    (span,) = group.spans
     fall_s, end_s = fall_s_of(bins, span), float(bins.end_s[span.end - 1])
     later = swinging(series, fall_s, fall_s, end_s, end_s)
     if later is None or later.is_since_begin or _fell_so(bins, group, later):

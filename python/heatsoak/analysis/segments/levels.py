@@ -50,6 +50,11 @@ class Level:
     error: float
 
 
+def length_s(bins: Bins, level: Level) -> float:
+    """Return how long a level is held."""
+    return float(bins.end_s[level.end - 1] - bins.begin_s[level.start])
+
+
 def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     """Return the levels in order; bins between two of them are the transition."""
     # the noise of a short series is known less well

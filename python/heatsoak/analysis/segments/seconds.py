@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis.segments.bends import Bend, find_bend
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.drop import MIN_DROP
-from heatsoak.analysis.segments.levels import SETTLED_S, Level
+from heatsoak.analysis.segments.levels import SETTLED_S, Level, length_s
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back
 
@@ -45,7 +45,7 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     """Return the deeper falls from levels that had settled, in order."""
     found: list[Second] = []
     lowered = _without_bursts(bins, lowered)
-    held_s = [float(bins.end_s[one.end - 1] - bins.begin_s[one.start]) for one in lowered]
+    held_s = [length_s(bins, one) for one in lowered]
     # since the last fall, or the return from it
     since = index = 0
     lowest = lowered[0].value
@@ -79,7 +79,7 @@ def _without_bursts(bins: Bins, levels: list[Level]) -> list[Level]:
     kept = levels[:1]
     highest = levels[0].value
     for level, after in pairwise(levels[1:]):
-        is_brief = bins.end_s[level.end - 1] - bins.begin_s[level.start] < SETTLED_S
+        is_brief = length_s(bins, level) < SETTLED_S
         is_above = (1 - MIN_DROP) * level.value > max(after.value, highest)
         if not (is_brief and is_above):
             kept.append(level)
