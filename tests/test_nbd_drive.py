@@ -21,7 +21,8 @@ from heatsoak.recording import find_recordings
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import Note
-from heatsoak.target.fio import NbdTarget, nbd_client
+from heatsoak.target.fio import NbdTarget
+from heatsoak.target.fio.nbd_client import Server
 from hypothesis import given
 from hypothesis import strategies as st
 from served_drive import served
@@ -215,7 +216,7 @@ def test_a_run_records_the_sensors_of_an_export(tmp_path: Path) -> None:
 def test_a_purge_of_the_export_is_a_purge_of_the_drive(tmp_path: Path) -> None:
     words = ["--speed", "200MB", "--time-factor", "20"]
     with served(tmp_path, DRIVE, *words) as drive:
-        with nbd_client.Export(drive.uri) as export:
+        with Server(drive.uri) as server, server.connect() as export:
             size_bytes = export.size_bytes
             assert not any(export.read(MIB, 4096))
         # as large a part of the drive as its speed is

@@ -7,43 +7,100 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command import complaint, heatsoak_here
+from drive_contents import CONTENTS
+from guarded import Drive
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.target import Note
+from heatsoak.sensor import Roots
+from heatsoak.target import Batch, Note, parse_place
 from heatsoak.target.fio import NbdTarget
-from heatsoak.target.fio.nbd_client import Export, parse_uri
+from heatsoak.target.fio.nbd_client import Server, parse_uri
+from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from hypothesis import given
 from hypothesis import strategies as st
 from waiting import until
 
 MIB = 1 << 20
+SIZE = 64 * MIB
 
 needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 
-Serve = Callable[..., str]
+
+class Servers:
+    """Starts nbdkits, each on a socket of its own unless told otherwise."""
+
+    def __init__(self, directory: Path, stack: ExitStack) -> None:
+        self._directory = directory
+        self._stack = stack
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._count = 0
+
+    def __call__(self, *words: str | Path, uri: str = "") -> str:
+        """Serve by these words at `uri`; return the URI."""
+        self._count += 1
+        uri = uri or f"nbd+unix:///?socket={self._directory / f'{self._count}.sock'}"
+        pid = self._directory / f"{self._count}.pid"
+        there = parse_uri(uri)
+        port = ["-i", there.host, "-p", str(there.port)]
+        at = port if there.socket is None else ["-U", there.socket]
+        command = ["nbdkit", "--exit-with-parent", "-f", *at, "-P", pid, *words]
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self._stack.callback(server.wait)
+        self._stack.callback(server.kill)
+        assert until(lambda: pid.exists() or server.poll() is not None, 20)
+        assert server.poll() is None
+        self._running[uri] = server
+        return uri
+
+    def kill(self, uri: str) -> None:
+        """End the server at `uri` at once; its socket stays, as after any crash."""
+        self._running[uri].kill()
+        self._running[uri].wait()
+
+    def free(self, uri: str) -> None:
+        """Make room at `uri` for another server, of which the old one knows nothing."""
+        there = parse_uri(uri)
+        if there.socket is None:
+            self.kill(uri)
+        else:
+            Path(there.socket).unlink()
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Start an nbdkit with the given words and return the URI of its export."""
+def serve(tmp_path: Path) -> Iterator[Servers]:
     with ExitStack() as stack:
+        yield Servers(tmp_path, stack)
 
-        def start(*words: str | Path) -> str:
-            at = tmp_path / f"{len(list(tmp_path.glob('*.pid')))}.sock"
-            pid = at.with_suffix(".pid")
-            command = ["nbdkit", "--exit-with-parent", "-f", "-U", at, "-P", pid, *words]
-            server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-            stack.callback(server.wait)
-            stack.callback(server.kill)
-            assert until(lambda: pid.exists() or server.poll() is not None, 20)
-            return f"nbd+unix:///?socket={at}"
 
-        yield start
+def tcp_uri() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"nbd://127.0.0.1:{free.getsockname()[1]}"
+
+
+def image(at: Path, *filled: tuple[int, bytes], size: int = SIZE) -> Path:
+    """Make a sparse file that holds data in some places."""
+    with at.open("wb") as file:
+        file.truncate(size)
+        for offset, data in filled:
+            file.seek(offset)
+            file.write(data)
+    return at
+
+
+def ext4(at: Path) -> Path:
+    mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin")
+    if mkfs is None:
+        pytest.skip("mkfs.ext4 is not installed")
+    subprocess.run([mkfs, "-q", image(at)], check=True)
+    return at
 
 
 def write(**given: object) -> WorkloadStep:
@@ -54,7 +111,7 @@ def write(**given: object) -> WorkloadStep:
 @pytest.mark.slow
 @needs_nbdkit
 def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
-    serve: Serve, tmp_path: Path
+    serve: Servers, tmp_path: Path
 ) -> None:
     rate = tmp_path / "rate"
     rate.write_text("320M")  # bits
@@ -86,14 +143,14 @@ def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve) -> None:
+def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Servers) -> None:
     uri = serve("memory", "64M")
     target = NbdTarget(uri)
     target.open(writes=True)
     list(target.run(write(io_size="1m", offset="20m", span="1m")))
     target.close()
     name = f"{uri}:{64 * MIB}"
-    with pytest.raises(RefusedError, match="holds data near byte") as caught:
+    with pytest.raises(RefusedError, match=f"holds data, .* at byte {20 * MIB};") as caught:
         NbdTarget(uri).open(writes=True)
     assert f"--erase '{name}'" in str(caught.value)
     for wrong in (f"{uri}:1", uri, "", "nvme0n1"):
@@ -106,40 +163,106 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve
 @pytest.mark.slow
 @needs_nbdkit
 def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
-    serve: Serve, tmp_path: Path
+    serve: Servers, tmp_path: Path
 ) -> None:
-    mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin")
-    if mkfs is None:
-        pytest.skip("mkfs.ext4 is not installed")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(64 * MIB)
-    subprocess.run([mkfs, "-q", image], check=True)
-    uri = serve("file", image)
-    before = image.read_bytes()
-    for erase in (None, f"{uri}:{64 * MIB}"):
-        with pytest.raises(RefusedError):
+    held = ext4(tmp_path / "image")
+    uri = serve("file", held)
+    before = held.read_bytes()
+    for erase in (None, f"{uri}:{SIZE}"):
+        with pytest.raises(RefusedError, match="it holds ext4"):
             NbdTarget(uri, erase).open(writes=True)
-    with pytest.raises(RefusedError, match="it holds ext4"):
-        NbdTarget(uri, f"{uri}:{64 * MIB}").open(writes=True)
-    assert image.read_bytes() == before
-
-
-@needs_nbdkit
-@pytest.mark.parametrize("place", [0, 3 * MIB, 61 * MIB, 64 * MIB - 1])
-def test_one_byte_at_either_end_is_data(serve: Serve, tmp_path: Path, place: int) -> None:
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(64 * MIB)
-        file.seek(place)
-        file.write(b"\x01")
-    with pytest.raises(RefusedError, match="holds data"):
-        NbdTarget(serve("file", image)).open(writes=True)
+    assert held.read_bytes() == before
 
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Serve) -> None:
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_a_block_device_may_not_hold_an_export_may_not_hold_either(
+    serve: Servers, tmp_path: Path, name: str
+) -> None:
+    held = image(tmp_path / "image")
+    fill, word = CONTENTS[name]
+    fill(Drive(held, held))
+    uri = serve("file", held)
+    before = held.read_bytes()
+    with pytest.raises(RefusedError, match=r"it holds|contradict") as caught:
+        NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+    assert word in str(caught.value).lower()
+    assert held.read_bytes() == before
+
+
+@needs_nbdkit
+@pytest.mark.parametrize("place", [0, 3 * MIB, 33 * MIB + 12345, 61 * MIB, SIZE - 1])
+def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path, place: int) -> None:
+    uri = serve("file", image(tmp_path / "image", (place, b"\x01")))
+    with pytest.raises(RefusedError, match="holds data") as caught:
+        NbdTarget(uri).open(writes=True)
+    assert f"add --erase '{uri}:{SIZE}'" in str(caught.value)
+    NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_a_large_export_that_is_empty_is_written_and_one_byte_deep_inside_it_is_found(
+    serve: Servers, tmp_path: Path
+) -> None:
+    size = 1 << 43
+    NbdTarget(serve("file", image(tmp_path / "empty", size=size))).open(writes=True)
+    deep = image(tmp_path / "deep", (size // 3, b"\x01"), size=size)
+    with pytest.raises(RefusedError, match="holds data"):
+        NbdTarget(serve("file", deep)).open(writes=True)
+
+
+@needs_nbdkit
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--no-sr", "memory", "64M"], "does not say whether it is empty"),
+        (["--filter=noextents", "memory", "64M"], "at byte 0"),
+    ],
+)
+def test_an_export_whose_server_knows_no_holes_has_to_be_named(
+    serve: Servers, words: list[str], says: str
+) -> None:
+    uri = serve(*words)
+    with pytest.raises(RefusedError, match=says) as caught:
+        NbdTarget(uri).open(writes=True)
+    assert f"add --erase '{uri}:{SIZE}'" in str(caught.value)
+    NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+
+
+@needs_nbdkit
+def test_zeros_that_take_up_space_are_not_plainly_empty(serve: Servers, tmp_path: Path) -> None:
+    uri = serve("file", image(tmp_path / "image", (10 * MIB, bytes(4096))))
+    with pytest.raises(RefusedError, match=f"space taken for some, at byte {10 * MIB}"):
+        NbdTarget(uri).open(writes=True)
+
+
+@needs_nbdkit
+def test_a_hole_that_holds_data_is_no_hole(serve: Servers, tmp_path: Path) -> None:
+    wrong = tmp_path / "extents"
+    wrong.write_text(f"0 {SIZE} 3\n")
+    held = image(tmp_path / "image", (1 * MIB, b"\x01"))
+    uri = serve("--filter=extentlist", "file", held, f"extentlist={wrong}")
+    with pytest.raises(RefusedError, match="which the server calls a hole"):
+        NbdTarget(uri).open(writes=True)
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_a_server_that_takes_one_connection_at_a_time_is_told_of(
+    serve: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = serve("--filter=noparallel", "memory", "64M", "serialize=connections")
+    monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 1.0)
+    with pytest.raises(ToolError, match="takes only one connection, and heatsoak holds one"):
+        NbdTarget(uri).open(writes=True)
+    NbdTarget(uri).open(writes=False)
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Servers) -> None:
     uri = serve("-r", "memory", "64M")
     with pytest.raises(RefusedError, match="read-only"):
         NbdTarget(uri).open(writes=True)
@@ -152,29 +275,28 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Serve)
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_a_purge_makes_an_export_empty_again(serve: Serve) -> None:
+def test_a_purge_makes_an_export_empty_again(serve: Servers) -> None:
     uri = serve("memory", "64M")
     target = NbdTarget(uri)
     target.open(writes=True)
     list(target.run(write(io_size="8m")))
     list(target.purge())
-    with Export(uri) as export:
+    with Server(uri) as server, server.connect() as export:
         assert not any(export.read(0, 8 * MIB))
     NbdTarget(uri).open(writes=True)
 
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Serve) -> None:
-    target = NbdTarget(
-        serve(
-            "eval",
-            "get_size=echo 67108864",
-            "pread=dd if=/dev/zero count=$3 iflag=count_bytes",
-            "pwrite=cat >/dev/null",
-            "can_write=exit 0",
-        )
+def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
+    uri = serve(
+        "eval",
+        "get_size=echo 67108864",
+        "pread=dd if=/dev/zero count=$3 iflag=count_bytes",
+        "pwrite=cat >/dev/null",
+        "can_write=exit 0",
     )
+    target = NbdTarget(uri, f"{uri}:{SIZE}")
     target.open(writes=True)
     [note] = [batch for batch in target.purge() if isinstance(batch, Note)]
     assert note.level == "warning"
@@ -183,7 +305,9 @@ def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Serve) -> None:
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_a_server_that_reports_errors_ends_the_step_with_one(serve: Serve, tmp_path: Path) -> None:
+def test_a_server_that_reports_errors_ends_the_step_with_one(
+    serve: Servers, tmp_path: Path
+) -> None:
     flag = tmp_path / "broken"
     uri = serve("--filter=error", "memory", "64M", "error-pwrite-rate=100%", f"error-file={flag}")
     target = NbdTarget(uri)
@@ -195,7 +319,7 @@ def test_a_server_that_reports_errors_ends_the_step_with_one(serve: Serve, tmp_p
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Serve) -> None:
+def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Servers) -> None:
     uri = serve("--filter=rate", "memory", "64M", "rate=80M")
     at = Path(uri.partition("=")[2])
     target = NbdTarget(uri)
@@ -213,11 +337,205 @@ def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Serve) 
         NbdTarget(uri.replace(".sock", ".none"))
 
 
+@dataclass
+class Scene:
+    """An export of the image `held`, and an `other` image of equal size."""
+
+    serve: Servers
+    uri: str
+    held: Path
+    other: Path
+
+    def another_server(self) -> None:
+        self.serve.free(self.uri)
+        self.serve("file", self.other, uri=self.uri)
+
+    def server_in_its_place(self) -> None:
+        self.serve.kill(self.uri)
+        self.another_server()
+
+    def another_image(self) -> None:
+        shutil.copy(self.other, f"{self.other}.copy")
+        Path(f"{self.other}.copy").replace(self.held)
+
+    def another_content(self) -> None:
+        shutil.copyfile(self.other, self.held)
+
+    def another_size(self) -> None:
+        os.truncate(self.held, SIZE + MIB)
+
+    def same_image_served_anew(self) -> None:
+        self.serve.kill(self.uri)
+        self.serve.free(self.uri)
+        self.serve("file", self.held, uri=self.uri)
+
+    def contents(self) -> tuple[bytes, bytes]:
+        return self.held.read_bytes(), self.other.read_bytes()
+
+
+def refused_after(change: Callable[[Scene], None], scene: Scene, *, erase: bool) -> None:
+    """Make a change in the pause between two steps; nothing may be written or trimmed after it."""
+    target = NbdTarget(scene.uri, f"{scene.uri}:{SIZE}" if erase else None)
+    target.open(writes=True)
+    if erase:  # otherwise the export is as empty as it was claimed
+        list(target.run(write(io_size="1m", span="1m", offset="8m")))
+    change(scene)
+    before = scene.contents()
+    with pytest.raises(RefusedError, match="will not be written"):
+        list(target.run(write(io_size="8m")))
+    with pytest.raises(RefusedError, match="will not be written"):
+        list(target.purge())
+    assert scene.contents() == before
+    target.close()
+
+
+CHANGES = {
+    "another server at its path, the old one alive": Scene.another_server,
+    "another server at its path, the old one gone": Scene.server_in_its_place,
+    "another image under the same server": Scene.another_image,
+    "another content of the same image": Scene.another_content,
+    "another size": Scene.another_size,
+    "the same image, served anew": Scene.same_image_served_anew,
+}
+
+
+@pytest.mark.slow
+@needs_nbdkit
+@pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+def test_an_export_that_changed_between_steps_is_not_written(
+    serve: Servers, tmp_path: Path, transport: str, change: str, *, erase: bool
+) -> None:
+    held, other = image(tmp_path / "held"), ext4(tmp_path / "other")
+    uri = serve("file", held, uri=tcp_uri() if transport == "tcp" else "")
+    refused_after(CHANGES[change], Scene(serve, uri, held, other), erase=erase)
+
+
+@pytest.mark.slow
+@needs_nbdkit
+@pytest.mark.parametrize("place", [0, 33 * MIB])
+@pytest.mark.parametrize("change", [Scene.another_image, Scene.another_content])
+def test_data_without_a_signature_that_came_between_steps_are_not_written(
+    serve: Servers, tmp_path: Path, change: Callable[[Scene], None], place: int
+) -> None:
+    held, other = image(tmp_path / "held"), image(tmp_path / "other", (place, b"photos " * MIB))
+    refused_after(change, Scene(serve, serve("file", held), held, other), erase=True)
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_fio_loads_the_server_that_was_examined_and_never_one_that_took_its_path(
+    serve: Servers, tmp_path: Path
+) -> None:
+    held, another = image(tmp_path / "held"), ext4(tmp_path / "other")
+    uri = serve("file", held)
+    target = NbdTarget(uri)
+    target.open(writes=True)
+    batches = target.run(write(io_size="8m"))
+    before = another.read_bytes()
+    for batch in batches:
+        if isinstance(batch, Note) and "command" in batch.data:
+            break  # all was examined, and fio begins next
+    Scene(serve, uri, held, another).server_in_its_place()
+    with pytest.raises(RefusedError, match="what answers now is another"):
+        list(batches)
+    assert another.read_bytes() == before
+
+
+@pytest.mark.slow
+@needs_nbdkit
+@pytest.mark.parametrize("words", [["memory", "64M"], ["--filter=nozero", "memory", "64M"]])
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+def test_an_export_that_nobody_else_changes_takes_every_step(
+    serve: Servers, words: list[str], transport: str
+) -> None:
+    target = NbdTarget(serve(*words, uri=tcp_uri() if transport == "tcp" else ""))
+    target.open(writes=True)
+    batches: list[Batch] = []
+    for step in (
+        write(io_size="16m"),
+        write(rw="randrw", bs="4k", runtime=0.5),
+        write(io_size="1m", offset="30m", numjobs=3),
+    ):
+        batches += [*target.run(step), *target.purge(), *target.run(step)]
+    left_early = target.run(write(runtime=60))
+    while not (isinstance(batch := next(left_early), pl.DataFrame) and batch.height):
+        pass
+    left_early.close()
+    batches += target.run(write(io_size="1m"))
+    assert not [one.text for one in batches if isinstance(one, Note) and one.level == "warning"]
+    target.close()
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
+    uri = serve("memory", "64M")
+    target = NbdTarget(uri)
+    target.open(writes=True)
+    serve.kill(uri)
+    with pytest.raises(ToolError, match=r"the server has gone$"):
+        list(target.run(write(io_size="8m")))
+
+
+@pytest.mark.slow
+@needs_nbdkit
+def test_an_export_has_one_lock_however_it_is_spelled(
+    serve: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "locks").mkdir()
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "locks"))
+    uri, there = serve("memory", "64M"), serve("memory", "64M", uri=tcp_uri())
+    at = Path(uri.partition("=")[2])
+    (tmp_path / "link").symlink_to(at)
+    (tmp_path / "elsewhere").symlink_to(tmp_path)
+    port = there.rpartition(":")[2]
+    same = {
+        uri: [
+            f"{tmp_path}/link",
+            f"/{tmp_path}//{at.name}",
+            f"{tmp_path}/elsewhere/{at.name}",
+            at.name,
+            f"./{at.name}",
+        ],
+        there: [f"nbd://localhost:{port}", f"nbd://LOCALHOST:{port}/", f"nbd://[::1]:{port}"],
+    }
+    with chdir(tmp_path):
+        for first, spellings in same.items():
+            for spelling in spellings:
+                text = spelling if "://" in spelling else f"nbd+unix:///?socket={spelling}"
+                with (
+                    drives_held([parse_place(first)], Roots(), "first"),
+                    pytest.raises(RefusedError, match="another run has this drive"),
+                    drives_held([parse_place(text)], Roots(), "second"),
+                ):
+                    raise AssertionError(f"{text} was held twice")
+        words = ("run", "copy", "--on", uri, "--to", "nbd+unix:///?socket=link", "-o", "r")
+        assert "is the source itself" in complaint(heatsoak_here(*words, cwd=tmp_path), 4)
+    other_export = uri.replace("///", "///other")
+    with (
+        drives_held([parse_place(uri)], Roots(), "first"),
+        drives_held([parse_place(other_export), parse_place(there)], Roots(), "second"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
-    "uri", ["nbd+unix:///", "nbd://", "nbds://host", "nbd://host:port", "http://x", "nbd+unix://[/"]
+    "uri",
+    [
+        "nbd+unix:///",
+        "nbd://",
+        "nbds://host",
+        "nbd://host:port",
+        "http://x",
+        "nbd+unix://[/",
+        "nbd+unix:///a%00b?socket=/run/x",
+        "nbd+unix:///?socket=/run/x%00",
+    ],
 )
 def test_a_uri_that_cannot_be_loaded_says_what_could(uri: str) -> None:
-    with pytest.raises(UsageError, match="such as nbd\\+unix"):
+    with pytest.raises(UsageError, match=r"such as nbd\+unix"):
         parse_uri(uri)
 
 
@@ -248,7 +566,8 @@ def test_a_server_that_says_anything_at_all_raises_nothing_but_our_errors(
         thread = threading.Thread(target=serve_once)
         thread.start()
         try:
-            Export(f"nbd+unix:///?socket={at}").close()
+            with Server(f"nbd+unix:///?socket={at}") as there:
+                there.connect().close()
         except HeatsoakError as error:
             message = str(error)
         finally:

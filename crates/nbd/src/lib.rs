@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use heatsoak_drive::{DriveError, Op};
-use nbdkit::{Error, Flags, FuaFlags, Result, Server, ThreadModel, plugin};
+use nbdkit::{
+    Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel, plugin,
+};
 
 use config::Config;
 use export::Export;
@@ -151,6 +153,17 @@ impl Server for Connection {
         self.0.flush();
         Ok(())
     }
+
+    /// Nothing is ever kept, so all of it is a hole that reads as zeros.
+    fn extents(
+        &self,
+        count: u32,
+        offset: u64,
+        _flags: Flags,
+        extents: &mut ExtentHandle,
+    ) -> Result<()> {
+        extents.add(offset, u64::from(count), ExtentType::HoleZero)
+    }
 }
 
 plugin!(Connection {
@@ -166,5 +179,6 @@ plugin!(Connection {
     can_multi_conn,
     write_at,
     trim,
-    flush
+    flush,
+    extents
 });

@@ -238,7 +238,11 @@ class CopySession:
 
 def _refuse_same(source: Place, destination: Place) -> None:
     """A drive cannot be copied onto itself; two files on one disk can."""
-    is_same = source.kind == destination.kind == "nbd" and source.text == destination.text
+    is_same = False
+    if source.kind == destination.kind == "nbd":
+        from heatsoak.target.fio.nbd_client import parse_uri  # Linux only
+
+        is_same = parse_uri(source.text).key == parse_uri(destination.text).key
     if source.kind == destination.kind == "block":
         is_same = Path(source.text).stat().st_rdev == Path(destination.text).stat().st_rdev
     if is_same:

@@ -42,7 +42,9 @@ def _key_of(place: Place, roots: Roots) -> str | None:
     if place.is_simulated:
         return None
     if place.kind == "nbd":
-        return place.text
+        from heatsoak.target.fio.nbd_client import parse_uri  # Linux's, as below
+
+        return parse_uri(place.text).key
     info = place.device_info(roots)
     if info is None:
         # a file system without a drive of its own: the network's, or one in memory

@@ -1,35 +1,38 @@
-"""A few words of the NBD protocol: how large an export is, what stands in it, and trim.
+"""Connections to an NBD export, by libnbd: its size, what lies where, and trim.
 
-fio loads exports by itself, but tells neither their size nor what it reads, and no tool of
-libnbd's reads a range. Requests are made one at a time; TLS and structured replies are left out.
-Numbers from the protocol's own description (doc/proto.md of the NetworkBlockDevice project).
+libnbd is called through ctypes: its Python module is built for the distribution's own Python alone,
+and its tools end with each question, while the guard of an export is a connection that lasts. fio's
+nbd engine is linked to the same library, so it is there wherever fio can load an export.
 """
 
+import ctypes
+import errno
+import ipaddress
+import os
+import re
 import socket
-import struct
+import stat
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
-from typing import Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any, Self
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from heatsoak.errors import ToolError, UsageError
+from heatsoak.target.guard.doubt import printable
 
 _PORT = 10809
 _TIMEOUT_S = 20.0
-_AT_ONCE = 1 << 20
+_POLL_MS = 200
+#: What is asked for at once: servers take reads of 32 MiB, and counts below 4 GiB.
+_READ_BYTES = 1 << 20
+_STATUS_BYTES = 2 << 30
 
-_SERVER_MAGIC = b"NBDMAGICIHAVEOPT"
-_OPTION_MAGIC = 0x49484156454F5054
-_OPTION_REPLY_MAGIC = 0x3E889045565A9
-_REQUEST_MAGIC = 0x25609513
-_REPLY_MAGIC = 0x67446698
-
-_FIXED_NEWSTYLE, _NO_ZEROES = 1, 2
-_OPT_GO = 7
-_REP_ACK, _REP_INFO, _REP_ERROR = 1, 3, 1 << 31
-_READ, _DISCONNECT, _TRIM = 0, 2, 4
-_FLAG_READ_ONLY, _FLAG_TRIM = 1 << 1, 1 << 5
-_LARGEST_REPLY = 1 << 16
+#: Which parts of an export hold data, in the words of NBD's own description (doc/proto.md).
+_ALLOCATION = b"base:allocation"
+_HOLE_OF_ZEROS = 1 | 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,31 @@ class Address:
     port: int
     export: str
 
+    @property
+    def key(self) -> str:
+        """What is the same however the socket or host is spelled, such as by a symbolic link."""
+        if self.socket is not None:
+            try:
+                found = os.stat(self.socket)  # noqa: PTH116 -- as connect() takes it
+                return f"nbd-{found.st_dev}-{found.st_ino}-{self.export}"
+            except OSError:
+                return f"nbd-{os.path.realpath(self.socket)}-{self.export}"
+        try:
+            found_there = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            hosts = {str(there[4][0]).partition("%")[0] for there in found_there}
+        except OSError:
+            hosts = {self.host.lower()}
+        # one server may listen on all addresses of this machine
+        host = "loopback" if any(map(_is_loopback, hosts)) else min(hosts)
+        return f"nbd-{host}-{self.port}-{self.export}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 def parse_uri(uri: str) -> Address:
     """Return what an NBD URI names; raises UsageError for what cannot be loaded."""
@@ -51,6 +79,8 @@ def parse_uri(uri: str) -> Address:
     except ValueError as error:
         raise UsageError(f"'{uri}' is not an NBD URI, {want}") from error
     export = unquote(parts.path.removeprefix("/"))
+    if "\0" in unquote(uri):
+        raise UsageError(f"'{uri}' has a NUL byte in it: an NBD URI is {want}")
     if parts.scheme == "nbd+unix":
         sockets = parse_qs(parts.query).get("socket", [])
         if len(sockets) != 1:
@@ -61,111 +91,80 @@ def parse_uri(uri: str) -> Address:
     raise UsageError(f"'{uri}' is not an NBD URI that can be loaded, {want}")
 
 
-class Export:
-    """A connection to one export."""
+class Server:
+    """The server behind a URI, held so that every connection reaches the same one.
+
+    A unix socket is held by a descriptor: what is connected to is that very socket, whatever lies
+    at its path by then. Of TCP the numeric address is kept, whatever its name means by then.
+    """
 
     def __init__(self, uri: str) -> None:
-        """Connect; raises UsageError where there is no such socket, ToolError for the rest."""
-        self._uri = uri
-        address = parse_uri(uri)
+        """Find it; raises UsageError where there is no such socket."""
+        self._given = uri
+        self._address = parse_uri(uri)
+        self._peer: tuple[str, int] = (self._address.host, self._address.port)
+        self.fd: int | None = None
+        if self._address.socket is None:
+            return
         try:
-            self._socket = _connect(address)
+            self.fd = os.open(self._address.socket, os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise UsageError(f"{uri}: there is no such socket") from error
         except OSError as error:
             raise ToolError(f"{uri}: cannot be reached: {error.strerror or error}") from error
-        self._requests = 0
-        self.size_bytes = 0
-        self._flags = 0
+        if not stat.S_ISSOCK(os.fstat(self.fd).st_mode):
+            self.close()
+            raise UsageError(f"{uri}: what lies there is not a socket")
+
+    @property
+    def uri(self) -> str:
+        """A URI of the server itself, for a process that inherits `fd`."""
+        export = quote(os.fsencode(self._address.export))
+        if self.fd is not None:
+            return f"nbd+unix:///{export}?socket=/proc/self/fd/{self.fd}"
+        host, port = self._peer
+        host = f"[{quote(host, safe=':')}]" if ":" in host else host
+        return f"nbd://{host}:{port}/{export}"
+
+    def connect(self) -> "Export":
+        """Return a new connection to the export; raises ToolError where that cannot be made."""
         try:
-            self._negotiate(address.export)
+            made = self._connect()
+        except OSError as error:
+            raise ToolError(f"{self._given}: cannot be reached: {_because(error)}") from error
+        return Export(self._given, made, os.fsencode(self._address.export))
+
+    def _connect(self) -> socket.socket:
+        if self.fd is None:
+            made = socket.create_connection(self._peer, _TIMEOUT_S)
+            self._peer = made.getpeername()[:2]
+            # a step may take hours, in which the connection that is held says nothing
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            return made
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.settimeout(_TIMEOUT_S)
+            made.connect(f"/proc/self/fd/{self.fd}")
         except BaseException:
-            self._socket.close()
+            made.close()
             raise
+        return made
 
-    @property
-    def read_only(self) -> bool:
-        """Whether the server takes no writes."""
-        return bool(self._flags & _FLAG_READ_ONLY)
-
-    @property
-    def trims(self) -> bool:
-        """Whether the server takes trim."""
-        return bool(self._flags & _FLAG_TRIM)
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Return what stands in a range."""
-        parts = []
-        for start in range(offset, offset + length, _AT_ONCE):
-            size = min(_AT_ONCE, offset + length - start)
-            self._ask(_READ, start, size)
-            parts.append(self._receive(size))
-        return b"".join(parts)
-
-    def trim(self, offset: int, length: int) -> None:
-        """Forget a range of up to 4 GiB."""
-        self._ask(_TRIM, offset, length)
+    def is_in_place(self) -> bool:
+        """Whether the URI's path still leads to the socket that is held."""
+        if self.fd is None or self._address.socket is None:
+            return True
+        try:
+            found = os.stat(self._address.socket)  # noqa: PTH116 -- as connect() takes it
+        except OSError:
+            return False
+        return os.path.samestat(found, os.fstat(self.fd))
 
     def close(self) -> None:
-        """Say goodbye; the server may be gone."""
-        try:
-            self._send(struct.pack(">IHHQQI", _REQUEST_MAGIC, 0, _DISCONNECT, 0, 0, 0))
-        except ToolError:
-            pass  # it is gone already, which is as good
-        finally:
-            self._socket.close()
-
-    def _negotiate(self, export: str) -> None:
-        if self._receive(16) != _SERVER_MAGIC:
-            raise ToolError(f"{self._uri}: does not speak NBD as it has been spoken since 2011")
-        (offered,) = struct.unpack(">H", self._receive(2))
-        if not offered & _FIXED_NEWSTYLE:
-            raise ToolError(f"{self._uri}: the server is too old: it cannot negotiate")
-        self._send(struct.pack(">I", offered & (_FIXED_NEWSTYLE | _NO_ZEROES)))
-        name = export.encode()
-        wish = struct.pack(">I", len(name)) + name + struct.pack(">H", 0)
-        self._send(struct.pack(">QII", _OPTION_MAGIC, _OPT_GO, len(wish)) + wish)
-        while True:
-            magic, option, kind, length = struct.unpack(">QIII", self._receive(20))
-            if magic != _OPTION_REPLY_MAGIC or option != _OPT_GO or length > _LARGEST_REPLY:
-                raise ToolError(f"{self._uri}: the server's reply makes no sense")
-            reply = self._receive(length)
-            if kind & _REP_ERROR:
-                why = reply.decode("utf-8", "replace") or f"error {kind & ~_REP_ERROR}"
-                raise ToolError(f"{self._uri}: the server does not give the export: {why}")
-            if kind == _REP_INFO and length >= 12 and reply[:2] == b"\0\0":
-                self.size_bytes, self._flags = struct.unpack(">QH", reply[2:12])
-            if kind == _REP_ACK:
-                return
-
-    def _ask(self, kind: int, offset: int, length: int) -> None:
-        self._requests += 1
-        self._send(struct.pack(">IHHQQI", _REQUEST_MAGIC, 0, kind, self._requests, offset, length))
-        magic, error, handle = struct.unpack(">IIQ", self._receive(16))
-        if magic != _REPLY_MAGIC or handle != self._requests:
-            raise ToolError(f"{self._uri}: the server's reply makes no sense")
-        if error:
-            raise ToolError(f"{self._uri}: the server reports error {error} at byte {offset}")
-
-    def _send(self, data: bytes) -> None:
-        try:
-            self._socket.sendall(data)
-        except OSError as error:
-            raise ToolError(f"{self._uri}: connection lost: {error.strerror or error}") from error
-
-    def _receive(self, length: int) -> bytes:
-        data = bytearray()
-        while len(data) < length:
-            try:
-                part = self._socket.recv(length - len(data))
-            except OSError as error:
-                raise ToolError(
-                    f"{self._uri}: the server does not answer: {error.strerror or error}"
-                ) from error
-            if not part:
-                raise ToolError(f"{self._uri}: the server has closed the connection")
-            data += part
-        return bytes(data)
+        """Let the socket go; may be called twice."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
 
     def __enter__(self) -> Self:
         return self
@@ -179,14 +178,213 @@ class Export:
         self.close()
 
 
-def _connect(address: Address) -> socket.socket:
-    if address.socket is None:
-        return socket.create_connection((address.host, address.port), _TIMEOUT_S)
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _because(error: OSError) -> str:
+    return "it does not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+
+
+class Export:
+    """A connection to one export."""
+
+    def __init__(self, uri: str, made: socket.socket, name: bytes) -> None:
+        """Ask for the export `name` through `made`, which is taken over.
+
+        Raises ToolError where the server does not give it.
+        """
+        self._uri = uri
+        with made:
+            self._library = _library()
+            self._handle = self._library.nbd_create()
+            if self._handle is None:
+                raise ToolError(f"{uri}: {self._reason()}")
+            try:
+                self._call("nbd_set_export_name", name)
+                self._call("nbd_add_meta_context", _ALLOCATION)
+                self._call("nbd_aio_connect_socket", made.detach())
+                self._wait(lambda: self._call("nbd_aio_is_ready") == 1)
+                self.size_bytes: int = self._call("nbd_get_size")
+                self.read_only = bool(self._call("nbd_is_read_only"))
+                self.trims = bool(self._call("nbd_can_trim"))
+                #: Whether it says which parts of it are holes.
+                self.tells_holes = bool(self._call("nbd_can_meta_context", _ALLOCATION))
+            except BaseException:
+                self.close()
+                raise
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return what stands in a range; raises ToolError where it cannot be read."""
+        parts = []
+        for start in range(offset, offset + length, _READ_BYTES):
+            size = min(_READ_BYTES, offset + length - start)
+            buffer = ctypes.create_string_buffer(size)
+            self._finish("nbd_aio_pread", buffer, size, start, _NO_CALLBACK, 0)
+            parts.append(buffer.raw)
+        return b"".join(parts)
+
+    def trim(self, offset: int, length: int) -> None:
+        """Forget a range of less than 4 GiB."""
+        self._finish("nbd_aio_trim", length, offset, _NO_CALLBACK, 0)
+
+    def first_filled(self) -> int | None:
+        """Return the first byte that the server does not call a hole of zeros; None for none.
+
+        The server tells holes.
+        """
+        offset = 0
+        while offset < self.size_bytes:
+            before = offset
+            for length, state in self._extents(offset):
+                if state & _HOLE_OF_ZEROS != _HOLE_OF_ZEROS:
+                    return offset
+                offset += length
+            if offset == before:
+                raise ToolError(f"{self._uri}: the server does not say what lies at byte {offset}")
+        return None
+
+    def _extents(self, offset: int) -> Iterator[tuple[int, int]]:
+        """Return the length and state of what lies one behind the other from `offset` on."""
+        found: list[int] = []
+
+        def note(
+            _user: int, context: bytes, _at: int, entries: Any, count: int, _error: Any
+        ) -> int:
+            if context == _ALLOCATION:
+                found.extend(entries[:count])
+            return 0
+
+        length = min(self.size_bytes - offset, _STATUS_BYTES)
+        callback = _Extents(_EXTENTS_FUNCTION(note), None, None)
+        self._finish("nbd_aio_block_status", length, offset, callback, _NO_CALLBACK, 0)
+        return zip(found[::2], found[1::2], strict=True)
+
+    def close(self) -> None:
+        """Say goodbye; the server may be gone. May be called twice."""
+        if self._handle is not None:
+            self._library.nbd_aio_disconnect(self._handle, 0)
+            self._library.nbd_close(self._handle)
+            self._handle = None
+
+    def _finish(self, name: str, *words: Any) -> None:
+        """Send a command and wait for its answer."""
+        cookie = self._call(name, *words)
+        result = 0
+
+        def is_over() -> bool:
+            nonlocal result
+            result = self._library.nbd_aio_command_completed(self._handle, cookie)
+            return result != 0
+
+        try:
+            self._wait(is_over)
+        except BaseException:
+            # an answer that came after all would go to where `words` no longer are
+            self.close()
+            raise
+        if result < 0:
+            raise ToolError(f"{self._uri}: {self._reason()}")
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        """Let libnbd talk to the server, of which a signal may interrupt each poll."""
+        give_up = time.monotonic() + _TIMEOUT_S
+        while not is_over():
+            moved = self._library.nbd_poll(self._handle, _POLL_MS)
+            if moved < 0 and self._library.nbd_get_errno() != errno.EINTR:
+                raise ToolError(f"{self._uri}: {self._reason()}")
+            if moved > 0:
+                give_up = time.monotonic() + _TIMEOUT_S
+            elif time.monotonic() > give_up:
+                raise ToolError(f"{self._uri}: the server does not answer")
+
+    def _call(self, name: str, *words: Any) -> int:
+        if self._handle is None:
+            raise ToolError(f"{self._uri}: the connection is lost")
+        result: int = getattr(self._library, name)(self._handle, *words)
+        if result < 0:
+            raise ToolError(f"{self._uri}: {self._reason()}")
+        return result
+
+    def _reason(self) -> str:
+        """What libnbd says of the call that has just failed, without the name of that."""
+        said = self._library.nbd_get_error() or b"libnbd failed"
+        text = printable(said.decode("utf-8", "replace"))
+        return re.sub(r"^nbd_\w+: ", "", text)[:300]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Callback(ctypes.Structure):
+    """libnbd's nbd_completion_callback; of zeros, nothing is called."""
+
+    _fields_ = (
+        ("callback", ctypes.c_void_p),
+        ("user_data", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
+
+
+_EXTENTS_FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_uint32),
+    ctypes.c_size_t,
+    ctypes.POINTER(ctypes.c_int),
+)
+
+
+class _Extents(ctypes.Structure):
+    """libnbd's nbd_extent_callback."""
+
+    _fields_ = (
+        ("callback", _EXTENTS_FUNCTION),
+        ("user_data", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
+
+
+_NO_CALLBACK = _Callback()
+_INT, _LONG, _TEXT, _POINTER = ctypes.c_int, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p
+_U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
+#: What each function of libnbd.h returns and takes, its handle first.
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "nbd_create": (_POINTER,),
+    "nbd_close": (None, _POINTER),
+    "nbd_get_error": (_TEXT,),
+    "nbd_get_errno": (_INT,),
+    "nbd_set_export_name": (_INT, _POINTER, _TEXT),
+    "nbd_add_meta_context": (_INT, _POINTER, _TEXT),
+    "nbd_can_meta_context": (_INT, _POINTER, _TEXT),
+    "nbd_aio_connect_socket": (_INT, _POINTER, _INT),
+    "nbd_aio_is_ready": (_INT, _POINTER),
+    "nbd_get_size": (_LONG, _POINTER),
+    "nbd_is_read_only": (_INT, _POINTER),
+    "nbd_can_trim": (_INT, _POINTER),
+    "nbd_poll": (_INT, _POINTER, _INT),
+    "nbd_aio_command_completed": (_INT, _POINTER, _U64),
+    "nbd_aio_pread": (_LONG, _POINTER, _POINTER, ctypes.c_size_t, _U64, _Callback, _U32),
+    "nbd_aio_trim": (_LONG, _POINTER, _U64, _U64, _Callback, _U32),
+    "nbd_aio_block_status": (_LONG, _POINTER, _U64, _U64, _Extents, _Callback, _U32),
+    "nbd_aio_disconnect": (_INT, _POINTER, _U32),
+}
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Return libnbd, whose interface stays the same as long as its soname does."""
     try:
-        made.settimeout(_TIMEOUT_S)
-        made.connect(address.socket)
-    except BaseException:
-        made.close()
-        raise
-    return made
+        library = ctypes.CDLL("libnbd.so.0")
+        for name, (result, *words) in _FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, words
+    except (OSError, AttributeError):
+        raise ToolError("libnbd is not installed: apt-get install libnbd0") from None
+    return library

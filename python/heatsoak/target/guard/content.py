@@ -1,8 +1,11 @@
-"""What is on a drive, as three witnesses see it through the descriptor that will be written."""
+"""What is on a drive, as three witnesses see it through one descriptor.
+
+Of a block device it is the one that will be written through; of an NBD export, which the tools
+cannot open, it is a sparse copy of the ends in memory.
+"""
 
 import os
 
-from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.doubt import Doubt
 from heatsoak.target.guard.marks import marks
 from heatsoak.target.guard.tools import run_tool
@@ -15,11 +18,11 @@ _TABLES = {  # so that blkid and wipefs name them alike
 }
 
 
-def content(fd: int, info: DeviceInfo) -> list[str]:
+def content(fd: int, size_bytes: int) -> list[str]:
     """Return what speaks against writing on the drive itself, read through `fd`."""
-    length = min(_END_BYTES, info.size_bytes)
+    length = min(_END_BYTES, size_bytes)
     ends = []
-    for offset in (0, info.size_bytes - length):
+    for offset in (0, size_bytes - length):
         try:
             ends.append(os.pread(fd, length, offset))
         except OSError as error:
@@ -35,7 +38,7 @@ def content(fd: int, info: DeviceInfo) -> list[str]:
             doubts.append(str(doubt))
     if not kinds:
         # libblkid is behind both: what it does not know, or misses, is looked for once more
-        kinds |= dict.fromkeys(marks(ends[0], ends[1], info.size_bytes))
+        kinds |= dict.fromkeys(marks(ends[0], ends[1], size_bytes))
     if kinds:
         return [f"it holds {', '.join(kinds)} (only an empty drive can be written)", *doubts]
     return doubts

@@ -134,7 +134,7 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
         if not reasons:
             _lock(fd, fcntl.LOCK_SH)
         same_drive(fd, info, roots)
-        reasons += content(fd, info)
+        reasons += content(fd, info.size_bytes)
     except Doubt as doubt:
         reasons.append(str(doubt))
     finally:
@@ -164,7 +164,7 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     try:
         _lock(fd, fcntl.LOCK_EX)
         same_drive(fd, info, roots)
-        reasons = _uses(info, roots, own_fd=fd) + content(fd, info)
+        reasons = _uses(info, roots, own_fd=fd) + content(fd, info.size_bytes)
         same_drive(fd, info, roots)
     except Doubt as doubt:
         reasons = [str(doubt)]
