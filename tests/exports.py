@@ -1,4 +1,4 @@
-"""NBD exports from memory, for tests that load something real."""
+"""NBD exports from memory and files, for tests that load something real."""
 
 import subprocess
 from collections.abc import Iterator
@@ -29,6 +29,20 @@ def memory_export(
         try:
             assert until(pid.exists, 20)
             yield f"nbd+unix:///?socket={at}", rate
+        finally:
+            server.kill()
+
+
+@contextmanager
+def file_export(image: Path, at: Path) -> Iterator[str]:
+    """Serve a file on the socket `at`; give the URI."""
+    pid = image.with_suffix(".pid")
+    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
+    command += ["file", str(image)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+        try:
+            assert until(pid.exists, 20)
+            yield f"nbd+unix:///?socket={at}"
         finally:
             server.kill()
 

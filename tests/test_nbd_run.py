@@ -1,4 +1,4 @@
-"""The whole live path on a drive whose speed is cut while it runs: fio, recording, judge.
+"""The whole live path on an export that something happens to while it runs: fio, recording, judge.
 
 A busy machine delays fio and takes from its rate, so the judge is held against when the load began
 and what fio counted; what it was served is known from above alone.
@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from exports import memory_export, set_rate
+from exports import file_export, memory_export, set_rate
+from guarded import run
 from live_run import load
+from started import started
 
 pytestmark = [
     pytest.mark.slow,
@@ -48,3 +50,51 @@ def test_onset_and_depth_of_a_cut_are_found(tmp_path: Path, cut_to_mb_s: float) 
         # whatever else was found was there: the machine took it
         assert made.mean("write_bw_mb_s", other["onset_s"], other["end_s"]) < 0.95 * before
     assert made.step["verdict"] == "unknown"
+
+
+STEPS = """
+schema = 1
+name = "two"
+[[steps]]
+name = "first"
+rw = "write"
+bs = "128k"
+io_size = "8m"
+[[steps]]
+name = "rest"
+kind = "pause"
+duration = "3s"
+[[steps]]
+"""
+SECOND = {
+    "load": 'name = "second"\nrw = "write"\nbs = "128k"\nio_size = "8m"\n',
+    "purge": 'name = "second"\nkind = "purge"\n',
+}
+SIZE = 64 << 20
+
+
+@pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.parametrize("second", SECOND)
+def test_a_socket_that_another_server_took_in_a_pause_ends_the_run(
+    tmp_path: Path, second: str, *, erase: bool
+) -> None:
+    (tmp_path / "two.toml").write_text(STEPS + SECOND[second])
+    image, other, at = tmp_path / "image", tmp_path / "other", tmp_path / "socket"
+    for made in (image, other):
+        with made.open("wb") as file:
+            file.truncate(SIZE)
+    run("mkfs.ext4", "-q", other)
+    if erase:
+        image.write_bytes(bytes(SIZE))
+    with file_export(image, at) as uri:
+        words = ["run", "two.toml", "--on", uri, "-o", "r"]
+        words[4:4] = ["--erase", f"{uri}:{SIZE}"] if erase else []
+        with started(tmp_path, *words) as going:
+            going.wait_for_event('"rest"')
+            at.unlink()
+            before = other.read_bytes()
+            with file_export(other, at):
+                line = going.end(4)
+    assert f"{uri}: will not be written: its socket is another one now" in line
+    assert other.read_bytes() == before
+    assert going.status == "failed"

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -462,6 +462,7 @@ def test_an_export_that_nobody_else_changes_takes_every_step(
     left_early = target.run(write(runtime=60))
     while not (isinstance(batch := next(left_early), pl.DataFrame) and batch.height):
         pass
+    assert isinstance(left_early, Generator)
     left_early.close()
     batches += target.run(write(io_size="1m"))
     assert not [one.text for one in batches if isinstance(one, Note) and one.level == "warning"]

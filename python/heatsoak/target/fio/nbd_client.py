@@ -270,7 +270,7 @@ class Export:
 
         def is_over() -> bool:
             nonlocal result
-            result = self._library.nbd_aio_command_completed(self._handle, cookie)
+            result = int(self._library.nbd_aio_command_completed(self._handle, cookie))
             return result != 0
 
         try:

@@ -20,6 +20,8 @@ A device is given out when all of this holds:
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` where
   it has neither (`identify`).
 
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which asks `content` too.
+
 What it cannot see: a machine elsewhere that uses the same disk through a network or a shared
 cage, a writer without exclusive hold that hides from root, and data without any signature that
 nobody holds at the time. Naming the drive is all that
