@@ -1,17 +1,46 @@
 """Native fio job files: read as fio reads them, and never leading fio astray."""
 
+import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol, WorkloadStep
 from heatsoak.protocol.fio_job import JobFile, parse_job_file, read_job_file
+from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st
 
 Read = Callable[[str], JobFile]
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+#: Values of each option that fio is handed, as its manual has them.
+HANDED_ON = """
+    ba=4k blockalign=4k,8k bs=4k,8k bs=,8k,16k bsrange=4k-64k,8k:16k bs_unaligned=1
+    bssplit=4k/60:64k/40 bssplit=4k:8k bssplit=4k/10:8k/,4k/ allrandrepeat=1 randrepeat=0
+    randseed=0x89 norandommap norandommap=0 iodepth_batch=4 iodepth_batch_submit=4
+    iodepth_batch_complete=1 iodepth_batch_complete_min=1 iodepth_batch_complete_max=8
+    iodepth_low=2 serialize_overlap=1 io_submit_mode=offload number_ios=1k
+    random_generator=tausworthe64 random_distribution=random random_distribution=zipf
+    random_distribution=zipf:1.2:0.3 random_distribution=pareto:0.9 random_distribution=normal:5
+    random_distribution=zoned:60/10:30/20:8/30:2/40 percentage_random=10,20
+    rw_sequencer=identical fsync=32 fdatasync=1 write_barrier=8 end_fsync=1 fsync_on_close=1
+    sync=dsync sync=1 startdelay=5 startdelay=1s-5s startdelay=00:00:05 thinktime=5ms
+    thinktime=0.5ms thinktime=50 thinktime_spin=10us thinktime_blocks=2 thinktime_iotime=1s
+    thinktime_blocks_type=issue rate_process=poisson rate_ignore_thinktime=1 rate_cycle=500
+    latency_target=10ms latency_window=1s latency_percentile=99.9 latency_percentile=100
+    max_latency=1s nice=-5 nice=19 prio=7 prioclass=2 cpus_allowed=0 cpus_allowed=0-0,0
+    cpus_allowed_policy=split cpumask=1 write_hint=medium invalidate=0 zero_buffers=1
+    refill_buffers scramble_buffers=0 buffer_compress_chunk=4k buffer_pattern=0xdeadBEEF
+    buffer_pattern=-12 buffer_pattern="abcd"0xff12"/etc/hostname" dedupe_percentage=50
+    dedupe_mode=working_set dedupe_working_set_percentage=5 clocksource=clock_gettime
+    flow=4 flow_id=1 flow_sleep=100
+""".split()  # noqa: SIM905 -- as they would stand in a job file
 
 
 @pytest.fixture
@@ -145,6 +174,28 @@ def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read)
         ("[a]\nsize=${HEATSOAK_NO_SUCH}\n", "environment variable HEATSOAK_NO_SUCH"),
         ("[a]\nloops=2\n", "give bytes, or a runtime"),
         ("[a]\nrw=randrw\nrwmixread=200\n", "option 'rwmixread' is '200'"),
+        ("[a]\nbuffer_pattern='/etc/shadow'\n", r"\[a\] option 'buffer_pattern' is .*shadow"),
+        ("[global]\nbuffer_pattern='x'\n[a]\n", r"\[global\] .* no file is read"),
+        ("[a]\nbuffer_pattern=\"a\"-12'x'\n", "in double quotes; no file is read"),
+        ("[a]\nbuffer_pattern=%o\n", "option 'buffer_pattern' is '%o'"),
+        ("[a]\nthinktime=${HOME}\n", "option 'thinktime' is '/.*': right is a time"),
+        ("[a]\nthinktime=`id`\n", "option 'thinktime' is '`id`': right is a time"),
+        ("[a]\nthinktime=$ncpus\n", "option 'thinktime'"),
+        ("[a]\nthinktime=(1+2)\n", "option 'thinktime'"),
+        ("[a]\nrate_process=poison\n", "did you mean 'poisson'.*right is one of linear, poisson"),
+        ("[a]\nbs=4k,/etc/passwd\n", "option 'bs' is '4k,/etc/passwd': right is a size"),
+        ("[a]\nioengine=external:/tmp/engine.so\n", "none that loads a drive"),
+        ("[a]\nmem=mmap:/etc/passwd\nverify_pattern='x'\n", "'verify_pattern' is not supported"),
+        ("[a]\nexec_postrun=id\n", "'exec_postrun' is not supported"),
+        ("[a]\nopendir=/etc\n", "'opendir' is not supported"),
+        ("[a]\nwrite_iolog=/etc/passwd\n", "'write_iolog' is not supported"),
+        ("[a]\nioscheduler=none\n", "'ioscheduler' is not supported"),
+        ("[a]\nprofile=act\n", "'profile' is not supported"),
+        ("[a]\ncgroup=x\n", "'cgroup' is not supported"),
+        ("[a]\nuid=0\n", "'uid' is not supported"),
+        ("[a]\nverify_state_load=1\n", "'verify_state_load' is not supported"),
+        ("[a]\nmerge_blktrace_file=x\n", "'merge_blktrace_file' is not supported"),
+        ("[a]\nlog_compression_cpus=0\n", "'log_compression_cpus' is not supported"),
     ],
 )
 def test_what_is_wrong_is_named_by_file_section_and_option(
@@ -153,6 +204,80 @@ def test_what_is_wrong_is_named_by_file_section_and_option(
     with pytest.raises(UsageError, match=complaint) as caught:
         job(text)
     assert "some job.fio" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_option_that_is_handed_on_takes_what_fios_manual_says(job: Read) -> None:
+    assert {option.partition("=")[0] for option in HANDED_ON} == PASSED_ON
+    for option in HANDED_ON:
+        assert steps_of(job(f"[a]\nrw=randwrite\n{option}\n"))
+
+
+@needs_fio
+def test_fio_takes_every_value_that_is_handed_on(tmp_path: Path) -> None:
+    file = tmp_path / "job.fio"
+    for option in HANDED_ON:
+        file.write_text(f"[a]\nfilename=x\nsize=16k\nrw=randwrite\n{option}\n")
+        words = ["fio", "--parse-only", str(file)]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@given(
+    option=st.sampled_from(sorted(PASSED_ON)),
+    before=st.text('0123456789kx-"/:,', max_size=6),
+    what=st.sampled_from(
+        ["'", "\\", "$", "`", "\n", "\0", "%o", "/etc/passwd", "../x", "file", "--"]
+    ),
+    after=st.text("0123456789kx-/:,'", max_size=6),
+)
+def test_no_value_that_is_handed_on_can_name_a_file_or_a_command(
+    option: str, before: str, what: str, after: str
+) -> None:
+    assert wrong_option(option, before + what + after) is not None
+
+
+@pytest.mark.parametrize("kind", ["job.fio", "protocol.toml"])
+def test_a_file_whose_content_would_be_written_is_refused_before_it_is_opened(
+    tmp_path: Path, kind: str
+) -> None:
+    os.mkfifo(tmp_path / "secret")  # fio would wait for a writer for ever
+    pattern = f"'{tmp_path / 'secret'}'"
+    (tmp_path / "job.fio").write_text(f"[a]\nrw=write\nsize=1m\nbuffer_pattern={pattern}\n")
+    (tmp_path / "protocol.toml").write_text(
+        'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\nbeside = [{ rw = "write", '
+        f'io_size = "1m", fio.buffer_pattern = "{pattern}" }}]\n'
+    )
+    (tmp_path / "on").mkdir()
+    said = complaint(heatsoak_here("run", kind, "--on", "on", "-o", "r", cwd=tmp_path), 2)
+    assert said.startswith(f"heatsoak: {kind}: ")
+    assert "'buffer_pattern' is" in said
+    assert "no file is read" in said
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_option_of_fios_in_a_protocol_is_named_by_its_step(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n[[steps]]\nname = "b"\nrw = "write"\n'
+        'fio = { thinktme = "5ms" }\n'
+    )
+    said = complaint(heatsoak_here("run", "p.toml", "--on", ".", cwd=tmp_path), 2)
+    assert "p.toml: steps[2].fio: 'thinktme' is not handed on to fio (did you mean" in said
+
+
+def test_quotes_are_part_of_a_value_as_they_are_to_fio(job: Read) -> None:
+    text = '[a]\nbuffer_pattern="abcd"\n'
+    assert steps_of(job(text))[0].fio == {"buffer_pattern": '"abcd"'}
+    with pytest.raises(UsageError, match="option 'bs'"):
+        job('[a]\nbs="4k"\n')
+
+
+def test_an_environment_variable_with_line_breaks_is_refused(
+    job: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEATSOAK_LINES", "5\nexec_prerun=id")
+    with pytest.raises(UsageError, match=r"option 'name' .* HEATSOAK_LINES") as caught:
+        job("[a]\nname=${HEATSOAK_LINES}\n")
     assert "\n" not in str(caught.value)
 
 

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from heatsoak.errors import RefusedError, UsageError
-from heatsoak.recording import META, Recording, is_written
+from heatsoak.recording import META, Recording, check_way, is_written
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
@@ -28,7 +28,11 @@ def default_directory(name: str, parent: Path = PARENT) -> Path:
 
 
 def require_empty(directory: Path, otherwise: str = "") -> None:
-    """Raise UsageError where `directory` holds something already; `otherwise` adds a way out."""
+    """Raise UsageError where `directory` cannot be made, or holds something already.
+
+    `otherwise` adds a way out.
+    """
+    check_way(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: is there already: name a new directory with -o{otherwise}")
 
@@ -36,8 +40,10 @@ def require_empty(directory: Path, otherwise: str = "") -> None:
 def begun_in(directory: Path) -> Recording | None:
     """Return the recording that was begun in `directory`; None where none was yet.
 
-    Raises UsageError where something else is there, RefusedError where it is still written.
+    Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
+    still written.
     """
+    check_way(directory)
     if is_written(directory):
         raise RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"

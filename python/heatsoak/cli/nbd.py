@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -70,7 +71,7 @@ def _rate_mb_s(text: str) -> float:
 def _greeting(export: "Export", socket: Path, sensors: Path | None) -> list[str]:
     speed_mb_s = export.top_mb_s * export.speed_share * export.time_factor
     share = f", {export.speed_share:.3g} of its speed" if export.speed_share < 1 else ""
-    uri = f"nbd+unix:///?socket={socket.absolute()}"
+    uri = f"nbd+unix:///?socket={quote(bytes(socket.absolute()))}"
     told = "" if sensors is None else f" --sensors {shlex.quote(str(sensors))}"
     lines = [
         f"{export.drive.model} in {export.enclosure.id}, up to {format_bytes(speed_mb_s * MB)}/s"

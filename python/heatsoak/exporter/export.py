@@ -20,7 +20,7 @@ from heatsoak.exporter.table import (
     samples_of,
     write_table,
 )
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, check_way
 
 Named = Mapping[str, Recording]
 
@@ -51,6 +51,7 @@ def export(
         check_clocks(named)
     if to == STANDARD_OUTPUT:
         return [_to_standard_output(named, kind, truth=truth)]
+    check_way(Path(to))
     if kind is Kind.FIO_PLOT:
         return _fio_plot(named, Path(to), force=force)
     files: dict[Path, Named] = {Path(to): named}
@@ -62,12 +63,13 @@ def export(
 
 def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
     with replacing(path) as partial:
-        if kind is Kind.OPENMETRICS:
-            with partial.open("wb") as file:
+        # open: polars takes a path for a URL, where it can be one
+        with partial.open("wb") as file:
+            if kind is Kind.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
-        else:
-            write_table(_table(named, truth=truth), partial, kind, about(named))
-            rows = count_rows(list(named.values()))
+            else:
+                write_table(_table(named, truth=truth), file, kind, about(named))
+                rows = count_rows(list(named.values()))
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, check_way
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 
 _OS_ERROR = re.compile(r"os error (\d+)")
@@ -36,7 +36,7 @@ class Written:
 
 
 def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force: bool) -> None:
-    """Raise UsageError, before anything is written, where a file stands in the way.
+    """Raise UsageError, before anything is written, where a file stands in the way or above.
 
     The recordings' own files are never written over.
     """
@@ -46,6 +46,7 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
         for name in (META, JOURNAL, PARQUET, EVENTS)
     }
     for path in paths:
+        check_way(path)
         with saying_what_failed(path):
             if path.resolve() in sacred:
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
@@ -54,9 +53,7 @@ def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFr
     return pl.concat(frames)
 
 
-def write_table(
-    frame: pl.LazyFrame, to: Path | IO[bytes], kind: Kind, about: Mapping[str, str]
-) -> None:
+def write_table(frame: pl.LazyFrame, to: IO[bytes], kind: Kind, about: Mapping[str, str]) -> None:
     """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata."""
     if kind is Kind.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))

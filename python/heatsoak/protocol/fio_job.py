@@ -2,14 +2,15 @@
 
 Sections become workloads; those without ``stonewall`` run beside the one before them, those with
 it begin a new step. What a section says of the place (``filename``, ``ioengine``, ``direct``...)
-is left out, since heatsoak chooses the target itself. What it cannot do, or should not, is an
-error that names file, section and option.
+is left out, since heatsoak chooses the target itself. Some options are handed on to fio, if their
+values are among those that :mod:`~heatsoak.protocol.fio_options` knows. All else is an error that
+names file, section and option.
 
 Observed with fio 3.33: a bare ``k``, ``kb`` or ``ki`` is 1024 bytes and ``kib`` is 1000 (fio's
 ``kb_base``); ``;`` and ``#`` begin a comment anywhere in a line; only ``[global]`` in lower case
 is global, and a later one adds to the former; engines other than the asynchronous ones keep one
 I/O in flight, whatever ``iodepth`` says, and the default engine is such a one; ``io_size`` makes
-``loops`` void.
+``loops`` void; quotes are part of a value.
 """
 
 import os
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.step import WorkloadStep
 from heatsoak.protocol.workload import Workload
@@ -30,24 +32,6 @@ from heatsoak.units import Size, parse_seconds
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-#: Options that fio gets as they are. They shape the load and cannot lead it off its place.
-PASSED_ON = _names(
-    """
-    ba blockalign bs_unaligned bs bsrange bssplit allrandrepeat randrepeat randseed norandommap
-    iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
-    iodepth_batch_complete_max iodepth_low serialize_overlap io_submit_mode number_ios
-    random_generator random_distribution percentage_random rw_sequencer
-    fsync fdatasync sync write_barrier end_fsync fsync_on_close startdelay
-    thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime
-    rate_process rate_ignore_thinktime rate_cycle latency_target latency_window
-    latency_percentile max_latency
-    nice prio prioclass cpus_allowed cpus_allowed_policy cpumask write_hint invalidate
-    zero_buffers refill_buffers scramble_buffers buffer_compress_chunk buffer_pattern
-    dedupe_percentage dedupe_mode dedupe_working_set_percentage clocksource
-    flow flow_id flow_sleep
-    """
-)
 
 #: Options that say where, or what to log, which is heatsoak's own part.
 _LEFT_OUT = _names(
@@ -213,16 +197,21 @@ class _Reader:
         if option not in PASSED_ON | _LEFT_OUT | _UNDERSTOOD:
             known = PASSED_ON | _LEFT_OUT | _UNDERSTOOD | _SYNONYMS.keys()
             raise self._wrong(section, option, "is not supported" + suggestion(option, known))
-        if len(value) > 1 and value[0] == value[-1] == '"':
-            value = value[1:-1]
 
         def expand(match: re.Match[str]) -> str:
             found = os.environ.get(match[1])
             if found is None:
                 raise self._wrong(section, option, f"needs the environment variable {match[1]}")
+            if not found.isprintable():
+                raise self._wrong(
+                    section, option, f"needs {match[1]} of the environment without line breaks"
+                )
             return found
 
-        return option, _VARIABLE.sub(expand, value) if equals else "1"
+        value = _VARIABLE.sub(expand, value) if equals else "1"
+        if option in PASSED_ON - _UNDERSTOOD and (wrong := wrong_option(option, value)):
+            raise self._wrong(section, option, wrong)
+        return option, value
 
     def _wrong(self, section: str, option: str, what: str) -> UsageError:
         return UsageError(f"{self._path}: [{section}] option '{option}' {what}")
@@ -283,6 +272,8 @@ class _Reader:
             parts = [part for part in options["bs"].split(",") if part]
             values["bs"] = self._bytes(section, "bs", parts[0] if parts else "")
             if "," in options["bs"]:
+                if wrong := wrong_option("bs", options["bs"]):
+                    raise self._wrong(section.name, "bs", wrong)
                 values["fio"]["bs"] = options["bs"]
         if "buffer_compress_percentage" in options:
             values["compress_pct"] = self._whole(section, "buffer_compress_percentage", 0)

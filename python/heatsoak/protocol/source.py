@@ -15,6 +15,7 @@ from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds
 from heatsoak.protocol.score import Score
 from heatsoak.protocol.step import Pause, Precondition, Purge, Replay, WorkloadStep
+from heatsoak.protocol.workload import TO_BE_RUN
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
 _TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat, "scores": Score}
@@ -66,7 +67,7 @@ def load(name: str) -> Protocol:
 def parse(text: str, name: str) -> Protocol:
     """Return the protocol in a TOML text; `name` stands before every complaint."""
     try:
-        return Protocol.model_validate(tomllib.loads(text))
+        return Protocol.model_validate(tomllib.loads(text), context=TO_BE_RUN)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: is not valid TOML: {error}") from error
     except ValidationError as error:

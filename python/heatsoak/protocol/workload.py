@@ -9,10 +9,17 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 
+from heatsoak.protocol.fio_options import wrong_option
 from heatsoak.units import Size, format_block, parse_seconds, parse_size
+
+#: The context in which a protocol is validated that is to be run. Without it one that was recorded
+#: is read, whatever fio's options were then; none gets past :mod:`heatsoak.target.fio.command`.
+TO_BE_RUN = {"to_be_run": True}
 
 Label = str | int | float | bool
 Conditions = dict[str, Label]
@@ -53,7 +60,8 @@ class Workload(Model):
             unlimited.
         rate_iops: I/Os per second at most, likewise.
         compress_pct: how far the data can be compressed; 0 is incompressible.
-        fio: further options for fio alone; no other target takes them.
+        fio: further options for fio alone, of :mod:`heatsoak.protocol.fio_options`; no other
+            target takes them.
     """
 
     rw: Annotated[RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v))]
@@ -75,6 +83,14 @@ class Workload(Model):
         0, ge=0, le=100, validation_alias=AliasChoices("buffer_compress_percentage", "compress_pct")
     )
     fio: dict[str, str] = {}
+
+    @field_validator("fio")
+    @classmethod
+    def _check_fio(cls, options: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for option, value in options.items() if info.context == TO_BE_RUN else ():
+            if wrong := wrong_option(option, value):
+                raise ValueError(f"'{option}' {wrong}")
+        return options
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -10,6 +10,7 @@ from heatsoak.recording.held import HeldRecording, save_all
 from heatsoak.recording.layout import META
 from heatsoak.recording.meta import Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
+from heatsoak.recording.safely import check_way
 from heatsoak.recording.writer import RecordingWriter
 from heatsoak.recording.writing import is_written
 
@@ -26,6 +27,7 @@ __all__ = [
     "SensorMeta",
     "Status",
     "attempt_name",
+    "check_way",
     "dtype_of",
     "find_recordings",
     "is_written",

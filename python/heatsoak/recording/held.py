@@ -11,6 +11,7 @@ from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.meta import Event, RecordingMeta
 from heatsoak.recording.reader import Recording
+from heatsoak.recording.safely import check_way
 from heatsoak.recording.writer import RecordingWriter
 
 
@@ -65,8 +66,9 @@ class HeldRecording(Recording):
 def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
     """Write one recording to `directory`, or several to directories in it, named in their order.
 
-    Raises UsageError where something is in `directory` already.
+    Raises UsageError where something is in `directory` already, or it cannot be made.
     """
+    check_way(directory)
     if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
         raise UsageError(f"{directory}: is not empty: name a new directory with -o")
     if len(held) == 1:

@@ -19,11 +19,10 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
     size = _whole_size(path)
     if size == 0:
         return pl.LazyFrame(schema=schema)
-    if size == path.stat().st_size:
-        frame = pl.scan_ndjson(path, schema=schema)
-    else:
-        with path.open("rb") as file:
-            frame = pl.scan_ndjson(BytesIO(file.read(size)), schema=schema)
+    # open: polars takes a path for a pattern or a URL, where it can be one
+    with path.open("rb") as file:
+        is_whole = size == os.fstat(file.fileno()).st_size
+        frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=schema)
     return _salvaged(path, schema) if _is_damaged(frame) else frame
 
 

@@ -77,11 +77,13 @@ class Recording:
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
-        if (self.path / PARQUET).exists():
-            frame = pl.scan_parquet(self.path / PARQUET)
-        else:
-            frame = scan_journal(self.path / JOURNAL, schema)
         with self._saying_what_is_damaged():
+            if (self.path / PARQUET).exists():
+                # open: polars takes a path for a pattern or a URL, where it can be one
+                with (self.path / PARQUET).open("rb") as file:
+                    frame = pl.scan_parquet(file)
+            else:
+                frame = scan_journal(self.path / JOURNAL, schema)
             # to sort what is sorted would hold all of it in memory
             if not self._is_sorted(frame):
                 frame = frame.sort("t_s", maintain_order=True)

@@ -9,11 +9,25 @@ from pathlib import Path
 
 import polars as pl
 
-from heatsoak.errors import ToolError
+from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.layout import PARTIAL
 
 #: Room for the last events and `recording.json` once more, whatever else fills the disk.
 RESERVE_BYTES = 64 << 10
+
+
+def check_way(path: Path) -> None:
+    """Raise UsageError where `path` could not be made: below a file, or with too long a name."""
+    try:
+        places = (path, *path.parents)
+        nearest = next((place for place in places if os.path.lexists(place)), path)
+        if nearest != path and not nearest.is_dir():
+            raise UsageError(f"{path}: {nearest} is no directory: name another place with -o")
+        path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be made: {error.strerror}") from error
 
 
 @contextmanager

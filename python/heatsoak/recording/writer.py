@@ -28,6 +28,7 @@ from heatsoak.recording.meta import Event, RecordingMeta, Status
 from heatsoak.recording.safely import (
     as_system_error,
     cannot_write,
+    check_way,
     put_in_place,
     reserve,
     saying_that_it_cannot_be_written,
@@ -52,6 +53,7 @@ class RecordingWriter:
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        check_way(directory)
         with saying_that_it_cannot_be_written(directory):
             directory.mkdir(parents=True, exist_ok=True)
             if not goes_on and any(directory.iterdir()):
@@ -211,5 +213,9 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with put_in_place(directory / PARQUET) as partial, as_system_error(directory):
-        frame.sink_parquet(partial, compression="zstd")
+    with (
+        put_in_place(directory / PARQUET) as partial,
+        as_system_error(directory),
+        partial.open("wb") as file,
+    ):
+        frame.sink_parquet(file, compression="zstd")

@@ -67,7 +67,8 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
 
 def write_findings(findings: Findings, names: Names, path: Path) -> None:
     """Write the table as CSV: commas, UTF-8, nothing for nothing."""
-    findings_table(findings, names).write_csv(path)
+    with path.open("wb") as file:  # polars takes a path for a URL, where it can be one
+        findings_table(findings, names).write_csv(file)
 
 
 def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:

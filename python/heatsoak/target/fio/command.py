@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
-from heatsoak.protocol.fio_job import PASSED_ON
+from heatsoak.protocol.fio_options import wrong_option
 from heatsoak.units import Size, format_bytes
 
 #: Offsets and spans given as shares are rounded down to this, so that direct I/O takes them.
@@ -163,13 +163,8 @@ def job(
 
 def _passed_on(option: str, value: str) -> str:
     """Return an option of the user's; only those known to stay on the place get through."""
-    if option not in PASSED_ON:
-        raise RefusedError(
-            f"fio's option '{option}' is not passed on: heatsoak itself chooses where and how "
-            "fio loads"
-        )
-    if any(ord(character) < 32 for character in value):
-        raise RefusedError(f"fio's option '{option}' has a control character in its value")
+    if wrong := wrong_option(option, value):
+        raise RefusedError(f"fio's option '{option}' {wrong}")
     return f"--{option}={value}" if value else f"--{option}"
 
 

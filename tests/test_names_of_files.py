@@ -1,0 +1,247 @@
+"""No name of a file is a pattern, a URL or an option: it is that file's, whatever stands in it."""
+
+import csv
+import json
+import os
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.exporter import export
+from heatsoak.protocol import Protocol
+from heatsoak.recording import (
+    Event,
+    Recording,
+    RecordingMeta,
+    RecordingWriter,
+    find_recordings,
+    reopen,
+)
+from heatsoak.recording.layout import JOURNAL, PARQUET
+from heatsoak.serve.library import Library
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from made_once import made_once
+
+#: Beside each recording lie some that its name would match, were it a pattern.
+DECOYS = ("g1", "g2", "xa", "y1", "a", "b", "x")
+AWKWARD = ("g[12]", "x*", "y?", "{a,b}", "**", "x**y", "file:g", "file:", "-x", " %41\n$HOME ~[/b]")
+
+PLAIN_WORDS = st.sampled_from(
+    ["file:", "[", "]", "*", "?", "{a,b}", "%20", "s3:", "~", "$HOME", "a"]
+)
+NAMES = (
+    (st.lists(PLAIN_WORDS, min_size=1, max_size=4).map("".join) | st.text(min_size=1, max_size=60))
+    .map(lambda text: text.replace("/", "").replace("\0", "").encode("utf-8", "replace"))
+    .filter(lambda name: name not in (b"", b".", b"..") and len(name) <= 200)
+) | st.binary(min_size=1, max_size=20).filter(
+    lambda name: not {0, ord("/")} & {*name} and name not in (b".", b"..")
+)
+
+
+def meta() -> RecordingMeta:
+    return RecordingMeta(
+        protocol=Protocol.model_validate({"name": "x", "steps": [{"name": "a", "rw": "read"}]}),
+        conditions={},
+        drive={"model": "a drive"},
+        columns={"t_s": "Float64", "step": "String", "read_bw_mb_s": "Float64"},
+        started_unix_s=1.7e9,
+    )
+
+
+def frame(first: int, value: float) -> pl.DataFrame:
+    times = [float(index) for index in range(first, first + 3)]
+    return pl.DataFrame({"t_s": times, "step": ["a"] * 3, "read_bw_mb_s": [value] * 3})
+
+
+def write(directory: Path, value: float) -> None:
+    with RecordingWriter(directory, meta()) as writer:
+        writer.event(Event(t_s=0, kind="step-begin", step="a"))
+        writer.append(frame(0, value))
+        writer.finish("finished", 3)
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(name=NAMES)
+@example(name=b"file:g")
+@example(name=b"[ga]*")
+@example(name=b"n\xff")
+@example(name=b"**")
+@pytest.mark.parametrize("is_absolute", [False, True])
+def test_a_recording_is_read_where_it_was_written_whatever_it_is_called(
+    tmp_path_factory: pytest.TempPathFactory, is_absolute: bool, name: bytes
+) -> None:
+    base = tmp_path_factory.mktemp("names")
+    with chdir(base):
+        for decoy in {b"g1", b"a", b"x"} - {name}:
+            write(Path(os.fsdecode(decoy)), 1.0)
+        given_as = Path(os.fsdecode(name))
+        path = base / given_as if is_absolute else given_as
+        with RecordingWriter(path, meta()) as writer:
+            writer.event(Event(t_s=0, kind="step-begin", step="a"))
+            writer.append(frame(0, 2.0))
+            running = Recording.open(path).samples()
+            writer.finish("finished", 3)
+        assert (base / given_as / PARQUET).is_file()
+        finished = Recording.open(path)
+        assert finished.samples().equals(running)
+        assert running.equals(frame(0, 2.0))
+        again = reopen(finished, 0).recording
+        assert (base / given_as / JOURNAL).is_file()
+        assert again.samples()["read_bw_mb_s"].to_list() == [2.0] * 3
+        with RecordingWriter(path, again.meta, goes_on=True) as writer:
+            writer.append(frame(3, 3.0))
+            writer.finish("finished", 6)
+        (found,) = find_recordings(path)
+        assert found.samples()["read_bw_mb_s"].to_list() == [2.0] * 3 + [3.0] * 3
+        for table in ("t.csv", "t.parquet"):
+            to = path / table
+            export([found], str(to))
+            with to.open("rb") as file:
+                rows = (pl.read_csv if table == "t.csv" else pl.read_parquet)(file)
+            assert rows["read_bw_mb_s"].to_list() == [2.0] * 3 + [3.0] * 3
+
+
+PROTOCOL = """
+name = "short"
+[[steps]]
+name = "a"
+rw = "{rw}"
+bs = "{bs}"
+iodepth = 32
+runtime = "3s"
+"""
+
+
+def run(directory: Path, protocol: str, slot: str, name: str) -> Any:
+    words = ["--on", "sim:drive.toml", "--set", f"slot={slot}", "--format", "json"]
+    return heatsoak_here("run", protocol, *words, f"--output={name}", cwd=directory)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Path:
+    """A directory with a drive, a recording with a plain name, and others."""
+
+    def make(directory: Path) -> None:
+        (directory / "drive.toml").write_text(small_drive_text)
+        (directory / "p.toml").write_text(PROTOCOL.format(rw="read", bs="128k"))
+        (directory / "other.toml").write_text(PROTOCOL.format(rw="randread", bs="4k"))
+        assert run(directory, "p.toml", "low", "plain").returncode == 0
+        for decoy in DECOYS:
+            assert run(directory, "other.toml", "top", decoy).returncode == 0
+
+    return made_once(tmp_path_factory, "names", make)
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    for path in made.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    return tmp_path
+
+
+def answers(directory: Path, name: str) -> dict[str, Any]:
+    """What the commands say of the recording `name`, and what they write beside it."""
+    path = f"./{name}"
+
+    def told(*words: str) -> str:
+        done = heatsoak_here(*words, cwd=directory)
+        assert done.returncode == 0, (words, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    def found(text: str) -> Any:
+        (recording,) = json.loads(text)["recordings"]
+        return {key: value for key, value in recording.items() if key != "path"}
+
+    compared = told("compare", path, "g1", "--by", "slot", "--anyway", "--format", "json")
+    rows = [{**row, "warnings": None} for row in json.loads(compared)] if compared else []
+    told("export", path, "-o", f"{path}.csv")
+    told("export", path, "-o", f"{path}.parquet")
+    told("export", path, "-o", f"{path}.plot/", "--as", "fio-plot")
+    told("import", f"{path}.csv", "-o", f"{path}.imported")
+    told("report", path, "-o", f"{path}.html")
+    told("report", path, "-o", f"{path}.tidy.csv")
+    with (directory / f"{name}.tidy.csv").open(newline="") as file:
+        tidy = [{**row, "path": "", "recording": ""} for row in csv.DictReader(file)]
+    with (directory / f"{name}.parquet").open("rb") as parquet:
+        samples = pl.read_parquet(parquet)
+    return {
+        "analyze": found(told("analyze", path, "--format", "json")),
+        "compare": [row.get("value") for row in rows],
+        "export": (directory / f"{name}.csv").read_bytes(),
+        "parquet": samples.rows(),
+        "plot": sorted(p.name for p in (directory / f"{name}.plot").rglob("*")),
+        "import": found(told("analyze", f"{path}.imported", "--format", "json")),
+        "log": found(told("analyze", f"{path}.csv", "--format", "json")),
+        "tidy": tidy,
+        "pages": (directory / f"{name}.html").stat().st_size > 10_000,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AWKWARD)
+def test_every_command_says_the_same_of_a_recording_whatever_it_is_called(
+    place: Path, name: str
+) -> None:
+    assert run(place, "p.toml", "low", name).returncode == 0
+    assert answers(place, name) == answers(place, "plain")
+    shown = {entry.name: entry.recording for entry in Library(place).entries()}
+    rates = shown[name].samples()["read_bw_mb_s"].to_list()
+    assert rates == Recording.open(place / "plain").samples()["read_bw_mb_s"].to_list()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["d[12]", "file:d", "d:1\\:2", "-d %20"])
+def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / "d1").mkdir()
+    (tmp_path / "j[1].fio").write_text("[a]\nrw=read\nbs=64k\nsize=1m\n")
+    done = heatsoak_here("run", "j[1].fio", "--on", f"./{name}", "-o", "r*", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (recording,) = find_recordings(tmp_path / "r*")
+    assert recording.meta.drive["details"]["directory"] == str(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "p.toml", "--on", "sim:drive.toml", "-o"),
+        ("run", "p.toml", "--on", "sim:drive.toml", "--resume", "-o"),
+        ("export", "plain", "--as", "csv", "-o"),
+        ("export", "plain", "--as", "parquet", "-o"),
+        ("export", "plain", "--as", "fio-plot", "-o"),
+        ("export", "plain", "--as", "openmetrics", "-o"),
+        ("import", "log.csv", "-o"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("file/x", "file/x: file is no directory"),
+        ("file/deep/x", "file is no directory"),
+        ("n" * 300, "cannot be made: File name too long"),
+    ],
+)
+def test_a_place_that_cannot_be_made_is_one_line_before_anything_is_done(
+    place: Path, words: tuple[str, ...], to: str, said: str
+) -> None:
+    (place / "file").write_text("mine")
+    (place / "log.csv").write_text("time_s,MB/s\n" + "".join(f"{n},100\n" for n in range(60)))
+    were = sorted(place.iterdir())
+    done = heatsoak_here(*words, to, cwd=place)
+    line = complaint(done, 2)
+    assert said in line
+    assert sorted(place.iterdir()) == were
+    assert (place / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("suffix", ["html", "png", "csv", "xml"])
+def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
+    (place / "file").write_text("mine")
+    done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
+    assert complaint(done, 2).endswith("file is no directory: name another place with -o")
