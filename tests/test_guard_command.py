@@ -31,7 +31,8 @@ from guarded import (
     tool,
 )
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import tools, why_not
+from heatsoak.target.guard import why_not
+from heatsoak.tools import VARIABLE
 
 pytestmark = needs_loop
 
@@ -610,7 +611,7 @@ def no_processes_to_be_seen(bench: Bench) -> Iterator[Attempt]:
 def no_blkid_and_no_wipefs(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     (bench.directory / "bin").mkdir()
-    bench.patch.setattr(tools, "TOOL_PATH", str(bench.directory / "bin"))
+    bench.patch.setenv(VARIABLE, str(bench.directory / "bin"))
     for name in ("blkid", "wipefs"):
         fake = bench.directory / "bin" / name
         fake.write_text("#!/bin/sh\nexit 7\n")

@@ -1,6 +1,5 @@
 """An NBD export: a virtual drive, or somebody's data behind a socket."""
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.nbd_client import Export
 from heatsoak.target.fio.target import FioTarget, Settings
-from heatsoak.target.guard import TOOL_PATH
+from heatsoak.tools import environment, which
 from heatsoak.units import format_bytes
 
 #: How much of each end is looked at; no signature that blkid knows lies deeper inside.
@@ -166,7 +165,7 @@ def _signature(export: Export) -> str | None:
 
     Raises RefusedError where that cannot be found out.
     """
-    blkid = shutil.which("blkid", path=TOOL_PATH) or shutil.which("blkid")
+    blkid = which("blkid")
     if blkid is None:
         raise RefusedError("blkid is missing, so what an export holds cannot be known")
     with tempfile.NamedTemporaryFile(prefix="heatsoak-") as copy:
@@ -181,6 +180,7 @@ def _signature(export: Export) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
+            env=environment(),
             check=False,
         )
     if seen.returncode == 2 and not seen.stdout:
