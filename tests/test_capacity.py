@@ -23,6 +23,7 @@ from heatsoak.target.fio import BlockTarget
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.target.spare import used_bytes
+from heatsoak.tools import VARIABLE as TOOLS
 from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,10 +187,6 @@ class Sata:
     state: Path
 
     @property
-    def tools(self) -> str:
-        return str(self.directory)
-
-    @property
     def shown(self) -> int:
         return int((self.directory / "shown").read_text())
 
@@ -205,7 +202,7 @@ MakeSata = Callable[..., Sata]
 
 
 @pytest.fixture
-def sata(tmp_path: Path) -> Iterator[MakeSata]:
+def sata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSata]:
     with drives_in(tmp_path) as make:
         claims: list[Claim] = []
 
@@ -222,6 +219,7 @@ def sata(tmp_path: Path) -> Iterator[MakeSata]:
             tool = directory / "hdparm"
             tool.write_text(HDPARM.format(directory=directory, native=SECTORS, words=words))
             tool.chmod(0o755)
+            monkeypatch.setenv(TOOLS, str(directory))
             found = Sata(directory, held, tmp_path / "state")
             found.shows(SECTORS)
             return found
@@ -234,7 +232,7 @@ def sata(tmp_path: Path) -> Iterator[MakeSata]:
 @needs_loop
 def test_a_drive_hides_what_is_beyond_and_shows_it_again(sata: MakeSata) -> None:
     drive = sata()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+    hidden = hide(drive.claim, USED, state=drive.state)
     assert drive.shown == USED // 512
     assert hidden.is_held()
     assert len(list(drive.state.iterdir())) == 1
@@ -252,7 +250,7 @@ def test_a_drive_hides_what_is_beyond_and_shows_it_again(sata: MakeSata) -> None
 def test_a_command_that_another_got_in_between_is_given_again(sata: MakeSata) -> None:
     drive = sata()
     (drive.directory / "once").touch()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+    hidden = hide(drive.claim, USED, state=drive.state)
     assert drive.shown == USED // 512
     hidden.put_back()
     assert drive.shown == SECTORS
@@ -263,7 +261,7 @@ def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) 
     drive = sata()
     (drive.directory / "stubborn").touch()
     with pytest.raises(ToolError, match=f"was told to show {USED // 512} sectors, and shows"):
-        hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+        hide(drive.claim, USED, state=drive.state)
     assert drive.shown == SECTORS
     assert list(drive.state.iterdir()) == []
 
@@ -272,7 +270,7 @@ def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) 
 @needs_loop
 def test_a_drive_that_shows_all_again_by_itself_is_noticed(sata: MakeSata) -> None:
     drive = sata()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+    hidden = hide(drive.claim, USED, state=drive.state)
     drive.shows(SECTORS)  # as Linux has it do after an error
     assert not hidden.is_held()
     hidden.put_back()
@@ -282,9 +280,9 @@ def test_a_drive_that_shows_all_again_by_itself_is_noticed(sata: MakeSata) -> No
 @needs_loop
 def test_what_cannot_be_put_back_is_said_and_tried_again(sata: MakeSata) -> None:
     drive = sata()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+    hidden = hide(drive.claim, USED, state=drive.state)
     (drive.directory / "stubborn").touch()
-    with pytest.raises(ToolError, match=f"the next run tries again .*-N{SECTORS} "):
+    with pytest.raises(ToolError, match=f"`heatsoak drives --restore` tries again .*-N{SECTORS} "):
         hidden.put_back()
     assert len(list(drive.state.iterdir())) == 1
 
@@ -306,7 +304,7 @@ def test_a_drive_that_could_not_be_put_back_or_is_in_doubt_is_told_nothing(
     drive = sata(words, serial)
     drive.shows(shown)
     with pytest.raises(UsageError, match=why):
-        hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+        hide(drive.claim, USED, state=drive.state)
     assert not (drive.directory / "log").exists() or drive.told() == []
 
 
@@ -315,7 +313,7 @@ def test_no_other_drive_than_a_sata_one_hides_anything(sata: MakeSata) -> None:
     drive = sata()
     drive.claim.info = dataclasses.replace(drive.claim.info, transport="nvme")
     with pytest.raises(UsageError, match=r"of SATA drives, and this is on nvme; 'unwritten' can"):
-        require(drive.claim, tool_path=drive.tools)
+        require(drive.claim)
 
 
 @needs_loop
@@ -327,7 +325,7 @@ def test_nothing_is_hidden_once_the_drive_is_another(sata: MakeSata) -> None:
 
     object.__setattr__(drive.claim, "recheck", another)
     with pytest.raises(RefusedError):
-        hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+        hide(drive.claim, USED, state=drive.state)
     assert not (drive.directory / "log").exists()
 
 
@@ -337,7 +335,7 @@ def test_a_signal_while_it_is_put_back_waits_until_it_is(
     sata: MakeSata, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drive = sata()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+    hidden = hide(drive.claim, USED, state=drive.state)
     show = hpa.show
 
     def interrupted(*words: object) -> None:
@@ -363,9 +361,8 @@ def test_a_signal_while_it_is_put_back_waits_until_it_is(
 def hiding(sata: MakeSata, monkeypatch: pytest.MonkeyPatch) -> tuple[Sata, BlockTarget]:
     """Return a target that is open, and its drive, of which it has had 16 MiB hidden."""
     drive = sata()
-    where = {"tool_path": drive.tools, "state": drive.state}
     monkeypatch.setattr("heatsoak.target.fio.block.claim", lambda *_, **__: drive.claim)
-    monkeypatch.setattr("heatsoak.target.capacity.hide", partial(hide, **where))  # type: ignore[arg-type]
+    monkeypatch.setattr("heatsoak.target.capacity.hide", partial(hide, state=drive.state))
     target = BlockTarget(drive.claim.path, drive.claim.id)
     target.open(writes=True)
     list(target.use(Size(bytes=USED), "hpa"))
@@ -405,7 +402,9 @@ def test_a_drive_that_stays_as_it_is_does_not_hide_what_ended_the_run(
         finally:
             target.close()
 
-    with pytest.raises(ToolError, match=r"the drive stalls; .*the next run tries again"):
+    with pytest.raises(
+        ToolError, match=r"the drive stalls; .*`heatsoak drives --restore` tries again"
+    ):
         run()
     assert drive.claim.fd < 0
 
@@ -425,7 +424,7 @@ def killed_run(drive: Sata) -> None:
     """Hide a part of a drive in a process that is killed meanwhile."""
     child = os.fork()
     if child == 0:
-        hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
+        hide(drive.claim, USED, state=drive.state)
         os.kill(os.getpid(), signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
@@ -454,10 +453,10 @@ def test_what_a_killed_run_has_left_hidden_is_shown_by_the_next(
     killed_run(drive)
     assert drive.shown == USED // 512
     roots = machine_of(drive, tmp_path)
-    (note,) = put_back(roots, tool_path=drive.tools, state=drive.state)
+    (note,) = put_back(roots, state=drive.state)
     assert f"shows all {SECTORS} sectors" in note.text
     assert drive.shown == SECTORS
-    assert put_back(roots, tool_path=drive.tools, state=drive.state) == []
+    assert put_back(roots, state=drive.state) == []
 
 
 @needs_loop
@@ -465,7 +464,7 @@ def test_what_has_changed_since_is_left_alone(sata: MakeSata, tmp_path: Path) ->
     drive = sata()
     killed_run(drive)
     drive.shows(1000)
-    (note,) = put_back(machine_of(drive, tmp_path), tool_path=drive.tools, state=drive.state)
+    (note,) = put_back(machine_of(drive, tmp_path), state=drive.state)
     assert "left alone" in note.text
     assert drive.shown == 1000
 
@@ -478,7 +477,7 @@ def test_a_killed_runs_drive_is_told_of_as_long_as_it_is_away(
     killed_run(drive)
     roots = Roots(sys=tmp_path / "nothing")
     for _ in range(2):
-        (note,) = put_back(roots, tool_path=drive.tools, state=drive.state)
+        (note,) = put_back(roots, state=drive.state)
         assert f"0 such drives are there (hdparm --yes-i-know-what-i-am-doing -N{SECTORS}" in (
             note.text
         )
@@ -488,8 +487,8 @@ def test_a_killed_runs_drive_is_told_of_as_long_as_it_is_away(
 @needs_loop
 def test_a_run_that_lives_keeps_what_it_hides(sata: MakeSata, tmp_path: Path) -> None:
     drive = sata()
-    hidden = hide(drive.claim, USED, tool_path=drive.tools, state=drive.state)
-    assert put_back(machine_of(drive, tmp_path), tool_path=drive.tools, state=drive.state) == []
+    hidden = hide(drive.claim, USED, state=drive.state)
+    assert put_back(machine_of(drive, tmp_path), state=drive.state) == []
     assert drive.shown == USED // 512
     hidden.put_back()
 

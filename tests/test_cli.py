@@ -127,10 +127,11 @@ def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path
         subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.slow
-def test_without_fio_it_says_how_to_get_it(tmp_path: Path) -> None:
-    env = {**os.environ, "PATH": str(tmp_path)}
-    done = heatsoak("run", "quick", "--on", ".", cwd=tmp_path, env=env)
+def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
+    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
+    monkeypatch.setenv("PATH", "")
+    done = heatsoak_here("run", "quick", "--on", ".", cwd=tmp_path)
     assert "fio is not installed" in complaint(done, 3)
 
 

@@ -17,6 +17,7 @@ from heatsoak.target import Note
 from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, stalls, tool
 from heatsoak.target.fio.command import Place, command
 from heatsoak.target.fio.file import SMALLEST_ROOM
+from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
 from waiting import until
 
@@ -272,7 +273,7 @@ def fake_fio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(script: str, head: str = FAKE) -> None:
         (programs / "fio").write_text(head + script)
         (programs / "fio").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        monkeypatch.setenv(VARIABLE, str(programs))
 
     return make
 
@@ -365,10 +366,10 @@ def test_a_clock_that_is_set_while_nothing_moves_makes_no_interval_longer_than_i
     assert second["write_bw_mb_s"] == 0
 
 
-def test_a_missing_fio_says_how_to_get_it(
-    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_a_missing_fio_says_how_to_get_it(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
+    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
+    monkeypatch.setenv("PATH", "")
     with pytest.raises(ToolError, match="apt-get install fio"):
         DirectoryTarget(directory, SMALL).open(writes=True)
     assert list(directory.iterdir()) == []

@@ -24,6 +24,7 @@ from guarded import (
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.guard import claim, tools, why_not
+from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +71,7 @@ def fake_tool(directory: Path, name: str, script: str, monkeypatch: pytest.Monke
     directory.mkdir(exist_ok=True)
     (directory / name).write_text(f"#!/bin/sh\n{script}\n")
     (directory / name).chmod(0o755)
-    monkeypatch.setattr(tools, "TOOL_PATH", f"{directory}:{tools.TOOL_PATH}")
+    monkeypatch.setenv(VARIABLE, str(directory))
 
 
 @needs_loop
@@ -103,11 +104,9 @@ def test_a_witness_that_hangs_means_refusal(
 
 
 @needs_loop
-def test_missing_witnesses_mean_refusal(
-    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tools, "TOOL_PATH", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_missing_witnesses_mean_refusal(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
+    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
     message = refusal(drive.node, drive.id)
     assert "blkid is missing" in message
     assert "wipefs is missing" in message

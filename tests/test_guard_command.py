@@ -18,6 +18,7 @@ import pytest
 from command import complaint, heatsoak_here
 from drive_contents import CONTENTS, ext4, swap
 from guarded import (
+    LOCK,
     SIZE,
     Drive,
     Machine,
@@ -30,7 +31,8 @@ from guarded import (
     tool,
 )
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import tools, why_not
+from heatsoak.target.guard import why_not
+from heatsoak.tools import VARIABLE
 
 pytestmark = needs_loop
 
@@ -204,6 +206,97 @@ def its_image_open_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     with another_process("fd = os.open(sys.argv[1], os.O_WRONLY)", drive.image):
         yield Attempt(drive, "open for writing")
+
+
+@situation
+def its_image_deleted_and_open_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    kept = drive.image.with_suffix(".kept")
+    kept.hardlink_to(drive.image)
+    drive.image.unlink()
+    drive.image = kept
+    with another_process("fd = os.open(sys.argv[1], os.O_WRONLY)", kept):
+        yield Attempt(drive, "open for writing")
+
+
+@situation
+def its_image_deleted_and_mapped_for_writing_elsewhere(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    kept = drive.image.with_suffix(".kept")
+    kept.hardlink_to(drive.image)
+    drive.image.unlink()
+    drive.image = kept
+    program = (
+        "import mmap\nfd = os.open(sys.argv[1], os.O_RDWR)\n"
+        "mapped = mmap.mmap(fd, 4096)\nos.close(fd)\n"
+        "[os.close(int(n)) for n in os.listdir('/proc/self/fd') if int(n) > 2 and "
+        "os.path.exists(f'/proc/self/fd/{n}')]"
+    )
+    with another_process(program, kept):
+        yield Attempt(drive, "open for writing")
+
+
+@contextmanager
+def elsewhere(bench: Bench) -> Iterator[tuple[Path, Path]]:
+    """Give a directory of another mount namespace, as it is called there and as it is reached here.
+
+    A file system lies there that is mounted nowhere else.
+    """
+    place = bench.directory / "elsewhere"
+    place.mkdir()
+    script = 'mount --make-rprivate / && mount -t tmpfs none "$0" && echo && read end'
+    with subprocess.Popen(
+        [tool("unshare"), "--mount", "sh", "-c", script, place],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != b"\n":
+                pytest.skip("mount namespaces cannot be made here")
+            yield place, Path(f"/proc/{process.pid}/root{place}")
+        finally:
+            process.stdin.close()
+
+
+def attached_elsewhere(bench: Bench, there: Path, reached: Path) -> Drive:
+    """Attach an image of another mount namespace: by its path it cannot be found here."""
+    image = reached / "drive.img"
+    with image.open("wb") as file:
+        file.truncate(SIZE)
+    pid = reached.parts[2]
+    into = ("--target", pid, "--mount", tool("losetup"), "-f", "--show", there / "drive.img")
+    with LOCK.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        node = Path(run("nsenter", *into))
+    bench.stack.callback(run, "losetup", "-d", node)
+    return Drive(image, node)
+
+
+@situation
+def its_image_open_for_writing_in_another_namespace(bench: Bench) -> Iterator[Attempt]:
+    with elsewhere(bench) as (there, reached):
+        drive = attached_elsewhere(bench, there, reached)
+        with another_process("fd = os.open(sys.argv[1], os.O_WRONLY)", drive.image):
+            yield Attempt(drive, "open for writing")
+
+
+@situation
+def its_image_behind_a_path_that_is_another_file_here(bench: Bench) -> Iterator[Attempt]:
+    with elsewhere(bench) as (there, reached):
+        drive = attached_elsewhere(bench, there, reached)
+        (there / "drive.img").write_bytes(bytes(4096))
+        with another_process("fd = os.open(sys.argv[1], os.O_WRONLY)", drive.image):
+            yield Attempt(drive, "open for writing")
+
+
+@situation
+def its_image_attached_twice_once_in_another_namespace(bench: Bench) -> Iterator[Attempt]:
+    with elsewhere(bench) as (there, reached):
+        first = attached_elsewhere(bench, there, reached)
+        second = bench.make(image=first.image)
+        yield Attempt(second, f"{first.node.name} is a second way")
 
 
 @situation
@@ -518,12 +611,21 @@ def no_processes_to_be_seen(bench: Bench) -> Iterator[Attempt]:
 def no_blkid_and_no_wipefs(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     (bench.directory / "bin").mkdir()
-    bench.patch.setattr(tools, "TOOL_PATH", str(bench.directory / "bin"))
+    bench.patch.setenv(VARIABLE, str(bench.directory / "bin"))
     for name in ("blkid", "wipefs"):
         fake = bench.directory / "bin" / name
         fake.write_text("#!/bin/sh\nexit 7\n")
         fake.chmod(0o755)
     yield Attempt(drive, "blkid cannot tell what is on it")
+
+
+@situation
+def a_loop_device_whose_image_cannot_be_known(bench: Bench) -> Iterator[Attempt]:
+    drive, machine = on_machine(bench)
+    loop = machine.add("loop99", "7:99", SIZE)  # without a node to ask, and its file is gone
+    (loop / "loop").mkdir()
+    (loop / "loop" / "backing_file").write_text("/gone/image\n")
+    yield Attempt(drive, "loop99", erase=AS_SDX)
 
 
 @situation

@@ -7,11 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from damage import DAMAGE
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
-from heatsoak.target.hctm import Thresholds, check, held, put_back
+from heatsoak.target.hctm import Thresholds, check, held, left, put_back
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import with_nvme
@@ -126,7 +127,9 @@ def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(
             drive.declines = {0x0A: 0x4002}
             raise ToolError("the drive is gone")
 
-    with pytest.raises(ToolError, match=r"the drive is gone; nvme0: .* the next run tries again"):
+    with pytest.raises(
+        ToolError, match=r"the drive is gone; nvme0: .* `heatsoak drives --restore` tries again"
+    ):
         run()
     drive.declines = {}
     [note] = put_back(roots, ioctl=drive.ioctl, state=state)
@@ -134,13 +137,20 @@ def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(
     assert drive.tmt == BEFORE
 
 
-def test_what_another_user_has_left_is_told_to_whoever_may_not_read_it(
-    roots: Roots, state: Path
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_file_that_is_damaged_or_somebody_elses_sends_nothing_to_a_drive(
+    roots: Roots, state: Path, damage: str
 ) -> None:
-    state.mkdir()
-    (state / "hctm-S1-0.json").mkdir()  # even root cannot open this one as a file
-    [note] = put_back(roots, ioctl=controller().ioctl, state=state)
-    assert "as root puts it back" in note.text
+    drive = Shared()
+    killed_run(drive, roots, state)
+    [file] = state.iterdir()
+    DAMAGE[damage](file)
+    told = left(state=state)
+    for notes in (told, put_back(roots, ioctl=drive.ioctl, state=state)):
+        [note] = notes
+        assert "\n" not in note.text
+        assert str(state) in note.text
+        assert drive.tmt == (343, 350)
 
 
 @pytest.mark.parametrize(

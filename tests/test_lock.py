@@ -1,6 +1,8 @@
 """Two runs on one drive: the second is refused, by whatever name it calls the drive."""
 
+import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.sensor import Roots
-from heatsoak.target import parse_place
+from heatsoak.target import lock, parse_place
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from machine import Machine
 from waiting import until
@@ -50,6 +52,107 @@ def running(tmp_path: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+
+
+@pytest.fixture
+def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where our locks are where no directory is named for them; /run/lock is not touched."""
+    monkeypatch.delenv(DIRECTORY_VARIABLE)
+    directory = tmp_path / "run"
+    if os.geteuid() == 0:
+        monkeypatch.setattr(lock, "ROOTS", directory / "heatsoak")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+    directory.mkdir()
+    return directory / "heatsoak"
+
+
+def test_locks_are_in_a_directory_that_is_ours_alone(tmp_path: Path, own_locks: Path) -> None:
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    with drives_held([place], Roots(), "first"):
+        assert own_locks.stat().st_mode & 0o777 == 0o700
+        [file] = own_locks.iterdir()
+        assert file.stat().st_mode & 0o077 == 0  # nobody else opens it, and so locks it
+        with pytest.raises(RefusedError), drives_held([place], Roots(), "second"):
+            raise AssertionError("held twice")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_another_user_cannot_keep_roots_runs_away(tmp_path: Path) -> None:
+    """He makes the lock's file before root does, and holds it, wherever he can write."""
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    program = (
+        "import fcntl, os, sys\n"
+        "os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)\n"
+        "held = []\n"
+        "for place in ('/run/lock', '/tmp', '/run/heatsoak'):\n"
+        "    try:\n"
+        "        fd = os.open(f'{place}/{sys.argv[1]}', os.O_RDONLY | os.O_CREAT, 0o666)\n"
+        "        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "        held.append(f'{place}/{sys.argv[1]}')\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "print(*held, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    run = (
+        "import sys; from heatsoak.sensor import Roots; from heatsoak.target import parse_place\n"
+        "from heatsoak.target.lock import drives_held\n"
+        "with drives_held([parse_place(sys.argv[1])], Roots(), 'run'): print('held')"
+    )
+    env = {key: value for key, value in os.environ.items() if key != DIRECTORY_VARIABLE}
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", place.text)[:40].strip("-")
+    name = f"heatsoak-{plain}-{hashlib.sha256(place.text.encode()).hexdigest()[:12]}.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        held = other.stdout.readline().decode().split()
+        try:
+            words = [sys.executable, "-c", run, place.text]
+            done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+        finally:
+            other.stdin.close()
+            other.wait(timeout=30)
+            for path in (*held, f"/run/heatsoak/{name}"):
+                Path(path).unlink(missing_ok=True)
+    assert held
+    assert done.stdout == "held\n", done.stderr
+
+
+@pytest.mark.parametrize("what", ["link", "file", "writable", "another user's"])
+def test_a_lock_directory_that_others_made_or_can_write_to_is_not_used(
+    tmp_path: Path, own_locks: Path, what: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if what == "link":
+        own_locks.symlink_to(elsewhere)
+    elif what == "file":
+        own_locks.touch()
+    else:
+        own_locks.mkdir()
+        if what == "writable":
+            own_locks.chmod(0o777)
+        elif os.geteuid() == 0:
+            os.chown(own_locks, 65534, 65534)
+        else:
+            pytest.skip("needs root")
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    with pytest.raises(ToolError, match="cannot be locked"), drives_held([place], Roots(), "x"):
+        raise AssertionError("held")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_pipe_in_place_of_a_lock_is_one_line(tmp_path: Path, locks: Path) -> None:
+    place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
+    with drives_held([place], Roots(), "first"):
+        pass
+    [file] = locks.iterdir()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ToolError, match="it is no file"), drives_held([place], Roots(), "x"):
+        raise AssertionError("a pipe was locked")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from heatsoak.target import Batch, Note, Place, hdparm
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
+from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import with_nvme
@@ -250,10 +251,16 @@ class Hdparm:
 
     @classmethod
     def make(
-        cls, tmp_path: Path, status: int, erase: str = "exit 5", shows: str | None = None
+        cls,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        status: int,
+        erase: str = "exit 5",
+        shows: str | None = None,
     ) -> "Hdparm":
         directory = tmp_path / "bin"
         directory.mkdir()
+        monkeypatch.setenv(VARIABLE, str(directory))
         (tmp_path / "words").write_text(words(status, has_hpa=shows is not None))
         program = directory / "hdparm"
         log = tmp_path / "log"
@@ -275,13 +282,13 @@ class Hdparm:
 
 @pytest.mark.slow
 def test_a_secure_erase_sets_a_password_erases_and_looks(
-    claimed: Callable[[str], Claim], image: Path, tmp_path: Path
+    claimed: Callable[[str], Claim], image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Hdparm.make(
-        tmp_path, status=0x21, erase=f"/bin/dd if=/dev/zero of={image} bs=1M count=32"
+        tmp_path, monkeypatch, status=0x21, erase=f"/bin/dd if=/dev/zero of={image} bs=1M count=32"
     )
     held = claimed("sata")
-    way = ata.way(held, str(tool.directory))
+    way = ata.way(held)
     assert way.why_not is None
     assert "is locked until" in notes(way.run(held))[0].text
     assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
@@ -291,12 +298,12 @@ def test_a_secure_erase_sets_a_password_erases_and_looks(
 
 @pytest.mark.slow
 def test_a_secure_erase_that_fails_takes_its_password_off(
-    claimed: Callable[[str], Claim], tmp_path: Path
+    claimed: Callable[[str], Claim], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = Hdparm.make(tmp_path, status=0x21)
+    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21)
     held = claimed("sata")
     with pytest.raises(ToolError, match="exit 5"):
-        list(ata.way(held, str(tool.directory)).run(held))
+        list(ata.way(held).run(held))
     assert "--security-disable" in tool.told()[-1]
 
 
@@ -306,11 +313,15 @@ def test_a_secure_erase_that_fails_takes_its_password_off(
     [(0x00, "offers no"), (0x29, "frozen.*suspend"), (0x23, "password already"), (0x11, "no more")],
 )
 def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
-    claimed: Callable[[str], Claim], tmp_path: Path, status: int, why: str
+    claimed: Callable[[str], Claim],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    why: str,
 ) -> None:
-    tool = Hdparm.make(tmp_path, status)
+    tool = Hdparm.make(tmp_path, monkeypatch, status)
     held = claimed("sata")
-    way = ata.way(held, str(tool.directory))
+    way = ata.way(held)
     assert way.why_not is not None
     assert re.search(why, way.why_not)
     assert tool.told() == []
@@ -327,10 +338,14 @@ def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
     ],
 )
 def test_what_a_drive_hides_is_not_erased_with_the_rest(
-    claimed: Callable[[str], Claim], tmp_path: Path, shows: str, why: str | None
+    claimed: Callable[[str], Claim],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shows: str,
+    why: str | None,
 ) -> None:
-    tool = Hdparm.make(tmp_path, status=0x21, shows=shows)
-    found = ata.way(claimed("sata"), str(tool.directory)).why_not
+    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21, shows=shows)
+    found = ata.way(claimed("sata")).why_not
     assert (found is None) == (why is None)
     assert why is None or re.search(why, str(found))
     assert tool.told() == []

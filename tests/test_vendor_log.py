@@ -8,6 +8,7 @@ import pytest
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor import Roots
 from heatsoak.sensor.vendor_log import VendorLogSensor
+from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import with_nvme
@@ -21,7 +22,9 @@ INTEL = {
 
 
 @pytest.fixture
-def roots(tmp_path: Path) -> Roots:
+def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Roots:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "bin"))
     return with_nvme(tmp_path)
 
 
@@ -32,14 +35,13 @@ def sensor_of(roots: Roots, answers: dict[str, Any], vendor: str = "0x144d") -> 
         (controller / "device").mkdir()
     (controller / "device" / "vendor").write_text(f"{vendor}\n")
     tools = roots.sys.parent / "bin"
-    tools.mkdir(exist_ok=True)
     for name, answer in answers.items():
         text = answer if isinstance(answer, str) else json.dumps(answer, indent=1)
         (tools / f"{name}.json").write_text(text)
     tool = tools / "nvme"
     tool.write_text(f'#!/bin/sh\nexec cat "{tools}/$1.json"\n')
     tool.chmod(0o755)
-    return VendorLogSensor.find(controller / "nvme0n1", roots, f"{tools}:/bin")
+    return VendorLogSensor.find(controller / "nvme0n1", roots)
 
 
 @pytest.mark.parametrize("answer", [OCP, OCP_NEWER, "Some remark\n" + json.dumps(OCP)])

@@ -14,6 +14,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import heater
 from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.heat.process import ProcessHeater
+from heatsoak.tools import VARIABLE
 from waiting import until
 
 needs_stress_ng = pytest.mark.skipif(
@@ -219,6 +220,8 @@ def test_what_cannot_be_commanded_says_what_would_help(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
+    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=said):
         heater(source, 100, command, log, None)
@@ -235,7 +238,7 @@ def test_gpu_burn_runs_for_long_and_where_its_kernel_is(
     program = built / "gpu_burn"
     program.write_text('#!/bin/sh\necho "$PWD for $1 s"\nsleep 1.5\n')
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{built}:{os.environ['PATH']}")
+    monkeypatch.setenv(VARIABLE, str(built))
     heat = heater("gpu", 60, None, log, None)
     heat.start()
     assert heat.describe()["busy_pct"] == 60

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from heatsoak.bench.copy_again import begun_in_both, clear_both, set_aside
@@ -13,6 +14,7 @@ from heatsoak.bench.observer import Observer
 from heatsoak.bench.places import Preview, Run, preview, sensors_at, speeds_of
 from heatsoak.bench.plan import Plan, Speeds, plan
 from heatsoak.bench.same_run import require_same_run
+from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import ROLES, Protocol, Role, of_side, turns
 from heatsoak.recording import Recording
@@ -39,14 +41,23 @@ class CopySession:
         *,
         erase_id: str | None = None,
         roots: Roots | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """Check that both places can be used as the protocol wants; nothing is touched.
 
-        What cannot be found or read is complained of once the destination may be written.
+        With `tell`, a destination that sanitizes itself is waited for before it is read. What
+        cannot be found or read is complained of once the destination may be written.
         """
         self.roots = roots or Roots()
         self.erase_id = erase_id
-        destination.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
+        destination.refuse_unsafe(
+            writes=True,
+            erase_id=erase_id,
+            roots=self.roots,
+            before_reading=(
+                None if tell is None else partial(wait_for_sanitize, destination, tell, roots)
+            ),
+        )
         source = find_source()
         _refuse_same(source, destination)
         self.protocol = protocol = load_protocol()
@@ -71,6 +82,11 @@ class CopySession:
         }
         self.shared_disk = self._shared_disk()
         self._check_room()
+
+    @property
+    def all_places(self) -> list[Place]:
+        """What is loaded."""
+        return list(self.places.values())
 
     def preview(self) -> list[Preview]:
         """Return what the copy would take of the source and of the destination."""

@@ -1,4 +1,4 @@
-"""What is set on a real drive for the time of a run, and what runs that were killed have left."""
+"""What is set on a real drive for the time of a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,14 @@ from heatsoak.target import Note, Place, hctm
 from heatsoak.target.device import DeviceInfo
 
 
+def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
+    """Raise UsageError where `place` has no drive that could have thresholds; none is asked."""
+    if wanted.is_asked:
+        hctm.controllers(_drive(place, roots), roots)
+
+
 def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
-    """Raise UsageError where the drive of `place` cannot be given the thresholds."""
+    """Raise UsageError where the drive of `place` cannot be given the thresholds; it is asked."""
     if wanted.is_asked:
         hctm.check(_drive(place, roots), wanted, roots)
 
@@ -19,12 +25,13 @@ def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Non
 def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Iterator[list[Note]]:
     """Set thresholds for as long as the context lasts; gives what belongs in the recording.
 
-    Before that, what a run that was killed has left set on any drive is put back.
+    That is also what a run that was killed has left set on the drive, where it is still.
     """
     if place.is_simulated:
         yield []
         return
-    notes = hctm.put_back(roots)
+    info = place.device_info(roots)
+    notes = [] if info is None else hctm.left_on(info)
     if not wanted.is_asked:
         yield notes
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from heatsoak.bench.cells import by_hand, require_hands, runs_of
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.directories import begun_in, clear, require_empty
-from heatsoak.bench.drive_settings import check_thresholds, settings_for_run
+from heatsoak.bench.drive_settings import check_thresholds, require_thresholds, settings_for_run
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heat_sources import HeatSources
 from heatsoak.bench.heating import Heating
@@ -26,13 +26,14 @@ from heatsoak.bench.places import (
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import View
 from heatsoak.bench.prompt import Prompt
+from heatsoak.bench.unfinished import wait_for_sanitize
 from heatsoak.bench.walking import changed, described, walk
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.layout import RAW
 from heatsoak.sensor import Roots, hwmon_power
-from heatsoak.target import Note, Place
+from heatsoak.target import Place
 from heatsoak.target.again import drive_at, found_again
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
@@ -58,7 +59,13 @@ class Session:
         sensors: Path | None = None,
         thresholds: Thresholds | None = None,
         roots: Roots | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
+        """Check that the place can be used; nothing is touched, and no drive is opened for writing.
+
+        With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` is
+        given a line meanwhile. Without, it is asked nothing.
+        """
         self.place = place
         self.sensors = sensors
         self.power_sensor = power_sensor
@@ -74,7 +81,12 @@ class Session:
             raise
         copies = bool(self.protocol.copies)  # what it names is only read then
         writes = self.protocol.writes and not copies
-        place.refuse_unsafe(writes=writes, erase_id=erase_id, roots=self.roots)
+        place.refuse_unsafe(
+            writes=writes,
+            erase_id=erase_id,
+            roots=self.roots,
+            before_reading=None if tell is None else partial(wait_for_sanitize, place, tell, roots),
+        )
         if copies:
             raise UsageError(
                 f"{self.protocol.name} copies from one drive to another: "
@@ -90,7 +102,7 @@ class Session:
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
             hwmon_power.named(power_sensor, self.roots)
-        check_thresholds(place, self.thresholds, self.roots)
+        require_thresholds(place, self.thresholds, self.roots)
         if sensors is not None:
             if place.kind != "nbd":
                 raise UsageError(
@@ -98,6 +110,11 @@ class Session:
                 )
             for sensor in sensors_of_tree(sensors):
                 sensor.close()
+
+    @property
+    def all_places(self) -> list[Place]:
+        """What is loaded."""
+        return [self.place]
 
     def preview(self) -> list[Preview]:
         """Return what each run would take and write; nothing is touched."""
@@ -138,6 +155,8 @@ class Session:
         with drives_held([run.place for run in todo], self.roots, purpose):
             if not resume:
                 require_empty(directory, ", or go on with what was begun there with --resume")
+            if todo:
+                check_thresholds(self.place, self.thresholds, self.roots)
             results = self._record_all(todo, directory, workers)
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
@@ -247,12 +266,6 @@ class Session:
             seen.end()
 
     def _record(self, run: Run, directory: Path, observer: Observer) -> Recording:
-        with settings_for_run(run.place, self.thresholds, self.roots) as notes:
-            return self._record_as_set(run, directory, observer, notes)
-
-    def _record_as_set(
-        self, run: Run, directory: Path, observer: Observer, settings: list[Note]
-    ) -> Recording:
         begun = begun_in(directory)
         past = None if begun is None else Past(begun)
         target = run.place.target(
@@ -270,10 +283,13 @@ class Session:
                 # a simulated drive went with its process, and the same comes again from its begin
                 clear(directory)
                 past = None
-            notes = settings + target.open(self.protocol.writes)
-            with sensors_at(
-                run.place, directory, self.roots, self.power_sensor, self.sensors
-            ) as found:
+            notes = target.open(self.protocol.writes)  # the guard comes first
+            with (
+                settings_for_run(run.place, self.thresholds, self.roots) as settings,
+                sensors_at(
+                    run.place, directory, self.roots, self.power_sensor, self.sensors
+                ) as found,
+            ):
                 sensors, more = found
                 return conduct(
                     self.protocol,
@@ -282,7 +298,7 @@ class Session:
                     directory,
                     sensors=sensors,
                     observer=observer,
-                    notes=notes + more,
+                    notes=settings + notes + more,
                     past=past,
                     heating=Heating(self.heat.of_run(run, directory)),
                 )

@@ -1,24 +1,35 @@
-"""What an earlier run has begun on a drive that goes on by itself: waited for before the next."""
+"""What an earlier run has begun, or left, on a drive: waited for, told of, put back."""
 
 import time
 from collections.abc import Callable
 
 from heatsoak.sensor import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
-from heatsoak.target import Place
+from heatsoak.target import Note, Place
 
 _LOOK_S = 2.0
 _TELL_S = 60.0
 
 
-def show_hidden(place: Place, tell: Callable[[str], None], roots: Roots | None = None) -> None:
-    """Have drives show again what runs that were killed have left hidden; `tell` what was done."""
-    if place.is_simulated:
-        return
-    from heatsoak.target.capacity import put_back
+def leftovers() -> list[Note]:
+    """Say what runs that were killed have left changed on drives; no drive is asked."""
+    from heatsoak.target import capacity, hctm  # block devices are Linux's
 
-    for note in put_back(roots or Roots()):
-        tell(note.text)
+    return _each_once([*hctm.left(), *capacity.left()])
+
+
+def put_back(roots: Roots) -> list[Note]:
+    """Put back what runs that were killed have left, on any drive; return what was done.
+
+    What is still left then is a note with ``data["is_left"]``.
+    """
+    from heatsoak.target import capacity, hctm
+
+    return _each_once([*hctm.put_back(roots), *capacity.put_back(roots)])
+
+
+def _each_once(notes: list[Note]) -> list[Note]:
+    return list({note.text: note for note in notes}.values())
 
 
 def wait_for_sanitize(

@@ -1,16 +1,32 @@
 """``heatsoak drives``: what can be tested here."""
 
+import sys
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from heatsoak.bench.unfinished import leftovers, put_back
 from heatsoak.cli.common import Format, FormatOption, console, print_json
 from heatsoak.report import print_drives
 from heatsoak.sensor import Roots
 
 
-def drives_command(output_format: FormatOption = Format.TEXT) -> None:
+def drives_command(
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore",
+            help="Put back what runs that were killed have left changed on drives: "
+            "hidden sectors, TMT1 and TMT2.",
+        ),
+    ] = False,
+    output_format: FormatOption = Format.TEXT,
+) -> int:
     """List drives, real and simulated, with their sensors and whether writing is safe."""
+    if restore:
+        return _restore(output_format)
     from heatsoak.target.inventory import inventory  # Linux only
 
     rows = [asdict(row) for row in inventory(Roots())]
@@ -18,6 +34,20 @@ def drives_command(output_format: FormatOption = Format.TEXT) -> None:
         print_json(rows)
     else:
         print_drives(rows, console())
+    for note in leftovers():
+        print(f"heatsoak: {note.text}", file=sys.stderr)
+    return 0
+
+
+def _restore(output_format: Format) -> int:
+    """Put back, and say what was done; the exit code is 3 where something is still left."""
+    notes = put_back(Roots())
+    if output_format is Format.JSON:
+        print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
+    else:
+        for text in [note.text for note in notes] or ["no run that was killed has left anything"]:
+            console().print(Text(text), soft_wrap=True)
+    return 3 if any("is_left" in note.data for note in notes) else 0
 
 
 def add_to(app: typer.Typer) -> None:

@@ -12,7 +12,7 @@ from heatsoak.bench.copy_session import CopySession
 from heatsoak.bench.directories import PARENT, default_directory, latest_begun
 from heatsoak.bench.places import Preview
 from heatsoak.bench.session import Session
-from heatsoak.bench.unfinished import show_hidden, wait_for_sanitize
+from heatsoak.bench.unfinished import leftovers
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -113,7 +113,11 @@ def run_command(
         power_sensor,
         sensors,
         Thresholds(tmt1, tmt2),
+        None if dry_run else _tell,
     )
+    if not all(place.is_simulated for place in session.all_places):
+        for note in leftovers():
+            _tell(note.text)
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
         if output_format is Format.JSON:
@@ -130,6 +134,10 @@ def run_command(
     return exit_code(findings, fail_on, fail_below)
 
 
+def _tell(text: str) -> None:
+    print(f"heatsoak: {text}", file=sys.stderr)
+
+
 def _session(
     on: str,
     to: str | None,
@@ -138,14 +146,9 @@ def _session(
     power_sensor: str | None,
     sensors: Path | None,
     thresholds: Thresholds,
+    tell: Callable[[str], None] | None,
 ) -> Session | CopySession:
     place = parse_place(to or on)
-
-    def tell(text: str) -> None:
-        print(f"heatsoak: {text}", file=sys.stderr)
-
-    wait_for_sanitize(place, tell)
-    show_hidden(place, tell)
     if to is None:
         return Session(
             place,
@@ -154,8 +157,11 @@ def _session(
             power_sensor=power_sensor,
             sensors=sensors,
             thresholds=thresholds,
+            tell=tell,
         )
-    session = CopySession(place, lambda: parse_place(on), load_protocol, erase_id=erase_id)
+    session = CopySession(
+        place, lambda: parse_place(on), load_protocol, erase_id=erase_id, tell=tell
+    )
     for option, is_given in (
         ("--power-sensor", power_sensor is not None),
         ("--sensors", sensors is not None),

@@ -1,10 +1,10 @@
 """The interface of everything that warms the case."""
 
-import shutil
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from heatsoak.errors import UsageError
+from heatsoak.tools import which
 
 #: Puts a line to the person at the terminal, and returns once it was answered with Enter.
 Ask = Callable[[str], None]
@@ -35,7 +35,7 @@ def program(*names: str, advice: str) -> str:
     Raises UsageError, which says `advice`, where none is.
     """
     for name in names:
-        path = shutil.which(name)
+        path = which(name)
         if path is not None:
             return path
     raise UsageError(f"{names[0]} is not installed: {advice}")

@@ -20,7 +20,8 @@ def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
     burn = program(
         "gpu-burn",
         "gpu_burn",
-        advice="install it (https://github.com/wilicc/gpu-burn), give the [[heat]] source = "
+        advice="install it (https://github.com/wilicc/gpu-burn) in /usr/local/bin, or name its "
+        "directory in HEATSOAK_TOOLS, give the [[heat]] source = "
         "'command' and a command of your own, or make the heat yourself and say --set heat=by-hand",
     )
     beside = Path(burn).resolve().parent

@@ -13,6 +13,7 @@ from typing import Any
 from heatsoak.errors import ToolError
 from heatsoak.heat import keeper
 from heatsoak.heat.base import program
+from heatsoak.tools import environment
 
 #: A heater that cannot even begin tells so within this.
 _BEGINS_S = 1.0
@@ -40,14 +41,19 @@ class ProcessHeater:
         directory: Path | None = None,
         name: str | None = None,
         notes: Sequence[str] = (),
+        is_users: bool = False,
     ) -> None:
-        """Start nothing yet; `busy_pct` is the share of the time in which it may run."""
+        """Start nothing yet; `busy_pct` is the share of the time in which it may run.
+
+        A command that is the user's own has the user's PATH, any other that of our tools.
+        """
         self.command = list(command)
         self.name = name or Path(command[0]).name
         self.log = log
         self._busy_pct = busy_pct
         self._directory = directory
         self._notes = list(notes)
+        self._is_users = is_users
         self._setpriv = program("setpriv", advice="apt-get install util-linux")
         self._keeper: subprocess.Popen[bytes] | None = None
         self._why: str | None = None
@@ -77,6 +83,7 @@ class ProcessHeater:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=None if self._is_users else environment(),
             start_new_session=True,  # Ctrl-C is ours to answer
         )
         with suppress(subprocess.TimeoutExpired):

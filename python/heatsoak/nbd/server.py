@@ -15,6 +15,7 @@ from pathlib import Path
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.nbd.export import Export
 from heatsoak.nbd.tree import write_tree
+from heatsoak.tools import environment, find_tool
 
 #: Beside the sensors: what the drive itself knows, ten lines a second.
 TRUTH = "truth.jsonl"
@@ -35,9 +36,7 @@ def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[]
     cannot be made, ToolError where nbdkit or the plugin is missing or fails.
     """
     _check(socket)
-    nbdkit = shutil.which("nbdkit")
-    if nbdkit is None:
-        raise ToolError("nbdkit is not installed: apt-get install nbdkit")
+    nbdkit = find_tool("nbdkit", "nbdkit")
     if not _PLUGIN.exists():
         raise ToolError(
             f"{_PLUGIN}: the plugin for nbdkit is missing: it is built with heatsoak from its "
@@ -144,6 +143,7 @@ def _running(words: list[str], socket: Path) -> Iterator[_Server]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        env=environment(),
     )
     server = _Server(process)
     try:

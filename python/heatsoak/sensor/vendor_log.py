@@ -9,7 +9,6 @@ reading, so it is read seldom. The names in its JSON are those of nvme-cli 1.16 
 """
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +17,10 @@ from typing import Any
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.tools import environment, which
 
 INTERVAL_S = 10.0
 
-_TOOL_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _TIMEOUT_S = 5.0
 
 
@@ -65,11 +64,9 @@ class VendorLogSensor:
         )
 
     @classmethod
-    def find(
-        cls, disk: Path, roots: Roots, tool_path: str = _TOOL_PATH
-    ) -> "VendorLogSensor | None":
+    def find(cls, disk: Path, roots: Roots) -> "VendorLogSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        tool = shutil.which("nvme", path=tool_path)
+        tool = which("nvme")
         if tool is None:
             return None
         for controller in sysfs.nvme_controllers(disk):
@@ -101,6 +98,7 @@ class VendorLogSensor:
                 text=True,
                 errors="replace",
                 timeout=_TIMEOUT_S,
+                env=environment(),
                 check=False,
             )
         except subprocess.TimeoutExpired:

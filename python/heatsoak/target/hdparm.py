@@ -1,17 +1,11 @@
 """hdparm, on the descriptor of a drive that is held."""
 
 import re
-import shutil
 
 from heatsoak.errors import ToolError
-from heatsoak.target.guard import TOOL_PATH, run_on
+from heatsoak.target.guard import run_on
 
 _WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
-
-
-def find(tool_path: str = TOOL_PATH) -> str | None:
-    """Return where it is, None where it is missing."""
-    return shutil.which("hdparm", path=tool_path)
 
 
 def run(hdparm: str, fd: int, name: object, *options: str) -> str:

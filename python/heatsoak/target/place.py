@@ -1,6 +1,7 @@
 """What ``--on`` names, before anything of it is touched."""
 
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -111,14 +112,28 @@ class Place:
             return FileTarget(path, file_size, settings=settings, clock=clock)
         return DirectoryTarget(path, file_size, settings=settings, clock=clock)
 
-    def refuse_unsafe(self, *, writes: bool, erase_id: str | None, roots: Roots) -> None:
-        """Raise RefusedError where loading it could destroy something; changes nothing."""
-        if self.is_simulated or not writes:
-            return
-        if self.kind == "block":
-            from heatsoak.target.guard import claim  # Linux only
+    def refuse_unsafe(
+        self,
+        *,
+        writes: bool,
+        erase_id: str | None,
+        roots: Roots,
+        before_reading: Callable[[], None] | None = None,
+    ) -> None:
+        """Raise RefusedError where loading it could destroy something.
 
-            claim(Path(self.text), erase_id, roots).close()
+        Changes nothing, and opens nothing for writing. `before_reading` is called before a drive is
+        read, once nothing else speaks against loading it.
+        """
+        if self.kind == "block":
+            if writes:
+                from heatsoak.target.guard import check  # Linux only
+
+                check(Path(self.text), erase_id, roots, before_reading=before_reading)
+            elif before_reading is not None:
+                before_reading()
+            return
+        if self.is_simulated or not writes:
             return
         target = self.target(None, erase_id=erase_id, roots=roots)
         try:

@@ -7,6 +7,6 @@ drives are left as they are: see docs/purging.md for why.
 """
 
 from heatsoak.target.capacity.hidden import Hidden, hide, require
-from heatsoak.target.capacity.leftovers import put_back
+from heatsoak.target.capacity.leftovers import left, put_back
 
-__all__ = ["Hidden", "hide", "put_back", "require"]
+__all__ = ["Hidden", "hide", "left", "put_back", "require"]

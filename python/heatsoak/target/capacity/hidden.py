@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
-from heatsoak.target import hdparm as tool
 from heatsoak.target.capacity import hpa
 from heatsoak.target.capacity.state import Kept
-from heatsoak.target.guard import TOOL_PATH, Claim
+from heatsoak.target.guard import Claim
 from heatsoak.target.uninterrupted import uninterrupted
-from heatsoak.target.written_down import STATE, write
+from heatsoak.target.written_down import COMMAND, write
+from heatsoak.tools import which
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Hidden:
     def put_back(self) -> None:
         """Have the drive show all that it has; may be called twice.
 
-        Raises ToolError where it does not; the next run tries again.
+        Raises ToolError where it does not; it stays written down then.
         """
         if self.file < 0:
             return
@@ -51,19 +51,19 @@ class Hidden:
                 self.file = -1
 
 
-def hide(claim: Claim, used: int, *, tool_path: str = TOOL_PATH, state: Path = STATE) -> Hidden:
+def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
     """Have the claimed drive hide what is beyond the first `used` bytes.
 
     Raises UsageError where it cannot, ToolError where it does not do as told, RefusedError where
     the claim does not hold any more.
     """
-    hdparm, native = require(claim, tool_path=tool_path)
+    hdparm, native = require(claim)
     assert claim.info.serial is not None
-    kept = Kept(claim.info.serial, native, used // hpa.SECTOR)
+    kept = Kept(serial=claim.info.serial, native=native, shown=used // hpa.SECTOR)
     hidden = Hidden(claim, hdparm, kept, *kept.take(state))
     try:
         with uninterrupted():
-            write(hidden.file, kept.text())
+            write(hidden.file, kept.model_dump_json())
             claim.recheck()
             hpa.show(hdparm, claim.fd, claim.path, kept.shown)
     except BaseException as error:
@@ -76,14 +76,14 @@ def hide(claim: Claim, used: int, *, tool_path: str = TOOL_PATH, state: Path = S
     return hidden
 
 
-def require(claim: Claim, *, tool_path: str = TOOL_PATH) -> tuple[str, int]:
+def require(claim: Claim) -> tuple[str, int]:
     """Return hdparm and how many sectors the drive has.
 
     Raises UsageError where the claimed drive cannot hide a part of itself; changes nothing.
     """
     claim.recheck()
     info = claim.info
-    hdparm = tool.find(tool_path)
+    hdparm = which("hdparm")
     why = None
     if info.transport != "sata":
         why = f"a host protected area is of SATA drives, and this is on {info.transport}"
@@ -106,6 +106,6 @@ def require(claim: Claim, *, tool_path: str = TOOL_PATH) -> tuple[str, int]:
 
 def _by_hand(kept: Kept, path: Path) -> str:
     return (
-        f"it hides all but {kept.shown} of {kept.native} sectors until it is reset; the next run "
+        f"it hides all but {kept.shown} of {kept.native} sectors until it is reset; `{COMMAND}` "
         f"tries again (hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path} does it by hand)"
     )

@@ -12,7 +12,7 @@ from heatsoak.protocol import LoadStep, PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
-from heatsoak.target import capacity, purge
+from heatsoak.target import capacity, hctm, purge
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
@@ -64,6 +64,10 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
+            # what an earlier run that was killed has left on this drive, and on no other
+            if self._info.serial is not None:
+                yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)
+            yield from capacity.put_back(self._roots, claim=self._claimed)
             for method in self._purges:
                 purge.require(self._claimed, method, self._ioctl)
             if self._hides:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from heatsoak.target.fio.command import Place, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
+from heatsoak.tools import environment, which
 from heatsoak.units import Size, format_bytes
 
 #: A file below this says nothing of a drive, and a file system so full is better left alone.
@@ -140,7 +140,7 @@ class DirectoryTarget(FioTarget):
 
     def _reserve(self) -> Iterator[Note]:
         """Take the blocks now, so that nothing else fills the file system meanwhile."""
-        tool = shutil.which("fallocate")
+        tool = which("fallocate")
         assert self._fd is not None
         if tool is None:
             yield Note(
@@ -154,6 +154,7 @@ class DirectoryTarget(FioTarget):
             capture_output=True,
             text=True,
             errors="replace",
+            env=environment(),
             check=False,
         )
         if reserved.returncode != 0:

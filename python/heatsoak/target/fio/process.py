@@ -14,6 +14,7 @@ from typing import IO, Self
 
 from heatsoak.errors import ToolError
 from heatsoak.target.fio.tool import setpriv
+from heatsoak.tools import environment
 
 #: How long fio may take for its last document once it was told to end.
 FAREWELL_S = 5.0
@@ -40,7 +41,7 @@ class FioProcess:
                 stderr=stderr,
                 pass_fds=keep_fds,
                 process_group=0,
-                env={**os.environ, "LC_ALL": "C"},
+                env=environment(),
             )
         except OSError as error:
             raise ToolError(f"fio cannot be started: {error.strerror}") from error

@@ -3,12 +3,12 @@
 import ctypes
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 
 from heatsoak.errors import ToolError
+from heatsoak.tools import environment, find_tool
 
 #: The oldest fio that heatsoak takes: its documents have latency bins of their own
 #: (``lat_percentiles`` with ``json+``), and it knows the nbd engine.
@@ -43,19 +43,14 @@ class Fio:
 
 
 def find() -> Fio:
-    """Return the fio on the PATH; raises ToolError where it is missing or too old."""
-    path = shutil.which("fio")
-    if path is None:
-        raise ToolError("fio is not installed: apt-get install fio")
-    return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from which()
+    """Return the fio of this machine; raises ToolError where it is missing or too old."""
+    path = find_tool("fio", "fio")
+    return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from find_tool()
 
 
 def setpriv() -> str:
     """Return the program that ties fio's life to ours; raises ToolError where it is missing."""
-    path = shutil.which("setpriv")
-    if path is None:
-        raise ToolError("setpriv is not installed: apt-get install util-linux")
-    return path
+    return find_tool("setpriv", "util-linux")
 
 
 @lru_cache(maxsize=8)
@@ -82,6 +77,7 @@ def _output(path: str, option: str) -> str:
             text=True,
             errors="replace",
             timeout=30,
+            env=environment(),
             check=False,
         )
     except OSError as error:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,12 +101,12 @@ def claim(
         raise
 
 
-def _open_alone(device: Path) -> int:
+def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
     """Open a drive exclusively; who looks at it for a moment, as ``drives`` does, is waited for."""
     for wait_s in _OPEN_WAITS_S:
         time.sleep(wait_s)
         try:
-            return os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+            return os.open(device, mode | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
             if error.errno != errno.EBUSY:
                 raise
@@ -125,21 +126,57 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
         return [str(doubt)]
     reasons = _uses(info, roots)
     # Holding a drive exclusively, be it for a moment, is left out where it is in use anyway.
-    exclusive = 0 if reasons else os.O_EXCL
+    reasons += _read(device, info, roots, exclusively=not reasons)
+    return list(dict.fromkeys(reasons))
+
+
+def check(
+    device: Path,
+    erase_id: str | None,
+    roots: Roots | None = None,
+    *,
+    before_reading: Callable[[], None] | None = None,
+) -> None:
+    """Raise RefusedError where :func:`claim` would; opens the device for reading only.
+
+    `before_reading` is called once nothing that is known without reading speaks against writing,
+    and the drive is rightly named: for one that does not answer yet.
+    """
+    roots = roots or Roots()
     try:
-        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC | exclusive)
+        info = identify(device, roots)
+    except Doubt as doubt:
+        raise _refusal(device, [str(doubt)]) from None
+    if reasons := _uses(info, roots):
+        raise _refusal(device, reasons)
+    wrong_name = misnamed(info, erase_id)
+    if before_reading is not None and not wrong_name:
+        before_reading()
+    reasons = _read(device, info, roots, exclusively=True)
+    if not reasons and not os.access(device, os.W_OK):
+        reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
+    if reasons := reasons or wrong_name:
+        raise _refusal(device, reasons)
+
+
+def _read(device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool) -> list[str]:
+    """Return what speaks against writing on the drive itself, which is opened for reading."""
+    try:
+        if exclusively:
+            fd = _open_alone(device, os.O_RDONLY)
+        else:
+            fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        return [*reasons, _cannot_open(error)]
+        return [_cannot_open(error)]
     try:
-        if not reasons:
+        if exclusively:
             _lock(fd, fcntl.LOCK_SH)
         same_drive(fd, info, roots)
-        reasons += content(fd, info.size_bytes)
+        return content(fd, info.size_bytes)
     except Doubt as doubt:
-        reasons.append(str(doubt))
+        return [str(doubt)]
     finally:
         os.close(fd)
-    return list(dict.fromkeys(reasons))
 
 
 def _lock(fd: int, kind: int) -> None:

@@ -7,6 +7,10 @@ wrote at random is not taken for one.
 
 from collections.abc import Iterator
 
+_IMAGE = "a virtual machine's disk image"
+#: The footer of a VHD, in its last 512 bytes, or 511 where Virtual PC before 2004 made it:
+#: Microsoft's Virtual Hard Disk Image Format Specification.
+_VHD = b"conectix"
 #: What has to stand where, in bytes from the begin of the drive. The on-disk formats are documented
 #: with their projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of
 #: libblkid's probers have the same numbers.
@@ -38,8 +42,15 @@ _AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
     (512 + 4, b"!Stra0tis\x86\xff\x02^\x41rh", "stratis"),
     (0x10000, b"ReIsEr", "reiserfs"),
     (0x8000, b"JFS1", "jfs"),
-    (0, b"VMDK", "a virtual machine's disk image"),
-    (0, b"QFI\xfb", "a virtual machine's disk image"),
+    (0, b"QFI\xfb", _IMAGE),  # qcow2: QEMU's docs/interop/qcow2.txt
+    (0, b"KDMV", _IMAGE),  # VMDK, its magic number little-endian: QEMU's block/vmdk.c
+    (0, b"COWD", _IMAGE),  # VMDK of older products: likewise
+    (0, b"vhdxfile", _IMAGE),  # VHDX: Microsoft's [MS-VHDX], 2.2.1
+    (0x10000, b"head", _IMAGE),  # and its two headers: 2.2.2
+    (0x20000, b"head", _IMAGE),
+    (0, _VHD, _IMAGE),  # one that grows has its footer at the begin, too
+    (0x40, b"\x7f\x10\xda\xbe", _IMAGE),  # VDI, 0xBEDA107F: QEMU's block/vdi.c
+    (0, b"<<< ", _IMAGE),  # VDI, "<<< Oracle VM VirtualBox Disk Image >>>"; the name has changed
 )
 _SECTORS = (512, 4096)
 _GPT = b"EFI PART"
@@ -48,6 +59,11 @@ _RAID = b"\xfc\x4e\x2b\xa9"
 _ZFS_LABEL_BYTES = 256 << 10
 _ZFS_UBERBLOCKS = 128 << 10
 _ZFS = (b"\x0c\xb1\xba\x00\x00\x00\x00\x00", b"\x00\x00\x00\x00\x00\xba\xb1\x0c")
+#: Windows' dynamic disks (LDM): one PRIVHEAD in sector 6, and a database of 1 MiB at the end, whose
+#: sectors 1, 2, 2045 and 2046 are a TOCBLOCK, and 1856 and 2047 a PRIVHEAD: Linux'
+#: block/partitions/ldm.h. On a GPT the table tells. Each sector is looked at, so that it is also
+#: found where the drive is larger than the one it was made on, or has larger sectors.
+_LDM = (b"PRIVHEAD", b"TOCBLOCK")
 _DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
 
 
@@ -56,7 +72,10 @@ def marks(begin: bytes, end: bytes, size_bytes: int) -> list[str]:
 
     `begin` and `end` are as long as each other; of a drive of `size_bytes` they may overlap.
     """
-    return list(dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes))))
+    found = dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes)))
+    if _has_ldm(begin) or _has_ldm(end):
+        found["a Windows dynamic disk (LDM)"] = None
+    return list(found)
 
 
 def _at_begin(begin: bytes) -> Iterator[str]:
@@ -83,6 +102,8 @@ def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
     for sector in _SECTORS:
         if stands_at(_GPT, size_bytes - sector):
             yield "a gpt partition table"
+    if any(stands_at(_VHD, size_bytes - footer) for footer in (512, 511)):
+        yield _IMAGE
     # superblocks 0.90 and 1.0 of Linux RAID: md_p.h
     if stands_at(_RAID, (size_bytes & ~0xFFFF) - 0x10000) or stands_at(
         _RAID, (size_bytes // 512 - 16 & ~7) * 512
@@ -103,3 +124,7 @@ def _has_uberblock(text: bytes, begin: int) -> bool:
     return any(
         text.startswith(mark, begin + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
     )
+
+
+def _has_ldm(text: bytes) -> bool:
+    return any(text.startswith(_LDM, at) for at in range(0, len(text), 512))

@@ -13,7 +13,7 @@ from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.doubt import printable, processes
 from heatsoak.target.guard.mounts import has_ended
-from heatsoak.target.guard.structure import backing_file, file_of
+from heatsoak.target.guard.structure import backing
 
 _LOOKS_S = (0.0, 0.1, 0.3)
 #: A line of /proc/PID/maps: addresses, permissions, offset, device, inode, path.
@@ -37,11 +37,11 @@ class _Ways:
 
     @classmethod
     def to(cls, info: DeviceInfo, roots: Roots) -> "_Ways":
-        path = backing_file(info, roots)
+        behind = backing(info, roots)
         return cls(
             info.number,
             frozenset(_generic_nodes(info, roots)),
-            None if path is None else file_of(path),
+            None if behind is None else behind.file,
         )
 
     def lead_to(self, status: os.stat_result) -> bool:
@@ -60,6 +60,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     are tools that open every disk for a moment, which a second look no longer finds.
     Processes that hide their descriptors even from root (hardened, or of another container) are
     passed over: root can learn no more, and the exclusive open stands on its own.
+    Raises Doubt where it cannot be known which file is behind a loop device.
     """
     ways = _Ways.to(info, roots)
     for wait_s in _LOOKS_S:

@@ -1,6 +1,12 @@
 """What a drive is made of, and what the kernel has built upon it."""
 
+import errno
+import fcntl
+import os
+import stat
+import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.sensor import sysfs
@@ -17,6 +23,10 @@ _EXPORTS = (
 )
 #: Raw flash of the machine itself: firmware lies there, often without a mark that anybody knows.
 _RAW_FLASH = ("mtdblock", "ubiblock")
+#: linux/loop.h: the request, and struct loop_info64, which begins with lo_device, lo_inode and
+#: lo_rdevice. Both device numbers are those of stat(2) (drivers/block/loop.c, huge_encode_dev).
+_LOOP_GET_STATUS64 = 0x4C05
+_LOOP_INFO_BYTES = 232
 
 
 def structure(info: DeviceInfo, roots: Roots) -> list[str]:
@@ -64,41 +74,99 @@ def rests_on(number: str, info: DeviceInfo, roots: Roots) -> bool:
     return directory is not None and info.name in sysfs.disks_beneath(directory)
 
 
+@dataclass(frozen=True)
+class Backing:
+    """What lies behind a loop device.
+
+    Attributes:
+        path: what its file was called by whoever attached it; here that may be nothing, or another.
+        file: device and inode of the file, which are the same by any name, in any mount namespace,
+            and when its name is gone.
+        block: ``MAJ:MIN`` where it is a block device itself.
+    """
+
+    path: str
+    file: tuple[int, int]
+    block: str | None
+
+
 def loops(info: DeviceInfo, roots: Roots) -> list[str]:
-    """Look for loop devices upon the drive, and for other ways to what is behind a loop device."""
-    backing = dict(_backing_files(roots))
-    own = backing.pop(info.name, None)
+    """Look for loop devices upon the drive, and for other ways to what is behind a loop device.
+
+    Raises Doubt where it cannot be known what one of them leads to.
+    """
+    found = {name: _behind(name, path, roots) for name, path in _attached(roots)}
+    own = found.pop(info.name, None)
     reasons = []
-    if own is not None and sysfs.block_number(own) is not None:
-        reasons.append(f"it is a window onto {own} (only a drive itself can be written)")
-    for name, path in backing.items():
-        number = sysfs.block_number(path)
-        if number is not None and rests_on(number, info, roots):
+    if own is not None and own.block is not None:
+        reasons.append(
+            f"it is a window onto {printable(own.path)} (only a drive itself can be written)"
+        )
+    for name, other in found.items():
+        if other is None:
+            continue
+        if other.block is not None and rests_on(other.block, info, roots):
             reasons.append(f"{name} lies on it")
-        elif own is not None and (path == own or file_of(path) == file_of(own) is not None):
-            reasons.append(f"{name} is a second way to its file {printable(own)}")
+        elif own is not None and other.file == own.file:
+            reasons.append(f"{name} is a second way to its file {printable(own.path)}")
     return reasons
 
 
-def backing_file(info: DeviceInfo, roots: Roots) -> str | None:
-    """Return the file behind a loop device; None for any other drive."""
-    return dict(_backing_files(roots)).get(info.name)
+def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
+    """Return what lies behind a loop device, None for any other drive.
+
+    Raises Doubt where that cannot be known.
+    """
+    path = dict(_attached(roots)).get(info.name)
+    return None if path is None else _behind(info.name, path, roots)
 
 
-def file_of(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from all others, whatever it is called: a hard link has it too."""
-    try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _backing_files(roots: Roots) -> Iterator[tuple[str, str]]:
+def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
+    """Yield each loop device that has a file, with the path that sysfs gives for that."""
     for name in listing(roots.sys / "block"):
         text = sysfs.read_text(roots.sys / "block" / name / "loop" / "backing_file")
         if text:
             yield name, text.removesuffix(" (deleted)")
+
+
+def _behind(name: str, path: str, roots: Roots) -> Backing | None:
+    """Return what a loop device leads to; None where it has been detached meanwhile.
+
+    The driver itself is asked. Only where there is no node of it here, as in a container, its
+    path has to do.
+    """
+    try:
+        fd = os.open(roots.dev / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            number = sysfs.read_text(roots.sys / "block" / name / "dev")
+            if sysfs.number_of(os.fstat(fd).st_rdev) != number:
+                raise Doubt(f"{roots.dev / name} is not the loop device of that name")
+            answer = bytearray(_LOOP_INFO_BYTES)
+            fcntl.ioctl(fd, _LOOP_GET_STATUS64, answer, True)
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        return _by_path(name, path)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return None
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return _by_path(name, path)
+        raise Doubt(f"what {name} leads to cannot be found out ({error.strerror})") from None
+    device, inode, block = struct.unpack_from("=QQQ", answer)
+    return Backing(path, (device, inode), sysfs.number_of(block) if block else None)
+
+
+def _by_path(name: str, path: str) -> Backing:
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        raise Doubt(
+            f"what {name} leads to cannot be found out: there is no {printable(path)} here "
+            "(look as root, outside containers)"
+        ) from None
+    block = sysfs.number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
+    return Backing(path, (status.st_dev, status.st_ino), block)
 
 
 def exports(info: DeviceInfo, roots: Roots) -> list[str]:

@@ -1,12 +1,10 @@
 """Runs the tools that look at what is on a device."""
 
-import shutil
 import subprocess
 
+from heatsoak.errors import ToolError
 from heatsoak.target.guard.doubt import Doubt
-
-#: Where tools are looked for, before the user's own PATH (which rarely has /usr/sbin).
-TOOL_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+from heatsoak.tools import search_path, which
 
 TIMEOUT_S = 30.0
 
@@ -16,7 +14,10 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
 
     Raises Doubt where it does not come to an end.
     """
-    tool = shutil.which(name, path=TOOL_PATH) or shutil.which(name)
+    try:
+        tool = which(name)
+    except ToolError as error:
+        raise Doubt(str(error)) from None
     if tool is None:
         raise Doubt(f"{name} is missing, so what is on it cannot be known (install util-linux)")
     try:
@@ -33,7 +34,8 @@ def run_on(
 ) -> "subprocess.CompletedProcess[str]":
     """Run the program `tool` on the device behind `fd`; a terminal's Ctrl-C does not reach it.
 
-    Raises OSError where it cannot be run, subprocess.TimeoutExpired.
+    Raises OSError where it cannot be run, subprocess.TimeoutExpired, and ToolError
+    as :func:`heatsoak.tools.which` does.
     """
     return subprocess.run(
         [tool, *options, f"/proc/self/fd/{fd}"],
@@ -44,6 +46,6 @@ def run_on(
         errors="replace",
         start_new_session=True,
         timeout=timeout_s,
-        env={"PATH": TOOL_PATH, "LC_ALL": "C"},
+        env={"PATH": search_path(), "LC_ALL": "C"},
         check=False,
     )

@@ -4,8 +4,8 @@ Changed only where that was asked for, and put back however a run ends; beside w
 (`heatsoak.target.capacity`), no other setting of a drive is ever touched.
 """
 
-from heatsoak.target.hctm.feature import Thresholds, check
+from heatsoak.target.hctm.feature import Thresholds, check, controllers
 from heatsoak.target.hctm.held import held
-from heatsoak.target.hctm.leftovers import put_back
+from heatsoak.target.hctm.leftovers import left, left_on, put_back
 
-__all__ = ["Thresholds", "check", "held", "put_back"]
+__all__ = ["Thresholds", "check", "controllers", "held", "left", "left_on", "put_back"]

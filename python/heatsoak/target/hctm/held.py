@@ -17,9 +17,9 @@ from heatsoak.target.hctm.feature import (
     shown,
     target_of,
 )
-from heatsoak.target.hctm.state import Kept, file_of, locked
+from heatsoak.target.hctm.state import file_of, kept_of, locked
 from heatsoak.target.uninterrupted import uninterrupted
-from heatsoak.target.written_down import STATE, write
+from heatsoak.target.written_down import COMMAND, write
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def held(
     roots: Roots,
     *,
     ioctl: Ioctl | None = None,
-    state: Path = STATE,
+    state: Path | None = None,
 ) -> Iterator[list[Note]]:
     """Set the thresholds of a drive for as long as the context lasts; gives what to record.
 
@@ -49,7 +49,7 @@ def held(
 
 
 @contextmanager
-def _held(controller: Controller, wanted: Thresholds, state: Path) -> Iterator[Note]:
+def _held(controller: Controller, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
     path = file_of(controller, state)
     with locked(path, controller) as file:
         with _told(controller):
@@ -57,7 +57,7 @@ def _held(controller: Controller, wanted: Thresholds, state: Path) -> Iterator[N
         mine: Kelvins | None = None  # until it is known to be what was asked for
         try:
             with uninterrupted(), _told(controller):
-                write(file, Kept(controller.serial, controller.number, before, after).text())
+                write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
@@ -84,7 +84,7 @@ def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: P
         except (OSError, ToolError) as error:
             return (
                 f"{controller.name}: TMT1 and TMT2 could not be put back to {shown(before[0])} and "
-                f"{shown(before[1])}: {error}; the next run tries again"
+                f"{shown(before[1])}: {error}; `{COMMAND}` tries again"
             )
         path.unlink(missing_ok=True)
         return None

@@ -12,8 +12,9 @@ from heatsoak.errors import ToolError
 from heatsoak.target import hdparm
 from heatsoak.target.base import Batch, Note
 from heatsoak.target.capacity import hpa
-from heatsoak.target.guard import TOOL_PATH, Claim
+from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
+from heatsoak.tools import which
 
 #: What the drive is locked with while it erases itself.
 PASSWORD = "heatsoak"
@@ -57,9 +58,9 @@ def of_words(words: list[int]) -> Security:
     return Security(words[128], 2 * minutes or None)
 
 
-def way(claim: Claim, tool_path: str = TOOL_PATH) -> Way:
-    """Return how the drive erases itself, with the hdparm of `tool_path`."""
-    tool = hdparm.find(tool_path)
+def way(claim: Claim) -> Way:
+    """Return how the drive erases itself, with hdparm."""
+    tool = which("hdparm")
 
     def run(claim: Claim) -> Generator[Batch, None, str]:
         assert tool is not None

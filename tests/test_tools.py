@@ -1,0 +1,137 @@
+"""Which programs are run: what others could have planted is never run as root."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import complaint, heatsoak
+from heatsoak.errors import ToolError
+from heatsoak.tools import VARIABLE, environment, find_tool
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that every user can look into, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name).resolve()
+        path.chmod(0o755)
+        yield path
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+TINY = '[[steps]]\nname = "w"\nrw = "write"\nbs = "64k"\nio_size = "1m"\n'
+
+
+def planted(directory: Path, *names: str, mode: int = 0o755) -> Path:
+    """Make programs that tell by a file that they were run, before they do what they are for."""
+    directory.mkdir(exist_ok=True)
+    for name in names:
+        real = shutil.which(name, path="/usr/sbin:/usr/bin") or "false"
+        program = directory / name
+        program.write_text(f'#!/bin/sh\n: > "{directory}/ran-{name}"\nexec {real} "$@"\n')
+        program.chmod(mode)
+    return directory
+
+
+def ran(directory: Path) -> list[str]:
+    return sorted(path.name.removeprefix("ran-") for path in directory.glob("ran-*"))
+
+
+@as_root
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_what_lies_on_roots_path_is_not_run(tmp_path: Path) -> None:
+    names = ("fio", "setpriv", "fallocate", "nvme", "blkid", "hdparm")
+    path = planted(tmp_path / "bin", *names)
+    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
+    env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
+    words = ("run", "tiny.toml", "--on", ".", "-o", "r")
+    done = heatsoak(*words, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert heatsoak("drives", cwd=tmp_path, env=env).returncode == 0
+    assert ran(path) == []
+
+
+@as_root
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_directory_of_roots_own_comes_first(tmp_path: Path) -> None:
+    path = planted(tmp_path / "bin", "fio", "setpriv")
+    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
+    done = heatsoak(
+        *("run", "tiny.toml", "--on", ".", "-o", "r"),
+        cwd=tmp_path,
+        env={**os.environ, VARIABLE: str(path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert ran(path) == ["fio", "setpriv"]
+
+
+@as_root
+@pytest.mark.parametrize("what", ["directory", "above", "program", "owner", "relative"])
+def test_a_directory_that_others_can_change_is_refused_to_root(tmp_path: Path, what: str) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    path = planted(above / "bin", "fio")
+    if what == "owner":
+        os.chown(path, 65534, 65534)
+    elif what != "relative":
+        {"directory": path, "above": above, "program": path / "fio"}[what].chmod(0o777)
+    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
+    named = "above/bin" if what == "relative" else str(path)
+    done = heatsoak(
+        *("run", "tiny.toml", "--on", ".", "-o", "r"),
+        cwd=tmp_path,
+        env={**os.environ, VARIABLE: named},
+    )
+    assert VARIABLE in complaint(done, 3)
+    assert ran(path) == []
+
+
+def test_what_is_not_installed_is_said_with_its_package() -> None:
+    with pytest.raises(ToolError, match="no-such-tool is not installed: apt-get install some-pack"):
+        find_tool("no-such-tool", "some-package")
+
+
+@as_root
+def test_root_is_told_of_a_program_that_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(planted(tmp_path / "bin", "gpu-burn")))
+    with pytest.raises(ToolError, match=f"{tmp_path}/bin/gpu-burn is not run as root: see"):
+        find_tool("gpu-burn", "gpu-burn")
+
+
+@as_root
+def test_any_other_user_runs_what_is_on_his_path(open_directory: Path) -> None:
+    path = planted(open_directory / "bin", "my-own-tool", "blkid")
+    program = (
+        "import os, sys; os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534); "
+        "from heatsoak.tools import which; print(which('my-own-tool'), which('blkid'))"
+    )
+    env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
+    env.pop(VARIABLE, None)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import heatsoak.tools; {program}"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    own, system = done.stdout.split()
+    assert own == str(path / "my-own-tool")
+    assert system == shutil.which("blkid", path="/usr/sbin:/usr/bin:/sbin:/bin")
+
+
+@as_root
+def test_programs_that_root_runs_get_no_path_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert str(tmp_path) not in environment()["PATH"]
