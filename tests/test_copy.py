@@ -244,7 +244,7 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
         events = tmp_path / "r" / "source" / "events.jsonl"
         assert until(lambda: events.exists() and "step-begin" in events.read_text())
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 130
     assert "Traceback" not in errors
     for recording in recordings_of(tmp_path / "r").values():

@@ -205,7 +205,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
         assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 130, errors
     assert errors.splitlines()[-1].endswith("the recordings of both drives so far are in r")
     for role in ROLES:

@@ -46,7 +46,7 @@ def kill(directory: Path, after_s: float) -> int:
         started = [] if was_over else children_of(process.pid)
         process.kill()
         killed_unix_s = time.time()
-    assert until(lambda: not any(is_alive(pid) for pid in started), 10)
+    assert until(lambda: not any(is_alive(pid) for pid in started))
     assert list((directory / "place").iterdir()) == []
     if not (output / META).exists():
         return 0  # killed before it had begun

@@ -40,7 +40,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
             stack.callback(server.wait)
             stack.callback(server.kill)
-            assert until(lambda: pid.exists() or server.poll() is not None, 20)
+            assert until(lambda: pid.exists() or server.poll() is not None)
             return f"nbd+unix:///?socket={at}"
 
         yield start

@@ -1,11 +1,18 @@
-"""Waiting for what comes by itself; only a fault is waited for until the limit."""
+"""Waiting for what comes by itself; only a fault is waited for until the limit.
+
+The limits only end tests that would hang: a busy machine may take a minute to start a process.
+"""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 
-def until(is_so: Callable[[], object], at_most_s: float = 60.0) -> bool:
+#: Longer than anything takes that does come, also on a machine that others load.
+PATIENCE_S = 200.0
+
+
+def until(is_so: Callable[[], object], at_most_s: float = PATIENCE_S) -> bool:
     """Wait until something is so; False where it does not come."""
     give_up = time.monotonic() + at_most_s
     while not is_so():

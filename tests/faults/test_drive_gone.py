@@ -38,7 +38,7 @@ def server(directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid), "memory", "64M"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            assert until(pid.exists, 20)
+            assert until(pid.exists)
             yield process
         finally:
             process.kill()

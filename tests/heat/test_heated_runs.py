@@ -71,7 +71,7 @@ def heaters(below: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
-    return until(lambda: not any(one.is_running() for one in processes), 20)
+    return until(lambda: not any(one.is_running() for one in processes))
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
         assert process.poll() is None
         assert are_gone(heaters(below))
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(200)
     (warning,) = (e for e in Recording.open(tmp_path / "r").events if said in e.text)
     assert "stress-ng was killed by signal 9 (SIGKILL), and said: stress-ng:" in warning.text
     assert warning.step == "read"
@@ -116,7 +116,7 @@ def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Pa
         heating = heaters(below)
         assert len(heating) == len(cpus_to_load(os.sched_getaffinity(0))) + 1
         process.send_signal(number)
-        process.wait(60)
+        process.wait(200)
         assert are_gone(below)
     recording = Recording.open(tmp_path / "r")
     if number == signal.SIGKILL:
@@ -140,7 +140,7 @@ def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
         assert until(is_loaded)
         for one in loads:
             one.kill()
-        assert process.wait(60) == 3
+        assert process.wait(200) == 3
         assert are_gone(below)
     assert Recording.open(tmp_path / "r").meta.status == "failed"
     assert kinds(tmp_path / "r")[-1] == "heat-end"

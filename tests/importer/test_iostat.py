@@ -246,7 +246,7 @@ def test_the_installed_iostat_is_read(options: list[str], tmp_path: Path) -> Non
         capture_output=True,
         check=True,
         env={**os.environ, "LC_ALL": "C"},
-        timeout=30,
+        timeout=200,
     )
     path = tmp_path / "log"
     path.write_bytes(ran.stdout)
