@@ -105,8 +105,7 @@ def cut_in(
         with begin(directory, *more, on=on) as process:
             assert until(
                 lambda: (
-                    (journal.exists() and word in journal.read_text())
-                    or process.poll() is not None  # noqa: B023
+                    (journal.exists() and word in journal.read_text()) or process.poll() is not None
                 )
             )
             process.send_signal(with_)

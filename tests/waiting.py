@@ -5,8 +5,10 @@ The limits only end tests that would hang: a busy machine may take a minute to s
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 
 #: Longer than anything takes that does come, also on a machine that others load.
 PATIENCE_S = 200.0
@@ -20,6 +22,19 @@ def until(is_so: Callable[[], object], at_most_s: float = PATIENCE_S) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def below(process: psutil.Process, name: str) -> list[psutil.Process]:
+    """Return the processes below another that have a name that begins so.
+
+    What was only just started has the name of what started it.
+    """
+    found = []
+    for one in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if one.is_running() and one.name().startswith(name):
+                found.append(one)
+    return found
 
 
 def is_alive(pid: int) -> bool:

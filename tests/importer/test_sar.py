@@ -119,7 +119,9 @@ def test_damaged_lines_are_counted() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sar") is None, reason="needs sysstat")
 def test_the_installed_sar_is_read() -> None:
-    ran = subprocess.run(["sar", "-d", "-u", "1", "2"], capture_output=True, check=True, timeout=200)
+    ran = subprocess.run(
+        ["sar", "-d", "-u", "1", "2"], capture_output=True, check=True, timeout=200
+    )
     if b"DEV" not in ran.stdout:
         pytest.skip("this machine has no block devices")
     for log in read(Source.of_bytes("log", ran.stdout)):
