@@ -13,6 +13,7 @@ from live_run import load
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("nbdkit") is None or shutil.which("fio") is None,
         reason="nbdkit or fio is not installed",
