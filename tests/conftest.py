@@ -1,6 +1,7 @@
 """What several test modules use."""
 
 import os
+import signal
 import tempfile
 from importlib.resources import files
 from pathlib import Path
@@ -19,8 +20,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # tests that run beside each other load one disk, which two runs must not; each process of theirs
 # has locks of its own
 _locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
-Path(_locks.name).chmod(0o1777)  # as /run/lock is: some run as another user
 os.environ["HEATSOAK_LOCKS"] = _locks.name
+
+# what a terminal, a CI service or the user's settings say about output changes what is printed;
+# a test that is about one of these sets it itself
+for _name in (
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS"),
+    *("CI", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERMINAL_WIDTH"),
+    *("LANGUAGE", "PYTHONWARNINGS", "PYTHONIOENCODING"),
+):
+    os.environ.pop(_name, None)
+os.environ |= {"LC_ALL": "C.UTF-8", "TERM": "dumb"}  # the tools' messages are compared too
+
+# a user's PATH may leave out where Debian keeps mount, losetup and mkfs
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+# who starts the tests in the background or by nohup has these ignored, and every process that a
+# test starts would ignore them too; one that is caught here has its default there
+if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,11 +1,10 @@
 """Runs that are killed, and what must be true of what they leave."""
 
-import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
@@ -13,8 +12,9 @@ from unittest.mock import patch
 from command import heatsoak, heatsoak_here
 from heatsoak.protocol import LoadStep, Protocol, Rounds
 from heatsoak.recording import Recording
-from heatsoak.recording.layout import EVENTS
+from heatsoak.recording.layout import JOURNAL, META
 from heatsoak.target.lock import DIRECTORY_VARIABLE
+from waiting import until
 
 #: What makes a drive ready, at a rate that leaves time to end it.
 MADE_READY = """
@@ -82,28 +82,37 @@ def own_locks(directory: Path) -> dict[str, str]:
 
 def wait_for_step(recording: Path, name: str, kind: str = "step-begin") -> None:
     """Wait until a step has begun."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        events = recording / EVENTS
-        for line in events.read_text().splitlines() if events.exists() else []:
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if event["kind"] == kind and event.get("step") == name:
-                return
-        time.sleep(0.02)
-    raise AssertionError(f"{name} did not begin")
+    assert until(lambda: told(recording, kind, name)), f"no {kind} of {name}"
+
+
+def told(recording: Path, kind: str, name: str) -> bool:
+    """Whether an event of this kind is there already, of a step."""
+    if not (recording / META).exists():
+        return False
+    return any(
+        event.kind == kind and event.step == name for event in Recording.open(recording).events
+    )
 
 
 def cut_in(
     directory: Path, step: str, *more: str, on: str = "place", with_: int = signal.SIGKILL
 ) -> None:
-    """Run the protocol and end it while `step` goes on."""
-    with begin(directory, *more, on=on) as process:
-        wait_for_step(directory / "r", step)
-        time.sleep(0.3)
-        process.send_signal(with_)
+    """Run the protocol and end it while `step` goes on and has samples."""
+    recording = directory / "r"
+    journal, word = recording / JOURNAL, f'"step":"{step}"'
+    # a step is short: on a busy machine it may be over before we look, and is tried anew
+    for _ in range(20):
+        with begin(directory, *more, on=on) as process:
+            assert until(
+                lambda: (
+                    (journal.exists() and word in journal.read_text()) or process.poll() is not None
+                )
+            )
+            process.send_signal(with_)
+        if process.returncode != 0 and not told(recording, "step-end", step):
+            return
+        shutil.rmtree(recording)
+    raise AssertionError(f"{step} was over each time")
 
 
 def resume(directory: Path, *more: str, on: str = "place") -> "subprocess.CompletedProcess[str]":

@@ -183,7 +183,7 @@ def image_of(name: str, by_hand: Fill, *options: str) -> Fill:
             str(out) if word == "OUT" else str(source) if word == "DIR" else word
             for word in options
         ]
-        subprocess.run([tool, *words], check=True, capture_output=True, timeout=60)
+        subprocess.run([tool, *words], check=True, capture_output=True, timeout=200)
         put(drive, 0, out.read_bytes())
 
     return fill

@@ -27,7 +27,7 @@ def memory_export(
         command += [f"rate-file={rate}", f"burstiness={burst_s}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
-            assert until(pid.exists, 20)
+            assert until(pid.exists)
             yield f"nbd+unix:///?socket={at}", rate
         finally:
             server.kill()

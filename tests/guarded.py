@@ -34,7 +34,7 @@ def run(name: str, *arguments: object, text: str | None = None) -> str:
         stdin=subprocess.DEVNULL if text is None else None,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert done.returncode == 0, f"{name}: {done.stderr}"
@@ -47,7 +47,7 @@ def loop_devices_work() -> bool:
     losetup = shutil.which("losetup", path=SBIN)
     if losetup is None:
         return False
-    return subprocess.run([losetup, "-f"], capture_output=True, timeout=30).returncode == 0
+    return subprocess.run([losetup, "-f"], capture_output=True, timeout=200).returncode == 0
 
 
 needs_loop = pytest.mark.skipif(
@@ -124,7 +124,7 @@ def another_process(program: str, *arguments: object) -> Iterator[None]:
             yield
         finally:
             process.stdin.close()
-            process.wait(timeout=30)
+            process.wait(timeout=200)
 
 
 class Machine:

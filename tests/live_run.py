@@ -88,7 +88,7 @@ def load(
             time.sleep(max(0.0, begun + after_s - time.monotonic()))
             deed()
             moments_unix_s.append(time.time())
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.started_unix_s is not None

@@ -111,7 +111,7 @@ class Controller:
         self.format_dword = cdw10
         self.started.set()
         if self.may_end is not None:
-            assert self.may_end.wait(30)
+            assert self.may_end.wait(200)
         self._forget(FORMAT)
 
     def begin_sanitize(self) -> None:

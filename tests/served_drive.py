@@ -27,7 +27,7 @@ class Served:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """End it; return its exit code and what it complained of."""
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=200)
         return self.process.returncode, errors
 
     def truth(self) -> list[dict[str, Any]]:

@@ -63,11 +63,11 @@ class Started:
 
     def wait_for_death(self, pid: int) -> None:
         """Wait until a process that it has started is gone."""
-        assert until(lambda: not is_alive(pid), 20)
+        assert until(lambda: not is_alive(pid))
 
     def end(self, code: int) -> str:
         """Wait for its end, which has to be with `code`; return what it said last."""
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=200)
         assert self.process.returncode == code, errors
         assert "Traceback" not in errors
         return errors.splitlines()[-1]

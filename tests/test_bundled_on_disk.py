@@ -82,7 +82,14 @@ def run(protocol: Protocol, directory: Path) -> RecordingFindings:
     return analyze(recordings).recordings[-1]
 
 
-@pytest.mark.parametrize("name", bundled())
+#: Those that are run each time: one of each kind. All others are like one of them, and take long.
+EACH_TIME = ("quick", "puget", "copy", "anandtech-random-write", "storage-bench-light")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in EACH_TIME else pytest.mark.long) for name in bundled()],
+)
 def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     protocol = small(name)
     found = run(protocol, tmp_path / "short")

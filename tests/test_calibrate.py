@@ -68,6 +68,7 @@ def test_fitted_numbers_stay_within_their_physical_bounds() -> None:
         assert low <= parameter.expect[0] <= high, parameter.name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_short_fit_improves_on_what_is_expected(own_catalog: Path) -> None:
     figures = Matrix(own_catalog)
@@ -356,6 +357,7 @@ def test_a_stage_is_given_what_those_before_have_found() -> None:
     assert tables[DRIVE_FILE]["thermal"]["links"]["die"]["k_per_w"]["value"] == 5.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_bench() -> None:
     rows = check(stage="anandtech").rows

@@ -103,6 +103,7 @@ def test_a_destination_in_a_warm_slot_throttles_and_holds_up_a_cool_source(tmp_p
     assert deepest(recording["steps"][0])["cause"] != "limited-by-host"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_source_that_throttles_on_reads_holds_up_the_destination(tmp_path: Path) -> None:
     source = f"sim:samsung-950-pro-512@{WARM}"
@@ -213,6 +214,7 @@ def test_a_purge_and_a_precondition_are_the_destinations_and_the_source_rests(
     assert "pause" not in set(rests["step"].drop_nulls())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
     tmp_path: Path, small_hot_drive: Path
@@ -244,7 +246,7 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
         events = tmp_path / "r" / "source" / "events.jsonl"
         assert until(lambda: events.exists() and "step-begin" in events.read_text())
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 130
     assert "Traceback" not in errors
     for recording in recordings_of(tmp_path / "r").values():

@@ -21,7 +21,8 @@ duration = "0.2s"
 [[steps]]
 kind = "copy"
 size = "{size}"
-bs = "256k"
+bs = "64k"
+iodepth = 1
 """
 WORDS = ("run", "small.toml", "--on", "here", "--to", "there", "-o", "r")
 
@@ -36,7 +37,7 @@ def statuses(directory: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "small.toml").write_text(COPY.format(size="512MiB"))
+    (tmp_path / "small.toml").write_text(COPY.format(size="256MiB"))
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     for number in (1, 2):

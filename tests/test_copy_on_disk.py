@@ -112,7 +112,7 @@ def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
         with subprocess.Popen([*words, "--on", str(node)], cwd=tmp_path) as process:
             while process.poll() is None:
                 seen |= access_modes(process.pid, node)
-                time.sleep(0.01)
+                time.sleep(0.02)
         assert process.returncode == 0
     assert seen == {os.O_RDONLY}
     assert checksum(tmp_path / "image") == before
@@ -205,7 +205,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
         assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 130, errors
     assert errors.splitlines()[-1].endswith("the recordings of both drives so far are in r")
     for role in ROLES:
@@ -216,6 +216,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
     assert heatsoak_here("analyze", "r", cwd=short).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @NEEDS_NBD
 @pytest.mark.parametrize("slow", ROLES)
@@ -223,10 +224,11 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     tmp_path: Path, slow: str
 ) -> None:
     """Exports of memory, one of which is cut to a third on the way."""
-    (tmp_path / "short.toml").write_text(protocol(1000 * 1000 * 1000, "256k"))
+    (tmp_path / "short.toml").write_text(protocol(320 * 1000 * 1000, "512k"))
     for role in ROLES:
         (tmp_path / role).mkdir()
-    fast_mb_s, slow_mb_s = 120, 40
+    # a busy machine can still serve this much, in few and large requests
+    fast_mb_s, slow_mb_s = 40, 12
     with (
         memory_export(tmp_path / "source", 2 * fast_mb_s) as source,
         memory_export(tmp_path / "destination", 2 * fast_mb_s) as destination,
@@ -237,7 +239,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
         def cut() -> None:
             journal = tmp_path / "r" / slow / "samples.jsonl"
             assert until(lambda: journal.exists() and '"step":"copy"' in journal.read_text())
-            time.sleep(3)
+            time.sleep(4)
             set_rate(rate, slow_mb_s)
 
         cutter = threading.Thread(target=cut)

@@ -136,6 +136,7 @@ def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
     assert one.choices.duration_s == other.choices.duration_s
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_distribution_is_as_it_is_stated(many: list[Labelled]) -> None:
     count = len(many)
@@ -155,6 +156,7 @@ def test_the_distribution_is_as_it_is_stated(many: list[Labelled]) -> None:
     assert all(0 <= case.choices.ramp_s <= 2 for case in many)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
     assert {verdict for case in many for verdict in case.verdicts.values()} == VERDICTS
@@ -163,6 +165,7 @@ def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
     assert {case.choices.protocol for case in many} >= {"single", "warm re-run"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
     narrow = [case for case in many if case.choices.recipe == "narrow-link"]

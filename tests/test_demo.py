@@ -69,6 +69,7 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(made: Pat
     } <= step["episodes"][0].keys()
 
 
+@pytest.mark.long
 def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     made: Path, tmp_path: Path
 ) -> None:

@@ -493,7 +493,7 @@ def test_a_reader_that_goes_away_is_no_error(make: Make, tmp_path: Path) -> None
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=200,
         )
         assert done.stderr == ""
         assert len(done.stdout.splitlines()) == 1

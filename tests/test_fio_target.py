@@ -236,7 +236,7 @@ def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
         assert child.stdout.readline() == "loading\n"
         [fio] = children(child.pid)
         child.kill()
-    assert until(lambda: not state(fio), 10)
+    assert until(lambda: not state(fio))
     assert list(directory.iterdir()) == []
 
 

@@ -149,7 +149,7 @@ def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) 
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == (
@@ -193,7 +193,7 @@ def test_after_an_error_that_is_everybodys_no_further_run_begins() -> None:
     def run(index: int) -> int:
         begun.append(index)
         if index == 0:
-            second_goes_on.wait(30)
+            second_goes_on.wait(200)
             raise ToolError("the disk is full")
         if index == 1:
             second_goes_on.set()

@@ -430,7 +430,7 @@ def test_fio_can_write_through_the_claim(drive: Drive) -> None:
             pass_fds=[held.fd],
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=200,
         )
         held.recheck()
     assert any(drive.image.read_bytes()[: 1 << 20])

@@ -255,7 +255,7 @@ def test_a_drive_that_would_have_no_flash_left_gets_one_line(
 )
 def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], says: str) -> None:
     command = ["nbdkit", "-f", "-U", str(tmp_path / "s"), str(PLUGIN), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 1
     assert says in done.stderr
 

@@ -15,6 +15,7 @@ from started import started
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("nbdkit") is None or shutil.which("fio") is None,
         reason="nbdkit or fio is not installed",

@@ -54,7 +54,7 @@ class Servers:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self._stack.callback(server.wait)
         self._stack.callback(server.kill)
-        assert until(lambda: pid.exists() or server.poll() is not None, 20)
+        assert until(lambda: pid.exists() or server.poll() is not None)
         assert server.poll() is None
         self._running[uri] = server
         return uri

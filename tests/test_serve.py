@@ -62,7 +62,7 @@ class Served:
         self, path: str, method: str = "GET", host: str | None = None
     ) -> tuple[int, str, dict[str, str]]:
         """Ask for a path just as it stands, dots and all."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=200)
         try:
             connection.putrequest(method, path, skip_host=True)
             connection.putheader("Host", host or f"127.0.0.1:{self.port}")
@@ -75,7 +75,7 @@ class Served:
 
     def listen(self, path: str) -> socket.socket:
         """Begin to listen to events."""
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=200)
         lines = (f"GET {path} HTTP/1.1", f"Host: localhost:{self.port}", "Connection: close")
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         return connection
@@ -100,7 +100,7 @@ def served(directory: Path) -> Iterator[Served]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                said, _ = process.communicate(timeout=30)
+                said, _ = process.communicate(timeout=200)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

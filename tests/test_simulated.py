@@ -152,6 +152,7 @@ def test_a_purge_takes_time_and_brings_random_writes_back(small: SimulatedTarget
     assert fresh["write_iops"][-1] == pytest.approx(110e3, rel=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_random_write_cliff_sits_at_the_spare_area_in_bytes(target: SimulatedTarget) -> None:
     collect(target.run(step(rw="write")))

@@ -22,7 +22,9 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not i
 def fio(where: Path, *words: str) -> dict[str, Any]:
     """Run the real fio in a directory; what it says of its only job."""
     command = ["fio", "--name=t", "--output-format=json", "--randseed=1", *words]
-    run = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(
+        command, cwd=where, capture_output=True, text=True, timeout=200, check=True
+    )
     job: dict[str, Any] = json.loads(run.stdout)["jobs"][0]
     return job
 

@@ -60,6 +60,7 @@ def test_what_was_asked_holds_at_every_scale(name: str, scale: float) -> None:
     assert [row.name for row in rows if not row.holds] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_at_full_size_every_figure_holds_within_a_hundredth() -> None:
     for name in ("light", "heavy"):

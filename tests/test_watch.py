@@ -257,7 +257,7 @@ def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
             os.fsync(file.fileno())
     time.sleep(0.5)
     watching.send_signal(signal.SIGINT)
-    _, errors = watching.communicate(timeout=60)
+    _, errors = watching.communicate(timeout=200)
     assert watching.returncode == 0, errors
     [recording] = find_recordings(tmp_path / "r")
     assert recording.meta.status == "finished"
@@ -271,7 +271,7 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
     watching: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     watching.kill()
-    watching.wait(timeout=30)
+    watching.wait(timeout=200)
     [recording] = find_recordings(tmp_path / "r")
     assert recording.was_cut
     assert recording.samples().height >= 8

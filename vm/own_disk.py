@@ -172,5 +172,5 @@ def _needed(files: list[Path]) -> set[Path]:
         ["ldd", *map(str, files)], capture_output=True, text=True, check=False
     ).stdout
     own = sysconfig.get_path("platlib")
-    paths = re.findall(r"(/\S+) \(0x", said)
+    paths = re.findall(r"^\s*(?:\S+ => )?(/.+) \(0x", said, re.MULTILINE)
     return {Path(path) for path in paths if not path.startswith(own)}

@@ -8,9 +8,10 @@ from heatsoak.recording import Recording
 from own_disk import OwnDisk
 from qemu import Qemu
 
-pytestmark = pytest.mark.timeout(1200)
+# all is emulated, and slower still where others load the machine: the limits end what hangs
+pytestmark = pytest.mark.timeout(3600)
 
-START_S, LEAVE_S, SLEEP_S = 300.0, 60.0, 15.0
+START_S, LEAVE_S, SLEEP_S = 900.0, 300.0, 15.0
 
 PROTOCOL = """
 name = "power"
@@ -35,7 +36,7 @@ rate = "20m"
 """
 
 #: `out` is where it records.
-TOOLS = """
+TOOLS = r"""
 run() {
     $heatsoak run $protocol --on /dev/nvme0n1 --erase VM0 -o $out $1 >>said 2>&1
 }
@@ -45,7 +46,11 @@ wait_for() {
         sleep 0.2
     done
 }
-newest() { tail -n 1 $out/samples.jsonl | grep -o '"t_s":[0-9.]*,'; }
+newest() {
+    # up to the last newline: a line is half written while another is added, or since the power went
+    tail -n 20 $out/samples.jsonl | while IFS= read -r line; do printf '%s\n' "$line"; done |
+        grep -a -o '"t_s":[0-9.]*,' | tail -n 1
+}
 to_sleep() {
     echo to sleep
     echo mem >/sys/power/state
@@ -109,21 +114,27 @@ def said(machine: Qemu, words: str, timeout_s: float = START_S) -> None:
     machine.wait_for(lambda: words in machine.console, timeout_s, repr(words))
 
 
-def asleep_for_a_while(disk: OwnDisk, script: str) -> str:
-    """Run a script that puts its machine to sleep; return what it wrote to its console."""
+def asleep_for_a_while(disk: OwnDisk, script: str) -> tuple[str, float, float]:
+    """Run a script that puts its machine to sleep.
+
+    Return what it wrote to its console, and how many seconds it slept, at least and at most.
+    """
     machine = disk.start(script)
     try:
         said(machine, "to sleep")
+        falls_asleep_s = time.monotonic()
         machine.wait_for(
             lambda: machine.qmp("query-status")["status"] == "suspended", LEAVE_S, "its sleep"
         )
+        sleeps_s = time.monotonic()
         time.sleep(SLEEP_S)
         machine.qmp("system_wakeup")
+        woken_s = time.monotonic()
         said(machine, "awake", LEAVE_S)
         machine.wait(2 * START_S)
     finally:
         machine.end()
-    return machine.console
+    return machine.console, woken_s - sleeps_s, woken_s - falls_asleep_s
 
 
 def whole(recording: Recording) -> None:
@@ -135,16 +146,17 @@ def whole(recording: Recording) -> None:
 
 
 def test_a_sleep_in_a_pause_is_told_and_the_run_goes_on(disk: OwnDisk) -> None:
-    console = asleep_for_a_while(disk, "in-a-pause")
+    console, least_s, most_s = asleep_for_a_while(disk, "in-a-pause")
     assert "ended with 0" in console, console
     recording = Recording.open(disk.fetch("paused"))
     whole(recording)
-    slept_s = [event.data["slept_s"] for event in recording.events if "slept_s" in event.data]
-    assert slept_s == [pytest.approx(SLEEP_S, abs=5)]
+    (slept_s,) = (event.data["slept_s"] for event in recording.events if "slept_s" in event.data)
+    # the kernel knows by a clock of whole seconds how long it slept, and takes a while to wake up
+    assert least_s - 2 < slept_s < most_s + 5
 
 
 def test_a_sleep_under_load_ends_the_run_which_takes_the_step_again(disk: OwnDisk) -> None:
-    console = asleep_for_a_while(disk, "under-load")
+    console, _, _ = asleep_for_a_while(disk, "under-load")
     assert "ended with 3" in console, console
     assert re.search(r"the machine slept for \d+ s in step 'second'", console), console
     assert "went on with 0" in console, console
@@ -171,7 +183,7 @@ def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on
     assert "went on with 0" in machine.console, machine.console
     lost_s = seen_s - newest_s(machine, "left")
     print(f"lost with the power: {lost_s:.2f} s")
-    assert lost_s < 1.5  # the last second, and half of one that a slow machine's sync may take
+    assert lost_s < 3  # the last second, and what a sync takes on a slow machine
     whole(Recording.open(disk.fetch("recorded")))
 
 

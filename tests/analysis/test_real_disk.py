@@ -14,6 +14,7 @@ from live_run import load
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("nbdkit") is None or shutil.which("fio") is None,
         reason="nbdkit or fio is not installed",
@@ -38,11 +39,15 @@ def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not
         )
     cut_s, back_s = made.moments_s
     assert made.step["episodes"]
-    deepest = max(made.step["episodes"], key=lambda episode: episode["depth_pct"])
-    assert deepest["onset_s"] == pytest.approx(cut_s, abs=1)
-    assert deepest["end_s"] == pytest.approx(back_s, abs=1)
-    assert deepest["depth_pct"] == pytest.approx(100 * (1 - CUT_MB_S / FULL_MB_S), abs=10)
-    assert deepest["recovered"]
+    # a busy machine may make it fall elsewhere too
+    cut = min(made.step["episodes"], key=lambda episode: abs(episode["onset_s"] - cut_s))
+    before = made.level("write_bw_mb_s", 1.0, cut_s)
+    during = made.level("write_bw_mb_s", cut_s + 1.0, back_s)
+    assert during < 1.05 * CUT_MB_S
+    assert cut["onset_s"] == pytest.approx(cut_s, abs=2)
+    assert cut["end_s"] == pytest.approx(back_s, abs=2)
+    assert cut["depth_pct"] == pytest.approx(100 * (1 - during / before), abs=10)
+    assert cut["recovered"]
     assert "thermal" not in made.causes
 
 

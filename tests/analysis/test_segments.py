@@ -461,6 +461,7 @@ def test_what_is_too_short_has_no_answer() -> None:
     assert find_drops(series(np.full(50, 5.0))) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_million_samples_are_judged() -> None:
     count = 10_000_000

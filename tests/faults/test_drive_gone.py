@@ -38,7 +38,7 @@ def server(directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid), "memory", "64M"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            assert until(pid.exists, 20)
+            assert until(pid.exists)
             yield process
         finally:
             process.kill()
@@ -77,13 +77,15 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
 
 
 def test_a_server_that_hangs_for_a_while_is_told_of_and_the_run_goes_on(tmp_path: Path) -> None:
-    with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, "write", 6)) as run:
+    with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, "write", 10)) as run:
         run.wait_for_load()
         serving.send_signal(signal.SIGSTOP)
         time.sleep(4)
         serving.send_signal(signal.SIGCONT)
         run.end(0)
-    (told,) = [event for event in run.events if "stalled_s" in event.data]
+    # a busy machine may hold it up at other times too
+    held_up = [event for event in run.events if "stalled_s" in event.data]
+    told = max(held_up, key=lambda event: event.data["stalled_s"])
     assert told.kind == "warning"
     assert told.step == "load"
     stalled_s = told.data["stalled_s"]

@@ -39,7 +39,7 @@ def test_a_clock_that_is_set_is_told_of_and_moves_no_sample(
         clock.move(by_s)
         run.end(0)
     told = [event for event in run.events if "clock_set_s" in event.data]
-    assert [event.data["clock_set_s"] for event in told] == [pytest.approx(by_s, abs=0.2)]
+    assert [event.data["clock_set_s"] for event in told] == [pytest.approx(by_s, abs=0.6)]
     assert ("forward" if by_s > 0 else "back") in told[0].text
     samples = run.recording.samples()
     rates = samples.filter(pl.col("interval_s").is_not_null()).sort("t_s")

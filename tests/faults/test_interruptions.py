@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from heatsoak.bench.interruptions import (
@@ -48,6 +49,28 @@ def test_each_is_told_apart_from_the_others(
     (one,) = seen(BEGIN, after(BEGIN, **{"waited_s": 0.25, **changes}))
     assert one.text.startswith(said)
     assert one.data == data
+
+
+def test_a_process_that_is_held_up_between_two_clocks_has_seen_no_sleep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s, delays_s = [1000.0], [0.0, 2.0]
+
+    def of_boot(_clock: int) -> float:
+        now_s[0] += delays_s.pop(0) if delays_s else 0.0
+        return now_s[0]
+
+    clocks = SimpleNamespace(
+        monotonic=lambda: now_s[0],
+        clock_gettime=of_boot,
+        time=lambda: 1.7e9 + now_s[0],
+        CLOCK_BOOTTIME=7,
+    )
+    monkeypatch.setattr("heatsoak.bench.interruptions.time", clocks)
+    watch = Interruptions()
+    assert list(watch.look()) == []
+    assert list(watch.look()) == []
+    assert delays_s == []
 
 
 def test_all_at_once_are_three() -> None:

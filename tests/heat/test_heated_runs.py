@@ -15,7 +15,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.recording import Recording
-from waiting import until
+from waiting import below, until
 
 pytestmark = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in ("fio", "stress-ng")),
@@ -47,9 +47,9 @@ def has_begun(directory: Path) -> bool:
 
 
 @contextmanager
-def running(directory: Path, heat: str) -> Iterator[tuple[psutil.Popen, list[psutil.Process]]]:
-    """A run in its only step, and all processes below it."""
-    words = ("run", protocol(directory, heat, "60s"), "--on", "place", "-o", "r")
+def running(directory: Path, heat: str) -> Iterator[psutil.Popen]:
+    """A run in its only step."""
+    words = ("run", protocol(directory, heat, "10m"), "--on", "place", "-o", "r")
     with psutil.Popen(
         [sys.executable, "-m", "heatsoak", *words],
         cwd=directory,
@@ -60,18 +60,27 @@ def running(directory: Path, heat: str) -> Iterator[tuple[psutil.Popen, list[psu
         try:
             assert until(lambda: has_begun(directory / "r") or process.poll() is not None)
             assert process.poll() is None, process.stderr.read()
-            yield process, process.children(recursive=True)
+            yield process
         finally:
             if process.poll() is None:
                 process.kill()
 
 
-def heaters(below: list[psutil.Process]) -> list[psutil.Process]:
-    return [one for one in below if one.is_running() and one.name().startswith("stress-ng")]
+def heaters(run: psutil.Process) -> list[psutil.Process]:
+    """All that heat: they take a while to begin, and long at idle priority on a busy machine."""
+    count = len(cpus_to_load(os.sched_getaffinity(0))) + 1  # and the one that starts the others
+    found: list[psutil.Process] = []
+
+    def have_begun() -> bool:
+        found[:] = below(run, "stress-ng")
+        return len(found) == count
+
+    assert until(have_begun)
+    return found
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
-    return until(lambda: not any(one.is_running() for one in processes), 20)
+    return until(lambda: not any(one.is_running() for one in processes))
 
 
 @pytest.mark.slow
@@ -91,15 +100,16 @@ def test_a_run_is_heated_from_its_first_step_to_its_last(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as (process, below):
+    with running(tmp_path, CPU) as process:
+        heating = heaters(process)
         # the first to begin has begun the others
-        min(heaters(below), key=lambda one: one.create_time()).kill()
+        min(heating, key=lambda one: one.create_time()).kill()
         said = "the cpu heat ended by itself"
         assert until(lambda: said in (tmp_path / "r" / "events.jsonl").read_text())
         assert process.poll() is None
-        assert are_gone(heaters(below))
+        assert are_gone(heating)
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(200)
     (warning,) = (e for e in Recording.open(tmp_path / "r").events if said in e.text)
     assert "stress-ng was killed by signal 9 (SIGKILL), and said: stress-ng:" in warning.text
     assert warning.step == "read"
@@ -112,12 +122,12 @@ def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as (process, below):
-        heating = heaters(below)
-        assert len(heating) == len(cpus_to_load(os.sched_getaffinity(0))) + 1
+    with running(tmp_path, CPU) as process:
+        heaters(process)
+        started = process.children(recursive=True)
         process.send_signal(number)
-        process.wait(60)
-        assert are_gone(below)
+        process.wait(200)
+        assert are_gone(started)
     recording = Recording.open(tmp_path / "r")
     if number == signal.SIGKILL:
         assert recording.was_cut
@@ -128,20 +138,19 @@ def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Pa
 
 @pytest.mark.slow
 def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as (process, below):
+    with running(tmp_path, CPU) as process:
         loads: list[psutil.Process] = []
 
         def is_loaded() -> bool:
-            # what is to be fio has another name until it is
-            children = process.children(recursive=True)
-            loads[:] = [one for one in children if one.is_running() and one.name() == "fio"]
+            loads[:] = below(process, "fio")
             return bool(loads)
 
         assert until(is_loaded)
+        started = process.children(recursive=True)
         for one in loads:
             one.kill()
-        assert process.wait(60) == 3
-        assert are_gone(below)
+        assert process.wait(200) == 3
+        assert are_gone(started)
     assert Recording.open(tmp_path / "r").meta.status == "failed"
     assert kinds(tmp_path / "r")[-1] == "heat-end"
 

@@ -15,7 +15,7 @@ from heatsoak.heat import heater
 from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.heat.process import ProcessHeater
 from heatsoak.tools import VARIABLE
-from waiting import until
+from waiting import below, until
 
 needs_stress_ng = pytest.mark.skipif(
     shutil.which("stress-ng") is None, reason="stress-ng is not installed"
@@ -45,6 +45,21 @@ def marked(word: str) -> list[psutil.Process]:
     return [one for one in found if one.info["status"] != psutil.STATUS_ZOMBIE]
 
 
+@pytest.fixture
+def go(tmp_path: Path) -> Path:
+    """A file that is not there, until the test makes it; see `until_told`."""
+    return tmp_path / "go"
+
+
+def until_told(go: Path) -> str:
+    """What a shell script waits with, until the test has made the file."""
+    return f"until [ -e '{go}' ]; do sleep 0.1; done"
+
+
+def stress_ngs() -> list[psutil.Process]:
+    return below(psutil.Process(), "stress-ng")
+
+
 def shell(script: str, log: Path, mark: str, busy_pct: float = 100.0) -> ProcessHeater:
     return ProcessHeater(["/bin/sh", "-c", script, mark], log, busy_pct=busy_pct)
 
@@ -57,13 +72,10 @@ def test_the_cpu_is_loaded_at_idle_priority_until_it_is_told_to_end(
 ) -> None:
     heat = heater("cpu", load_pct, None, log, None)
     heat.start()
-    workers = [
-        one
-        for one in psutil.Process().children(recursive=True)
-        if one.name().startswith("stress-ng")
-    ]
-    loaded = cpus_to_load(os.sched_getaffinity(0))
-    assert len(workers) == len(loaded) + 1  # and the one that started them
+    count = len(cpus_to_load(os.sched_getaffinity(0))) + 1  # and the one that started them
+    # at idle priority they take long to begin where others load the machine
+    assert until(lambda: len(stress_ngs()) == count)
+    workers = stress_ngs()
     assert {os.sched_getscheduler(one.pid) for one in workers} == {os.SCHED_IDLE}
     assert f"{load_pct:g}" in heat.describe()["command"]
     assert heat.why_ended() is None
@@ -93,11 +105,12 @@ def test_of_four_cores_one_is_left_to_fio_with_both_its_threads(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_command_that_ends_is_told_with_its_exit_code_and_last_words(
-    log: Path, mark: str
+    log: Path, mark: str, go: Path
 ) -> None:
-    heat = shell("sleep 1.5; echo too hot to go on >&2; exit 7", log, mark)
+    heat = shell(f"{until_told(go)}; echo too hot to go on >&2; exit 7", log, mark)
     heat.start()
     assert heat.why_ended() is None
+    go.touch()
     assert until(heat.why_ended)
     assert heat.why_ended() == "sh ended with exit code 7, and said: too hot to go on"
     heat.stop()
@@ -142,9 +155,11 @@ def test_nothing_that_a_command_started_outlives_it(script: str, log: Path, mark
 
 
 @pytest.mark.slow
-def test_what_a_command_left_behind_ends_with_the_command(log: Path, mark: str) -> None:
-    heat = shell("setsid sh -c 'sleep 100; true' $0 & sleep 1.2", log, mark)
+def test_what_a_command_left_behind_ends_with_the_command(log: Path, mark: str, go: Path) -> None:
+    heat = shell(f"setsid sh -c 'sleep 100; true' $0 & {until_told(go)}", log, mark)
     heat.start()
+    assert until(lambda: len(marked(mark)) >= 2)
+    go.touch()
     assert until(heat.why_ended)
     assert not marked(mark)
     heat.stop()
@@ -173,10 +188,10 @@ def test_it_ends_when_whoever_started_it_is_killed(log: Path, mark: str) -> None
     words = [sys.executable, "-c", program, "setsid sleep 100 & sleep 100; true", mark, str(log)]
     with psutil.Popen(words, stdout=-1, process_group=0) as owner:
         assert owner.stdout.readline() == b"on\n"
-        below = owner.children(recursive=True)
-        assert len(below) >= 3
+        assert until(lambda: len(owner.children(recursive=True)) >= 3)
+        left = owner.children(recursive=True)
         owner.send_signal(signal.SIGKILL)
-    assert until(lambda: not any(one.is_running() for one in below))
+    assert until(lambda: not any(one.is_running() for one in left))
 
 
 @pytest.mark.slow
@@ -194,9 +209,10 @@ def test_a_lesser_load_is_made_by_stopping_and_going_on(log: Path, mark: str) ->
 
 
 @pytest.mark.slow
-def test_endless_output_leaves_the_newest_of_it(log: Path, mark: str) -> None:
-    heat = shell("seq 1 400000; sleep 1.5; echo the end; exit 1", log, mark)
+def test_endless_output_leaves_the_newest_of_it(log: Path, mark: str, go: Path) -> None:
+    heat = shell(f"seq 1 400000; {until_told(go)}; echo the end; exit 1", log, mark)
     heat.start()
+    go.touch()
     assert until(heat.why_ended)
     assert str(heat.why_ended()).endswith("400000 / the end")
     heat.stop()
@@ -236,12 +252,13 @@ def test_gpu_burn_runs_for_long_and_where_its_kernel_is(
     built.mkdir()
     (built / "compare.ptx").touch()
     program = built / "gpu_burn"
-    program.write_text('#!/bin/sh\necho "$PWD for $1 s"\nsleep 1.5\n')
+    program.write_text('#!/bin/sh\necho "$PWD for $1 s"\nsleep 100\n')
     program.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(built))
     heat = heater("gpu", 60, None, log, None)
     heat.start()
     assert heat.describe()["busy_pct"] == 60
+    assert until(lambda: log.exists() and log.read_text())
     heat.stop()
     assert log.read_text() == f"{built} for 31536000 s\n"
 

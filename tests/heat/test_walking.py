@@ -191,7 +191,7 @@ class Terminal:
             except OSError:
                 break
             self.said += piece.decode("utf-8", "replace")
-        output, _ = self.process.communicate(timeout=60)
+        output, _ = self.process.communicate(timeout=200)
         return self.process.returncode, output.decode()
 
 

@@ -157,6 +157,7 @@ def noise(rng: Rng, count: int, interval_s: float, tau_s: float = 0.0) -> Track:
     return Track(clock(count * interval_s, interval_s), 500 + values)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
 def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], Shift]) -> None:
@@ -167,6 +168,7 @@ def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], S
         assert not found.certain, seed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
 @pytest.mark.parametrize("tau_s", [5.0, 20.0, 200.0])
@@ -181,6 +183,7 @@ def test_series_that_wander_are_hardly_ever_alike_by_chance(
     assert alike <= 2
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_unlike_loads_are_hardly_ever_alike_by_chance() -> None:
     t_s = clock(600, 0.1)

@@ -32,6 +32,7 @@ def test_a_reader_has_samples_and_takes_them(reader: Any) -> None:
     assert any(read)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", FORMATS, ids=lambda reader: reader.name)
 def test_nothing_but_one_line_comes_of_damage(reader: Any, tmp_path: Path) -> None:

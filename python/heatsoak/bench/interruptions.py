@@ -22,6 +22,7 @@ _SLEWED = 0.1
 _HELD_UP_S = 3.0
 #: A run that is gone on with after longer was begun by a clock that was wrong.
 _LONGEST_PAUSE_S = 365 * 86400.0
+_GOES_ON_IN_SLEEP = hasattr(time, "CLOCK_BOOTTIME")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -42,10 +43,13 @@ class Clocks:
 
 def read_clocks() -> Clocks:
     """Return this machine's clocks; where it has none that goes on in sleep, none is seen."""
-    awake_s = time.monotonic()
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return Clocks(awake_s, time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
-    return Clocks(awake_s, awake_s, time.time())
+    while True:
+        awake_s = time.monotonic()
+        all_s = time.clock_gettime(time.CLOCK_BOOTTIME) if _GOES_ON_IN_SLEEP else awake_s
+        wall_s = time.time()
+        # who is held up between them would take it for a sleep
+        if time.monotonic() - awake_s < _LEAST_S / 4:
+            return Clocks(awake_s, all_s, wall_s)
 
 
 def boot_now(ago_s: float = 0.0) -> Boot | None:

@@ -90,8 +90,10 @@ def main() -> None:
 def _run() -> int:
     """Run it; every error that a user can cause is one line and an exit code."""
     for name in _ENDING[1:]:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)
+        number = getattr(signal, name, None)
+        # what nohup has us ignore stays ignored: the run is to outlive its terminal
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         code = app(standalone_mode=False, prog_name="heatsoak")
     except HeatsoakError as error:
