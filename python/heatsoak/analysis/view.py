@@ -28,7 +28,7 @@ _HOST_SENSORS = ("cpu", "gpu", "ambient", "case")
 
 @dataclass(frozen=True)
 class Track:
-    """One column of sensor readings: times from the step's begin, and values."""
+    """One column of sensor readings: times from the step's begin, rising, and values."""
 
     t_s: Array
     values: Array
@@ -42,7 +42,9 @@ class Track:
 
     def between(self, begin_s: float, end_s: float) -> Array:
         """Return the readings in `begin_s` to `end_s`."""
-        return self.values[(self.t_s >= begin_s) & (self.t_s <= end_s)]
+        first = np.searchsorted(self.t_s, begin_s, side="left")
+        last = np.searchsorted(self.t_s, end_s, side="right")
+        return self.values[first:last]
 
 
 class StepView:

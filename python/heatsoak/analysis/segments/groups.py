@@ -78,14 +78,16 @@ class Cycle:
 def grouped(bins: Bins, levels: list[Level], duration_s: float) -> list[Group]:
     """Return the lowered spans, those together that come again soon."""
     groups: list[list[Span]] = []
+    longest_s = 0.0
     for span in lowered_spans(levels):
         if groups:
-            length_s = max(_length_s(bins, one) for one in groups[-1])
             apart_s = bins.begin_s[span.lowered[0].start] - bins.begin_s[groups[-1][-1].end]
-        if groups and apart_s <= _SOON * length_s:
+        if groups and apart_s <= _SOON * longest_s:
             groups[-1].append(span)
+            longest_s = max(longest_s, _length_s(bins, span))
         else:
             groups.append([span])
+            longest_s = _length_s(bins, span)
     untils_s = [fall_s_of(bins, spans[0]) for spans in groups[1:]] + [duration_s]
     return [Group(*both) for both in zip(groups, untils_s, strict=False)]
 

@@ -104,10 +104,11 @@ def _of_swing(case: Case) -> tuple[Array, Array]:
     t_s, values = series.t_s[inside], series.values[inside]
     if len(values) < _FEWEST:
         return np.empty(0), np.empty(0)
+    from scipy.ndimage import median_filter  # not every recording swings
+
     # what lasts for a small part of a swing is noise
     width = int(BRIEF * (drop.period_s or 0.0) / series.sampling_s) // 2 * 2 + 3
-    padded = np.pad(values, width // 2, mode="edge")
-    values = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
+    values = median_filter(values, width, mode="nearest")
     low, high = np.quantile(values, (0.1, 0.9))
     # twice through the middle for one swing: what lies between is noise
     state = np.full(len(values), np.nan)
