@@ -22,7 +22,7 @@ from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
-from rich.console import Console
+from heatsoak.terminal import Console
 from waiting import until
 
 PROTOCOL = """

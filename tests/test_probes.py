@@ -27,8 +27,8 @@ from heatsoak.report import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.terminal import Console
 from heatsoak.units import Size
-from rich.console import Console
 
 HOT = "puget-top-2gpu-loaded"
 COOL = "u2-bay"

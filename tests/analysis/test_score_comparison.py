@@ -12,7 +12,7 @@ from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
 from heatsoak.protocol import Protocol, load, scaled
 from heatsoak.recording import HeldRecording, RecordingMeta
 from heatsoak.report.comparison import print_comparison
-from rich.console import Console
+from heatsoak.terminal import Console
 
 REPLAY = {"kind": "replay", "name": "full", "trace": "light"}
 SCORES = [

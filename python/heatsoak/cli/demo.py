@@ -1,6 +1,5 @@
 """``heatsoak demo``: the published matrix on the simulated drive."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.report import print_matrix
 from heatsoak.target import parse_place
+from heatsoak.terminal import announce
 from heatsoak.units import format_bytes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _write_page(
     try:
         return write_report(recordings, findings, path)
     except ToolError as error:
-        print(f"heatsoak: warning: no {path.name}: {error}", file=sys.stderr)
+        announce(f"warning: no {path.name}: {error}")
         return None
 
 

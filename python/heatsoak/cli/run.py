@@ -1,6 +1,5 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +28,7 @@ from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
+from heatsoak.terminal import announce
 
 
 def run_command(
@@ -142,7 +142,7 @@ def _session(
     place = parse_place(to or on)
 
     def tell(text: str) -> None:
-        print(f"heatsoak: {text}", file=sys.stderr)
+        announce(text)
 
     wait_for_sanitize(place, tell)
     show_hidden(place, tell)
@@ -178,7 +178,7 @@ def _record(session: Session | CopySession, output: Path | None, resume: bool) -
             f"--resume: the last run of {name} in {PARENT} is whole, or there is none: name the "
             "directory of the one that was cut with -o"
         )
-    print(f"heatsoak: going on in {begun}", file=sys.stderr)
+    announce(f"going on in {begun}")
     return session.record(begun, resume=True)
 
 

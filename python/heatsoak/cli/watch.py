@@ -1,14 +1,11 @@
 """``heatsoak watch``: a drive that somebody else loads."""
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory, require_empty
@@ -29,6 +26,8 @@ from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
+from heatsoak.terminal import Console, print_err
+from heatsoak.terminal import lines as stacked
 from heatsoak.units import format_duration, parse_seconds
 
 if TYPE_CHECKING:
@@ -147,10 +146,10 @@ class _View:
         self._drawn_at = time.monotonic()
         lines = self._lines()
         if self._live is not None:
-            text = Text("\n".join(lines), overflow="ellipsis", no_wrap=True)
+            text = stacked(lines, overflow="ellipsis", no_wrap=True)
             self._live.update(text, refresh=True)
         else:
-            print("; ".join(lines), file=sys.stderr, flush=True)
+            print_err("; ".join(lines))
 
     def _lines(self) -> list[str]:
         watch, latest = self._watch, self._watch.latest

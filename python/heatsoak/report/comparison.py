@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis.comparison import METRICS, Comparison, Ranked, Row
 from heatsoak.protocol import Label
@@ -17,6 +15,7 @@ from heatsoak.report.cells import (
     verdict_text,
 )
 from heatsoak.report.score_tables import print_score_tables
+from heatsoak.terminal import Console, Text
 
 _WHAT_OF = {
     "this run": "1 run each: the interval is of this run, not of the next one",

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
-from rich.text import Text
 
 from heatsoak.recording import Recording
+from heatsoak.terminal import Console, Text
 from heatsoak.units import format_duration
 
 

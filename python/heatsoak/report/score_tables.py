@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis.comparison import Comparison, Row
 from heatsoak.report.cells import (
@@ -16,6 +14,7 @@ from heatsoak.report.cells import (
     value_text,
     verdict_text,
 )
+from heatsoak.terminal import Console, Text
 
 _CONVENTION = (
     "'change': + is more than the baseline. 'better by' has AnandTech's sign: worse is negative, "

@@ -17,6 +17,7 @@ from pathlib import Path
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.sensor import Roots
 from heatsoak.target.place import Place
+from heatsoak.terminal import printable
 
 #: Names another directory for locks, such as one that containers share.
 DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"
@@ -64,8 +65,7 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     except BlockingIOError:
         holder = os.pread(fd, _SHOWN, 0).decode("utf-8", "replace").strip()
         os.close(fd)
-        told = "".join(char if char.isprintable() else "?" for char in holder)
-        by = f" ({told})" if told else ""
+        by = f" ({printable(holder)})" if holder else ""
         raise RefusedError(
             f"{place.text}: another run has this drive{by}, and two would measure each other: "
             "wait for it, or end it"
