@@ -20,6 +20,7 @@ from heatsoak.bench.live import LiveView, PlainView
 from heatsoak.bench.session import Session
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, ShutDownError
+from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import Event, Recording
@@ -27,7 +28,6 @@ from heatsoak.report import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.terminal import Console
 from heatsoak.units import Size
 
 HOT = "puget-top-2gpu-loaded"

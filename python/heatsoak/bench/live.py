@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import RunView, View
+from heatsoak.output import Console, Text, TextColumn, print_err
 from heatsoak.protocol import Step
-from heatsoak.terminal import Console, Text, TextColumn, print_err
 from heatsoak.units import format_duration
 
 _BARS = "▁▂▃▄▅▆▇█"

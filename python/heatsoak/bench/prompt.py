@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 from heatsoak.errors import RunInterrupted
-from heatsoak.terminal import print_err
+from heatsoak.output import print_err
 
 _LOOK_S = 0.2
 _GO_ON = "then press Enter (or type stop: the same command with --resume goes on later)"

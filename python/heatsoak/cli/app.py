@@ -27,7 +27,7 @@ from heatsoak.cli import (
     watch,
 )
 from heatsoak.errors import HeatsoakError
-from heatsoak.terminal import announce, print_out
+from heatsoak.output import announce, print_out
 
 #: What ends a command as Ctrl-C does: itself, a shutdown, and a terminal that is closed.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemaining
 
 from heatsoak.analysis import Findings
 from heatsoak.errors import ToolError
+from heatsoak.output import Console, TextColumn, json_text, print_err
+from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
-from heatsoak.terminal import Console, TextColumn, json_text, print_err
-from heatsoak.terminal import print_json as print_json
 from heatsoak.units import format_duration
 
 _LINE_INTERVAL_S = 10.0

@@ -17,7 +17,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.terminal import announce
+from heatsoak.output import announce
 
 
 def compare_command(

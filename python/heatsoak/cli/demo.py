@@ -10,11 +10,11 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.session import Session
 from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
 from heatsoak.errors import ToolError
+from heatsoak.output import announce
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.report import print_matrix
 from heatsoak.target import parse_place
-from heatsoak.terminal import announce
 from heatsoak.units import format_bytes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import typer
 
 from heatsoak import catalog
 from heatsoak.errors import UsageError
-from heatsoak.terminal import print_out
+from heatsoak.output import print_out
 from heatsoak.units import MB, format_bytes, parse_size
 
 if TYPE_CHECKING:

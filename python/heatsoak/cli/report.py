@@ -24,7 +24,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.terminal import Text
+from heatsoak.output import Text
 from heatsoak.units import format_bytes
 
 

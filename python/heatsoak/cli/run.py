@@ -23,12 +23,12 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import announce
 from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
 from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
-from heatsoak.terminal import announce
 
 
 def run_command(

@@ -20,14 +20,14 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Console, print_err
+from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.report import print_findings
 from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
-from heatsoak.terminal import Console, print_err
-from heatsoak.terminal import lines as stacked
 from heatsoak.units import format_duration, parse_seconds
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import polars as pl
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import label_text, sample_columns
+from heatsoak.output import printable
 from heatsoak.recording import Recording
 
 _ROWS_AT_ONCE = 50_000
@@ -304,4 +305,4 @@ def _label_name(condition: str, taken: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

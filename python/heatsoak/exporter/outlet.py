@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import spreadsheet_text
 from heatsoak.recording import Recording
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 
@@ -75,6 +77,24 @@ def replacing(path: Path) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 partial.unlink()
+
+
+def for_spreadsheets(frame: pl.LazyFrame, schema: Iterable[tuple[str, Any]]) -> pl.LazyFrame:
+    """Return `frame`, which has `schema`, with every text and header as `spreadsheet_text`."""
+    columns = list(schema)
+    texts = [
+        pl.col(name).map_batches(_each_once, return_dtype=pl.String, is_elementwise=True)
+        for name, dtype in columns
+        if dtype == pl.String
+    ]
+    return frame.with_columns(texts).rename(
+        {name: spreadsheet_text(name) for name, _ in columns if spreadsheet_text(name) != name}
+    )
+
+
+def _each_once(column: pl.Series) -> pl.Series:
+    found = column.drop_nulls().unique()
+    return column.replace(found, [spreadsheet_text(text) for text in found])
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import polars as pl
 
 from heatsoak.exporter.kinds import Kind
 from heatsoak.exporter.names import condition_names
+from heatsoak.exporter.outlet import for_spreadsheets
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
 
@@ -61,7 +62,7 @@ def write_table(
     if kind is Kind.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
     else:
-        frame.sink_csv(to)
+        for_spreadsheets(frame, frame.collect_schema().items()).sink_csv(to)
 
 
 def about(recordings: Mapping[str, Recording]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.nbd.export import Export
 from heatsoak.nbd.tree import write_tree
-from heatsoak.terminal import announce
+from heatsoak.output import announce
 
 #: Beside the sensors: what the drive itself knows, ten lines a second.
 TRUTH = "truth.jsonl"

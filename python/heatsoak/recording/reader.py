@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
+from heatsoak.recording.files import MOST_META_BYTES, is_utf8, open_regular, read_regular
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 from heatsoak.recording.meta import Event, RecordingMeta
@@ -47,7 +48,7 @@ class Recording:
         """Open the recording in directory `path`; raises UsageError for a broken one."""
         file = path / META
         try:
-            meta = RecordingMeta.model_validate_json(file.read_bytes())
+            meta = RecordingMeta.model_validate_json(read_regular(file, MOST_META_BYTES))
             schema_of(meta.columns)
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
@@ -77,11 +78,11 @@ class Recording:
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
-        if (self.path / PARQUET).exists():
-            frame = pl.scan_parquet(self.path / PARQUET)
-        else:
-            frame = scan_journal(self.path / JOURNAL, schema)
         with self._saying_what_is_damaged():
+            if (self.path / PARQUET).exists():
+                frame = _scan_parquet(self.path / PARQUET)
+            else:
+                frame = scan_journal(self.path / JOURNAL, schema)
             # to sort what is sorted would hold all of it in memory
             if not self._is_sorted(frame):
                 frame = frame.sort("t_s", maintain_order=True)
@@ -126,3 +127,12 @@ class Recording:
     def was_cut(self) -> bool:
         """Whether it was never finished: killed, out of power, or still running."""
         return self.meta.status == "running"
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    file = open_regular(path)
+    if not is_utf8(path):
+        return pl.scan_parquet(file)
+    # an open file for each of many recordings would be too many
+    file.close()
+    return pl.scan_parquet(path, glob=False)

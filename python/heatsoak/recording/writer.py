@@ -22,6 +22,7 @@ import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
+from heatsoak.recording.files import is_utf8
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RAW, RESERVE
 from heatsoak.recording.meta import Event, RecordingMeta, Status
@@ -47,6 +48,8 @@ class RecordingWriter:
     """
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, goes_on: bool = False) -> None:
+        if not is_utf8(directory):
+            raise UsageError(f"{directory}: its name is no UTF-8: name another with -o")
         self.directory = directory
         self.meta = meta
         self._schema = schema_of(meta.columns)

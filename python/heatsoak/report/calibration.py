@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.table import Table
 
-from heatsoak.terminal import Console, Text
+from heatsoak.output import Console, Text
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:

@@ -6,6 +6,7 @@ from itertools import groupby
 from rich.table import Table
 
 from heatsoak.analysis.comparison import METRICS, Comparison, Ranked, Row
+from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
 from heatsoak.report.cells import (
     change_text,
@@ -15,7 +16,6 @@ from heatsoak.report.cells import (
     verdict_text,
 )
 from heatsoak.report.score_tables import print_score_tables
-from heatsoak.terminal import Console, Text
 
 _WHAT_OF = {
     "this run": "1 run each: the interval is of this run, not of the next one",

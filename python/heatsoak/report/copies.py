@@ -1,7 +1,7 @@
 """Copies in a terminal: what was copied, how fast, and who held up whom."""
 
 from heatsoak.analysis import CopyFindings
-from heatsoak.terminal import Console, Text
+from heatsoak.output import Console, Text
 from heatsoak.units import format_bytes, format_duration
 
 

@@ -4,11 +4,11 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.output import Console, Text
 from heatsoak.report.copies import print_copy
 from heatsoak.report.power import power_text
 from heatsoak.report.scores import print_rounds, print_scores
 from heatsoak.report.steadiness import consistency_text, sensor_text
-from heatsoak.terminal import Console, Text
 from heatsoak.units import format_duration
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}

@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.padding import Padding
 
+from heatsoak.output import Console, Text
 from heatsoak.recording import Recording
-from heatsoak.terminal import Console, Text
 from heatsoak.units import format_duration
 
 

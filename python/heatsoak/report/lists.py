@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from heatsoak.terminal import Console, Text
+from heatsoak.output import Console, Text
 from heatsoak.units import format_bytes, format_duration
 
 

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from heatsoak import catalog
 from heatsoak.analysis import Findings, RecordingFindings
-from heatsoak.terminal import Console, Text, lines
+from heatsoak.output import Console, Text, lines
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from heatsoak import catalog
-from heatsoak.terminal import Console, Text
+from heatsoak.output import Console, Text
 
 _NOTHING = "n/a"
 _GROUPS = {

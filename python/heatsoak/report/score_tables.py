@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import Comparison, Row
+from heatsoak.output import Console, Text
 from heatsoak.report.cells import (
     change_text,
     interval_text,
@@ -14,7 +15,6 @@ from heatsoak.report.cells import (
     value_text,
     verdict_text,
 )
-from heatsoak.terminal import Console, Text
 
 _CONVENTION = (
     "'change': + is more than the baseline. 'better by' has AnandTech's sign: worse is negative, "

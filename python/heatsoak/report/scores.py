@@ -3,7 +3,7 @@
 from rich.table import Table
 
 from heatsoak.analysis import RecordingFindings, RoundsFindings, Score
-from heatsoak.terminal import Console, Text
+from heatsoak.output import Console, Text
 
 _DASH = "-"
 

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.exporter.outlet import for_spreadsheets
 from heatsoak.report.page.names import Names
 
 _STEP: dict[str, type[pl.DataType]] = {
@@ -67,7 +68,8 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
 
 def write_findings(findings: Findings, names: Names, path: Path) -> None:
     """Write the table as CSV: commas, UTF-8, nothing for nothing."""
-    findings_table(findings, names).write_csv(path)
+    table = findings_table(findings, names)
+    for_spreadsheets(table.lazy(), table.schema.items()).collect().write_csv(path)
 
 
 def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:

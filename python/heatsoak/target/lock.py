@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from heatsoak.errors import RefusedError, ToolError
+from heatsoak.output import printable
 from heatsoak.sensor import Roots
 from heatsoak.target.place import Place
-from heatsoak.terminal import printable
 
 #: Names another directory for locks, such as one that containers share.
 DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"

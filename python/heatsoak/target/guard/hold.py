@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.errors import RefusedError
+from heatsoak.output import printable
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
@@ -16,7 +17,6 @@ from heatsoak.target.guard.identify import identify, misnamed, same_as, same_dri
 from heatsoak.target.guard.mounts import mounts, swaps
 from heatsoak.target.guard.openers import writers
 from heatsoak.target.guard.structure import exports, loops, structure
-from heatsoak.terminal import printable
 
 #: How long udev, which locks a drive while it looks at it, is waited for.
 _LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.doubt import processes
 from heatsoak.target.guard.mounts import has_ended
 from heatsoak.target.guard.structure import backing_file, file_of
-from heatsoak.terminal import printable
 
 _LOOKS_S = (0.0, 0.1, 0.3)
 #: A line of /proc/PID/maps: addresses, permissions, offset, device, inode, path.

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.doubt import Doubt, listing
-from heatsoak.terminal import printable
 
 #: What kernel servers export, below configfs: files that hold a path, and whose they are. They
 #: open a device without holding it exclusively, and no process shows that they have it open.

@@ -1,4 +1,4 @@
-"""The one door to a terminal: what comes from outside is shown as text, and does nothing else.
+"""The one door to people: what comes from outside is shown as text, and does nothing else.
 
 Models, labels, events, file names and logs may hold anything: escape sequences that retitle a
 terminal, marks that turn the direction of writing, rich's own markup. Nothing but this module makes
@@ -6,6 +6,7 @@ a console or prints (ruff's T20 and TID251 hold that), so nothing can go past it
 """
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable
@@ -19,6 +20,11 @@ from rich.segment import Segment
 from rich.text import Text as RichText
 from typing_extensions import override
 
+#: How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection).
+_FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 def printable(text: str) -> str:
     """Return `text` on one line, with what is not printed in a visible form.
@@ -29,6 +35,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if _is_shown(char) else _visible(char) for char in text)
+
+
+def utf8_text(text: str) -> str:
+    """Return `text` as UTF-8 can hold it: bytes of a name that are no UTF-8 become ``\\xff``."""
+    return _SURROGATES.sub(lambda found: _visible(found.group()), text)
 
 
 def _is_shown(char: str) -> bool:
@@ -93,6 +104,21 @@ class Console(rich_console.Console):
                 yield segment
             else:
                 yield segment._replace(text=_visible_lines(segment.text))
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return `text` as a cell of CSV that no spreadsheet runs and no terminal heeds.
+
+    An apostrophe comes before what begins like a formula and is no number, as spreadsheets
+    themselves mark text.
+    """
+    shown = printable(text)
+    return f"'{shown}" if _FORMULA.match(shown) and not _NUMBER.fullmatch(shown) else shown
+
+
+def from_spreadsheet(cell: str) -> str:
+    """Return the text of a cell, without the apostrophe that :func:`spreadsheet_text` gave it."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell, 1) else cell
 
 
 def print_out(text: str) -> None:
