@@ -154,7 +154,7 @@ def test_markup_and_line_ends_in_data_are_shown_as_they_are(shown: Path) -> None
 def test_a_live_run_shows_labels_and_protocols_as_text(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(
         f'name = "p"\n[[steps]]\nname = {json.dumps(TITLE + MARKUP)}\n'
-        'rw = "write"\nbs = "128k"\nduration = "20s"\n'
+        'rw = "write"\nbs = "128k"\nruntime = "20s"\n'
     )
     words = ("run", "p.toml", "--on", "sim:samsung-950-pro-512", "-o", "out")
     text = in_terminal(*words, "--set", f"x={TITLE}{MARKUP}", cwd=tmp_path)

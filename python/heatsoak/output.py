@@ -21,7 +21,7 @@ from rich.text import Text as RichText
 from typing_extensions import override
 
 #: How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection).
-_FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -107,18 +107,17 @@ class Console(rich_console.Console):
 
 
 def spreadsheet_text(text: str) -> str:
-    """Return `text` as a cell of CSV that no spreadsheet runs and no terminal heeds.
+    """Return `text` as a cell of CSV that no spreadsheet runs.
 
     An apostrophe comes before what begins like a formula and is no number, as spreadsheets
-    themselves mark text.
+    themselves mark text. :func:`from_spreadsheet` is the way back.
     """
-    shown = printable(text)
-    return f"'{shown}" if _FORMULA.match(shown) and not _NUMBER.fullmatch(shown) else shown
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def from_spreadsheet(cell: str) -> str:
     """Return the text of a cell, without the apostrophe that :func:`spreadsheet_text` gave it."""
-    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell, 1) else cell
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def print_out(text: str) -> None:

@@ -78,7 +78,7 @@ def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
             write_table(_table(named, truth=truth), out, kind, {})
             rows = count_rows(list(named.values()))
         elif kind is Kind.OPENMETRICS:
-            rows = write_openmetrics(named, out, truth=truth)
+            rows = write_openmetrics(named, out, truth=truth, visible=True)
         else:
             raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
         out.flush()

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import spreadsheet_text
+from heatsoak.output import printable, spreadsheet_text
 from heatsoak.recording import Recording
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 
@@ -79,22 +78,24 @@ def replacing(path: Path) -> Iterator[Path]:
                 partial.unlink()
 
 
-def for_spreadsheets(frame: pl.LazyFrame, schema: Iterable[tuple[str, Any]]) -> pl.LazyFrame:
-    """Return `frame`, which has `schema`, with every text and header as `spreadsheet_text`."""
-    columns = list(schema)
-    texts = [
-        pl.col(name).map_batches(_each_once, return_dtype=pl.String, is_elementwise=True)
-        for name, dtype in columns
-        if dtype == pl.String
-    ]
-    return frame.with_columns(texts).rename(
-        {name: spreadsheet_text(name) for name, _ in columns if spreadsheet_text(name) != name}
-    )
+def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
+    """Return `frame` with every text and header as :func:`spreadsheet_text` has it.
 
+    With `visible` controls in them are shown as text: it goes to people, not to programs.
+    """
 
-def _each_once(column: pl.Series) -> pl.Series:
-    found = column.drop_nulls().unique()
-    return column.replace(found, [spreadsheet_text(text) for text in found])
+    def shown(text: str) -> str:
+        return spreadsheet_text(printable(text) if visible else text)
+
+    def each_once(column: pl.Series) -> pl.Series:
+        found = column.drop_nulls().unique()
+        return column.replace(found, [shown(text) for text in found])
+
+    schema = frame.collect_schema()
+    texts = pl.col([name for name, dtype in schema.items() if dtype == pl.String])
+    return frame.with_columns(
+        texts.map_batches(each_once, return_dtype=pl.String, is_elementwise=True)
+    ).rename({name: shown(name) for name in schema})
 
 
 @contextmanager

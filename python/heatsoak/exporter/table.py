@@ -58,11 +58,14 @@ def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFr
 def write_table(
     frame: pl.LazyFrame, to: Path | IO[bytes], kind: Kind, about: Mapping[str, str]
 ) -> None:
-    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata."""
+    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata.
+
+    CSV that goes to no file may be on a terminal: controls in it are shown as text.
+    """
     if kind is Kind.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
     else:
-        for_spreadsheets(frame, frame.collect_schema().items()).sink_csv(to)
+        for_spreadsheets(frame, visible=not isinstance(to, Path)).sink_csv(to)
 
 
 def about(recordings: Mapping[str, Recording]) -> dict[str, str]:

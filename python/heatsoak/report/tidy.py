@@ -69,7 +69,7 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
 def write_findings(findings: Findings, names: Names, path: Path) -> None:
     """Write the table as CSV: commas, UTF-8, nothing for nothing."""
     table = findings_table(findings, names)
-    for_spreadsheets(table.lazy(), table.schema.items()).collect().write_csv(path)
+    for_spreadsheets(table.lazy(), visible=False).collect().write_csv(path)
 
 
 def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:

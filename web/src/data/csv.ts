@@ -3,7 +3,7 @@
 export type Cell = string | number | null | undefined;
 
 /** How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection). */
-const FORMULA = /^[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]/;
+const FORMULA = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
 const NUMBER = /^[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?$/;
 
 /**
