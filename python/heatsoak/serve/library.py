@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
 from heatsoak.output import printable
@@ -56,7 +58,7 @@ class Unread:
     has_meta: bool = False
 
 
-#: Device, number, time and size of each file of a recording: the same ones need no second look.
+#: Device, number, time of change and size of each file: the same ones need no second look.
 Stamp = tuple[tuple[int, int, int, int] | None, ...]
 
 
@@ -141,8 +143,13 @@ class Library:
                     open_regular(directory / file, follow=False, most_bytes=most_bytes).close()
             recording = Recording.open(directory)
             has_meta = True
-            recording.scan(["t_s"]).head(1).collect()
+            if (directory / PARQUET).exists():
+                with open_regular(directory / PARQUET, follow=False) as samples:
+                    pl.read_parquet_schema(samples)
             return Entry(name, divided(recording), is_running=False)
+        except pl.exceptions.PolarsError as error:
+            told = " ".join(str(error).split())
+            return Unread(name, printable(f"{PARQUET}: is damaged: {told}"), has_meta)
         except OSError as error:
             file_name = Path(error.filename or directory).name
             return Unread(name, printable(f"{file_name}: {error.strerror or error}"), has_meta)
@@ -156,7 +163,7 @@ def _stamp(file: Path) -> tuple[int, int, int, int] | None:
         status = file.lstat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    return status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size
 
 
 def is_running(recording: Recording) -> bool:

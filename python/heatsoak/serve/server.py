@@ -47,6 +47,9 @@ def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     finally:
+        for thread in threading.enumerate():
+            if thread.name.startswith("AnyIO worker") and server.last.is_alive():
+                thread.join()
         server.last.cancel()
 
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from heatsoak.analysis import analyze
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.recording import META
@@ -68,7 +66,7 @@ class Shelf:
     def _can_be_shown(self, entry: Entry) -> bool:
         try:
             analyze([entry.recording])
-        except (HeatsoakError, OSError, pl.exceptions.PolarsError):
+        except Exception:  # whatever is in one recording, the others are shown
             return False
         return True
 
@@ -78,8 +76,11 @@ class Shelf:
             made = make_page(recordings, analyze(recordings))
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}") from error
-        except pl.exceptions.PolarsError as error:
-            raise UsageError(f"the samples are damaged: {error}") from error
+        except HeatsoakError:
+            raise
+        except Exception as error:
+            told = " ".join(str(error).split())
+            raise UsageError(f"cannot be shown: {type(error).__name__}: {told}") from error
         page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
         return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
 
