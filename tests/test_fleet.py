@@ -18,11 +18,11 @@ from heatsoak.bench.live import LiveView, PlainView
 from heatsoak.bench.session import Session
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
+from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
-from rich.console import Console
 from waiting import until
 
 PROTOCOL = """

@@ -20,6 +20,7 @@ from heatsoak.bench.live import LiveView, PlainView
 from heatsoak.bench.session import Session
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, ShutDownError
+from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import Event, Recording
@@ -28,7 +29,6 @@ from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.units import Size
-from rich.console import Console
 
 HOT = "puget-top-2gpu-loaded"
 COOL = "u2-bay"

@@ -255,6 +255,107 @@ def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path
 
 
 @pytest.mark.slow
+def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown: Path) -> None:
+    meta = (shown / "a" / "one" / "recording.json").read_text()
+    names = [
+        "fifo",
+        "huge",
+        "directory",
+        "dangling",
+        "socket",
+        "wrong",
+        "deep-json",
+        "samples-fifo",
+    ]
+    for name in names:
+        (shown / name).mkdir()
+    os.mkfifo(shown / "fifo" / "recording.json")
+    with (shown / "huge" / "recording.json").open("wb") as file:
+        file.truncate(3 << 30)
+    (shown / "directory" / "recording.json").mkdir()
+    (shown / "dangling" / "recording.json").symlink_to("nowhere")
+    (shown / "wrong" / "recording.json").write_text('{"schema_version": [1], "drive": 7}')
+    (shown / "deep-json" / "recording.json").write_text("[" * 100_000)
+    (shown / "samples-fifo" / "recording.json").write_text(meta)
+    os.mkfifo(shown / "samples-fifo" / "samples.parquet")
+    no_utf8 = os.fsdecode(b"no-\xff utf8 \x1b[31m")
+    make_recording(shown / "plain", samples(), rw="write").path.rename(shown / no_utf8)
+    make_recording(shown / "brackets [1]*?", samples(), rw="write")
+    with (
+        socket.socket(socket.AF_UNIX) as listening,
+        served(shown) as server,
+    ):
+        listening.bind(str(shown / "socket" / "recording.json"))
+        for _ in range(2):  # the second time from what is remembered
+            status, contents, _ = server.ask("/")
+            assert status == 200
+            listed = contents.split("What cannot be read")[1]
+            told = dict(re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td></tr>", listed))
+            assert sorted(told) == sorted(names)
+            assert all(why and "\n" not in why for why in told.values())
+            assert told["fifo"] == "recording.json: is no regular file"
+            assert told["samples-fifo"] == "samples.parquet: is no regular file"
+            assert "larger than" in told["huge"]
+            assert "link" in told["dangling"]
+        for name in ("no-\\xff utf8 \\x1b[31m", "brackets [1]*?", "a/one"):
+            status, html, _ = server.ask(f"/r/{quote(name)}/")
+            assert status == 200, name
+            assert "heatsoak-page" in html
+        assert "\x1b" not in contents
+        status, text, _ = server.ask("/r/page.json")
+        assert status == 200, text
+        page = json.loads(text)
+        assert len(page["recordings"]) == 4
+        assert "no regular file" in server.ask("/r/fifo/")[1]
+        rss_kib = int(
+            re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.process.pid}/status").read_text())[0]
+        )
+        assert rss_kib < 1 << 20
+
+
+@pytest.mark.slow
+def test_a_recording_whose_samples_are_damaged_within_takes_no_other_with_it(shown: Path) -> None:
+    broken = make_recording(shown / "broken", samples(count=6000), rw="write").path
+    data = bytearray((broken / "samples.parquet").read_bytes())
+    data[100:-2000] = bytes(len(data) - 2100)
+    (broken / "samples.parquet").write_bytes(data)
+    with served(shown) as server:
+        assert server.ask("/")[0] == 200
+        status, text, _ = server.ask("/r/page.json")
+        assert status == 200
+        assert len(json.loads(text)["recordings"]) == 2
+        assert server.ask("/r/broken/")[0] == 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_when_told_to_whatever_it_is_reading(shown: Path, number: signal.Signals) -> None:
+    code = (
+        "import threading\n"
+        "from heatsoak.cli import main\n"
+        "from heatsoak.serve.library import Library\n"
+        "Library.contents = lambda self: threading.Event().wait()\n"
+        "main()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "serve", str(shown), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().split()[0])
+        assert address.port is not None
+        with socket.create_connection(("127.0.0.1", address.port)) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(1)
+            process.send_signal(number)
+            try:
+                assert process.wait(timeout=30) == 0
+            finally:
+                process.kill()
+
+
+@pytest.mark.slow
 def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server:

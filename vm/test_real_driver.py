@@ -55,7 +55,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 def heatsoak(machine: Machine, *words: object) -> Command:
     line = shlex.join([sys.executable, "-m", "heatsoak", *map(str, words)])
-    return machine.start(f"export PYTHONPATH={shlex.quote(str(PYTHON_PATH))} HOME=/tmp\ncd /tmp\n{line}\n")
+    return machine.start(
+        f"export PYTHONPATH={shlex.quote(str(PYTHON_PATH))} HOME=/tmp\ncd /tmp\n{line}\n"
+    )
 
 
 def protocol(machine: Machine, name: str, text: str) -> Path:

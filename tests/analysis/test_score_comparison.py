@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
+from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load, scaled
 from heatsoak.recording import HeldRecording, RecordingMeta
 from heatsoak.report.comparison import print_comparison
-from rich.console import Console
 
 REPLAY = {"kind": "replay", "name": "full", "trace": "light"}
 SCORES = [

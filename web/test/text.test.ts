@@ -73,10 +73,13 @@ test("cells are quoted where they must be, and no cell is a formula", () => {
     ['a "b", c', 1.5, null],
     ["=1+1", Number.NaN, undefined],
     ["two\nlines", -2, "x"],
+    ["-5", "+1e3", "-5 C"],
+    ["\uff1d1+1", "@x", "-"],
   ];
   assert.equal(
     csv(["n", "v (s)", ""], rows).join(""),
-    'n,v (s),\r\n"a ""b"", c",1.5,\r\n\'=1+1,,\r\n"two\nlines",-2,x\r\n',
+    'n,v (s),\r\n"a ""b"", c",1.5,\r\n\'=1+1,,\r\n"two\nlines",-2,x\r\n' +
+      "-5,+1e3,'-5 C\r\n'\uff1d1+1,'@x,'-\r\n",
   );
 });
 

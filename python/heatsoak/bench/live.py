@@ -1,20 +1,19 @@
 """What a person sees while runs go on: a live view in a terminal, plain lines elsewhere."""
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress
 from typing_extensions import override
 
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import RunView, View
+from heatsoak.output import Console, Text, TextColumn, print_err
 from heatsoak.protocol import Step
 from heatsoak.units import format_duration
 
@@ -136,7 +135,7 @@ class PlainView(View):
 
     def _say(self, line: str) -> None:
         with self._is_saying:
-            print(line, file=sys.stderr, flush=True)
+            print_err(line)
             self._said_at = time.monotonic()
 
 

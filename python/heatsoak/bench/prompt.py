@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 from heatsoak.errors import RunInterrupted
+from heatsoak.output import print_err
 
 _LOOK_S = 0.2
 _GO_ON = "then press Enter (or type stop: the same command with --resume goes on later)"
@@ -28,14 +29,14 @@ class Prompt:
         with self._held_back():
             _forget_what_was_typed()
             while True:
-                print(f"{wanted}; {_GO_ON}: ", end="", file=sys.stderr, flush=True)
+                print_err(f"{wanted}; {_GO_ON}: ", end="")
                 answer = _line()
                 word = answer.strip().lower()
                 if word == "stop" or not answer:  # the end of input
                     raise RunInterrupted("stopped")
                 if not word:
                     return
-                print(f"'{word}' is neither", file=sys.stderr)
+                print_err(f"'{word}' is neither")
 
 
 def _forget_what_was_typed() -> None:

@@ -27,6 +27,7 @@ from heatsoak.cli import (
     watch,
 )
 from heatsoak.errors import HeatsoakError
+from heatsoak.output import announce, print_out
 
 #: What ends a command as Ctrl-C does: itself, a shutdown, and a terminal that is closed.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -60,7 +61,7 @@ for module in (
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"heatsoak {heatsoak.__version__}")
+        print_out(f"heatsoak {heatsoak.__version__}")
         raise typer.Exit
 
 
@@ -115,7 +116,7 @@ def _run() -> int:
 
 
 def _say(text: str) -> None:
-    print(f"heatsoak: {' '.join(text.split())}", file=sys.stderr)
+    announce(text)
 
 
 def _interrupt(_number: int, _frame: object) -> None:

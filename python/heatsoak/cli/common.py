@@ -1,6 +1,5 @@
 """Options and output that several commands share."""
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
 from heatsoak.errors import ToolError
+from heatsoak.output import Console, TextColumn, json_text, print_err
+from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
 from heatsoak.units import format_duration
 
@@ -89,7 +89,7 @@ LabelOption = Annotated[
 
 def console() -> Console:
     """Return the console for results: standard output, as wide as the terminal or 120 columns."""
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else 120)
 
 
 @contextmanager
@@ -118,22 +118,17 @@ def _plain_progress() -> Callable[[float, str], None]:
         now = time.monotonic()
         if done > 0 and now - said_at >= _LINE_INTERVAL_S:
             left_s = (now - began_at) * (1 - done) / done
-            print(f"{text}, {done:.0%}; {format_duration(left_s)} to go", file=sys.stderr)
+            print_err(f"{text}, {done:.0%}; {format_duration(left_s)} to go")
             said_at = now
 
     return say
-
-
-def print_json(document: Any) -> None:
-    """Print one JSON document to standard output."""
-    print(json.dumps(document, ensure_ascii=False, indent=1))
 
 
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, and the directory it lies in; raises ToolError where it cannot."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        path.write_text(json_text(document) + "\n", "utf-8")
     except OSError as error:
         raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
 

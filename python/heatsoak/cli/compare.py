@@ -1,6 +1,5 @@
 """``heatsoak compare``: what a condition changes."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import announce
 
 
 def compare_command(
@@ -73,24 +73,20 @@ def compare_command(
         comparison = compare(recordings, by, baseline, anyway, rank_by=rank_by)
     except NotAlikeError as error:
         for line in error.differences:
-            _say(line)
+            announce(line)
         if anyway:
             return UsageError.exit_code
-        _say("nothing that was run alike is left to compare; --anyway compares all the same")
+        announce("nothing that was run alike is left to compare; --anyway compares all the same")
         return UsageError.exit_code
     for line in comparison.caveats:
-        _say(f"warning: not alike: {line}")
+        announce(f"warning: not alike: {line}")
     if output_format is Format.JSON:
         for note in comparison.notes:
-            _say(note)
+            announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
     else:
         print_comparison(comparison, console(), each=each)
     return 0
-
-
-def _say(text: str) -> None:
-    print(f"heatsoak: {' '.join(text.split())}", file=sys.stderr)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,6 +1,5 @@
 """``heatsoak demo``: the published matrix on the simulated drive."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.session import Session
 from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
 from heatsoak.errors import ToolError
+from heatsoak.output import announce
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.report import print_matrix
@@ -52,7 +52,7 @@ def _write_page(
     try:
         return write_report(recordings, findings, path)
     except ToolError as error:
-        print(f"heatsoak: warning: no {path.name}: {error}", file=sys.stderr)
+        announce(f"warning: no {path.name}: {error}")
         return None
 
 

@@ -1,14 +1,13 @@
 """``heatsoak drives``: what can be tested here."""
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from heatsoak.bench.unfinished import leftovers, put_back
 from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives
 from heatsoak.sensor import Roots
 
@@ -35,7 +34,7 @@ def drives_command(
     else:
         print_drives(rows, console())
     for note in leftovers():
-        print(f"heatsoak: {note.text}", file=sys.stderr)
+        announce(note.text)
     return 0
 
 
@@ -46,7 +45,7 @@ def _restore(output_format: Format) -> int:
         print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
     else:
         for text in [note.text for note in notes] or ["no run that was killed has left anything"]:
-            console().print(Text(text), soft_wrap=True)
+            print_out(text)
     return 3 if any("is_left" in note.data for note in notes) else 0
 
 

@@ -9,6 +9,7 @@ import typer
 
 from heatsoak import catalog
 from heatsoak.errors import UsageError
+from heatsoak.output import print_out
 from heatsoak.units import MB, format_bytes, parse_size
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def nbd_command(
 
     def ready() -> None:
         for line in _greeting(export, socket, sensors):
-            print(line, flush=True)
+            print_out(line)
 
     serve(export, socket, sensors, ready)
     return 0

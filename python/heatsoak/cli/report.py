@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
@@ -25,6 +24,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Text
 from heatsoak.units import format_bytes
 
 

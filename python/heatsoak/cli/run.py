@@ -1,6 +1,5 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import announce
 from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
 from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
@@ -113,11 +113,11 @@ def run_command(
         power_sensor,
         sensors,
         Thresholds(tmt1, tmt2),
-        None if dry_run else _tell,
+        None if dry_run else announce,
     )
     if not all(place.is_simulated for place in session.all_places):
         for note in leftovers():
-            _tell(note.text)
+            announce(note.text)
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
         if output_format is Format.JSON:
@@ -132,10 +132,6 @@ def run_command(
     else:
         print_findings(findings, console())
     return exit_code(findings, fail_on, fail_below)
-
-
-def _tell(text: str) -> None:
-    print(f"heatsoak: {text}", file=sys.stderr)
 
 
 def _session(
@@ -184,7 +180,7 @@ def _record(session: Session | CopySession, output: Path | None, resume: bool) -
             f"--resume: the last run of {name} in {PARENT} is whole, or there is none: name the "
             "directory of the one that was cut with -o"
         )
-    print(f"heatsoak: going on in {begun}", file=sys.stderr)
+    announce(f"going on in {begun}")
     return session.record(begun, resume=True)
 
 

@@ -1,14 +1,11 @@
 """``heatsoak watch``: a drive that somebody else loads."""
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory, require_empty
@@ -23,6 +20,8 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Console, print_err
+from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.report import print_findings
 from heatsoak.report.findings import sentence
@@ -147,10 +146,10 @@ class _View:
         self._drawn_at = time.monotonic()
         lines = self._lines()
         if self._live is not None:
-            text = Text("\n".join(lines), overflow="ellipsis", no_wrap=True)
+            text = stacked(lines, overflow="ellipsis", no_wrap=True)
             self._live.update(text, refresh=True)
         else:
-            print("; ".join(lines), file=sys.stderr, flush=True)
+            print_err("; ".join(lines))
 
     def _lines(self) -> list[str]:
         watch, latest = self._watch, self._watch.latest

@@ -68,7 +68,7 @@ def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
             if kind is Kind.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
             else:
-                write_table(_table(named, truth=truth), file, kind, about(named))
+                write_table(_table(named, truth=truth), file, kind, about(named), visible=False)
                 rows = count_rows(list(named.values()))
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 
@@ -77,10 +77,10 @@ def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
     out = sys.stdout.buffer
     with saying_what_failed("standard output"):
         if kind is Kind.CSV:
-            write_table(_table(named, truth=truth), out, kind, {})
+            write_table(_table(named, truth=truth), out, kind, {}, visible=True)
             rows = count_rows(list(named.values()))
         elif kind is Kind.OPENMETRICS:
-            rows = write_openmetrics(named, out, truth=truth)
+            rows = write_openmetrics(named, out, truth=truth, visible=True)
         else:
             raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
         out.flush()

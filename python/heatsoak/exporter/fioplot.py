@@ -119,7 +119,7 @@ def fio_files(recording: Recording) -> Iterator[FioFile]:
         taken.add(f"{directory / load.log_stem}".casefold())
         yield from _logs(directory, load, sides)
         document = _document(recording, load, sides, notes)
-        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        text = json.dumps(document, indent=2) + "\n"
         yield FioFile(directory / load.json_name, [text], 1, notes)
     if not taken:
         raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")

@@ -14,6 +14,7 @@ import polars as pl
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import label_text, sample_columns
+from heatsoak.output import printable
 from heatsoak.recording import Recording
 
 _ROWS_AT_ONCE = 50_000
@@ -205,8 +206,12 @@ def _families() -> Iterator[_Family]:
 FAMILIES = tuple(_families())
 
 
-def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool) -> int:
+def write_openmetrics(
+    recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool, visible: bool = False
+) -> int:
     """Write all quantities of `recordings` (name -> recording), and return how many values.
+
+    With `visible` controls in labels are shown as text: it may go to a terminal.
 
     Raises UsageError for a recording without a wall clock.
     """
@@ -222,6 +227,8 @@ def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, t
                     continue
                 for step, rows in _by_step(recording, column, family):
                     labels = {**shared[name], **own, **({"step": step} if step is not None else {})}
+                    if visible:
+                        labels = {key: printable(value) for key, value in labels.items()}
                     if head is not None:
                         file.write(head)
                         head = None

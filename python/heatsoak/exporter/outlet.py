@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import printable, spreadsheet_text
 from heatsoak.recording import Recording, check_way
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 
@@ -76,6 +77,26 @@ def replacing(path: Path) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 partial.unlink()
+
+
+def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
+    """Return `frame` with every text and header as :func:`spreadsheet_text` has it.
+
+    With `visible` controls in them are shown as text: it goes to people, not to programs.
+    """
+
+    def shown(text: str) -> str:
+        return spreadsheet_text(printable(text) if visible else text)
+
+    def each_once(column: pl.Series) -> pl.Series:
+        found = column.drop_nulls().unique()
+        return column.replace(found, [shown(text) for text in found])
+
+    schema = frame.collect_schema()
+    texts = pl.col([name for name, dtype in schema.items() if dtype == pl.String])
+    return frame.with_columns(
+        texts.map_batches(each_once, return_dtype=pl.String, is_elementwise=True)
+    ).rename({name: shown(name) for name in schema})
 
 
 @contextmanager

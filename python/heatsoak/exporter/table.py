@@ -8,6 +8,7 @@ import polars as pl
 
 from heatsoak.exporter.kinds import Kind
 from heatsoak.exporter.names import condition_names
+from heatsoak.exporter.outlet import for_spreadsheets
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
 
@@ -53,12 +54,17 @@ def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFr
     return pl.concat(frames)
 
 
-def write_table(frame: pl.LazyFrame, to: IO[bytes], kind: Kind, about: Mapping[str, str]) -> None:
-    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata."""
+def write_table(
+    frame: pl.LazyFrame, to: IO[bytes], kind: Kind, about: Mapping[str, str], *, visible: bool
+) -> None:
+    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata.
+
+    With `visible`, controls in CSV are shown as text: it may be on a terminal.
+    """
     if kind is Kind.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
     else:
-        frame.sink_csv(to)
+        for_spreadsheets(frame, visible=visible).sink_csv(to)
 
 
 def about(recordings: Mapping[str, Recording]) -> dict[str, str]:

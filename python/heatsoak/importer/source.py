@@ -22,6 +22,7 @@ from pydantic_core import from_json
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.log import Remark
+from heatsoak.output import utf8_text
 
 #: How much of a file tells its format.
 HEAD_BYTES = 1 << 18
@@ -78,7 +79,7 @@ class Source:
     @classmethod
     def of_path(cls, path: Path) -> "Source":
         """A file on disk."""
-        return cls(str(path), lambda: path.open("rb"), path)
+        return cls(utf8_text(str(path)), lambda: path.open("rb"), path)
 
     @classmethod
     def of_bytes(cls, name: str, data: bytes) -> "Source":

@@ -4,7 +4,6 @@ import contextlib
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.nbd.export import Export
 from heatsoak.nbd.tree import write_tree
+from heatsoak.output import announce
 from heatsoak.tools import environment, find_tool
 
 #: Beside the sensors: what the drive itself knows, ten lines a second.
@@ -94,7 +94,7 @@ class _Server:
         for line in self._process.stderr:
             text = line.strip().removeprefix("nbdkit: ").removeprefix("error: ")
             if self._is_there:
-                print(f"heatsoak: {text}", file=sys.stderr, flush=True)
+                announce(text)
             else:
                 self._said.append(text)
 

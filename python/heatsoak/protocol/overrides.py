@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.output import utf8_text
 from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds, Step
@@ -52,6 +53,7 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
         key, value = key.strip(), value.strip()
         if not (sign and key and value):
             raise UsageError(f"--set {setting}: write KEY=VALUE, such as runtime=60s or slot=top")
+        _check_is_text(setting)
         try:
             protocol = _apply(protocol, key, value)
         except ValidationError as error:
@@ -66,8 +68,14 @@ def read_labels(settings: Iterable[str]) -> Conditions:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {setting}: write KEY=VALUE, such as slot=top")
+        _check_is_text(setting)
         labels[key.strip()] = _label(value)
     return labels
+
+
+def _check_is_text(setting: str) -> None:
+    if utf8_text(setting) != setting:
+        raise UsageError(f"--set {setting}: is no UTF-8, which labels have to be")
 
 
 def _apply(protocol: Protocol, key: str, value: str) -> Protocol:

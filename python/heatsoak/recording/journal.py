@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from heatsoak.recording.files import open_regular
+
 Schema = dict[str, type[pl.DataType]]
 
 
@@ -20,7 +22,7 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
     if size == 0:
         return pl.LazyFrame(schema=schema)
     # open: polars takes a path for a pattern or a URL, where it can be one
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         is_whole = size == os.fstat(file.fileno()).st_size
         frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=schema)
     return _salvaged(path, schema) if _is_damaged(frame) else frame
@@ -29,7 +31,7 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
 def whole_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file that have their end; nothing where there is no file."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             yield from (line for line in file if line.endswith(b"\n"))
     except FileNotFoundError:
         return
@@ -57,7 +59,7 @@ def _is_damaged(frame: pl.LazyFrame) -> bool:
 def _whole_size(path: Path) -> int:
     """Bytes up to and with the last newline."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             end = file.seek(0, os.SEEK_END)
             while end > 0:
                 start = max(0, end - 65536)

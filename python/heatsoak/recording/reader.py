@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
+from heatsoak.recording.files import MOST_META_BYTES, open_regular, read_regular
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 from heatsoak.recording.meta import Event, RecordingMeta
@@ -47,7 +48,7 @@ class Recording:
         """Open the recording in directory `path`; raises UsageError for a broken one."""
         file = path / META
         try:
-            meta = RecordingMeta.model_validate_json(file.read_bytes())
+            meta = RecordingMeta.model_validate_json(read_regular(file, MOST_META_BYTES))
             schema_of(meta.columns)
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
@@ -80,7 +81,7 @@ class Recording:
         with self._saying_what_is_damaged():
             if (self.path / PARQUET).exists():
                 # open: polars takes a path for a pattern or a URL, where it can be one
-                with (self.path / PARQUET).open("rb") as file:
+                with open_regular(self.path / PARQUET) as file:
                     frame = pl.scan_parquet(file)
             else:
                 frame = scan_journal(self.path / JOURNAL, schema)

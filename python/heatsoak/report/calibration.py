@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
+
+from heatsoak.output import Console, Text
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:
@@ -16,13 +16,16 @@ def print_calibration(calibration: dict[str, Any], console: Console) -> None:
             console.print()
             _print_rows(title, rows, console)
     if calibration["loose"]:
-        console.print("\nCombinations that the expectations say more about than the figures:")
+        console.print()
+        console.print("Combinations that the expectations say more about than the figures:")
         for direction in calibration["loose"]:
             moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
             console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
     parameters, figures = len(calibration["parameters"]), calibration["figures_fitted"]
     stage = calibration["stage"]
-    console.print(f"\nStage {stage}: {parameters} parameters fitted to {figures} figures.\n")
+    console.print()
+    console.print(f"Stage {stage}: {parameters} parameters fitted to {figures} figures.")
+    console.print()
 
 
 def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
@@ -51,8 +54,9 @@ def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
         cells = model["cells"]
         table.add_row(title, *(form.format(by[key], cells=cells) for by in (model, baseline)))
     console.print(table)
+    console.print()
     console.print(
-        f"\nModel: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
+        f"Model: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
         "cards and load, additive; six coefficients for onsets and six for depths."
     )
 

@@ -1,8 +1,7 @@
 """What stands in the cells of the tables of a comparison."""
 
-from rich.text import Text
-
 from heatsoak.analysis.comparison import Row, metric_of
+from heatsoak.output import Text
 
 _STYLES = {"better": "green", "worse": "red"}
 _SAID = {"negligible": "too little", "no difference shown": "not shown"}

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis.comparison import METRICS, Comparison, Ranked, Row
+from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
 from heatsoak.report.cells import (
     change_text,

@@ -1,9 +1,7 @@
 """Copies in a terminal: what was copied, how fast, and who held up whom."""
 
-from rich.console import Console
-from rich.text import Text
-
 from heatsoak.analysis import CopyFindings
+from heatsoak.output import Console, Text
 from heatsoak.units import format_bytes, format_duration
 
 

@@ -1,11 +1,10 @@
 """Findings as tables and sentences in a terminal."""
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.output import Console, Text
 from heatsoak.report.copies import print_copy
 from heatsoak.report.power import power_text
 from heatsoak.report.scores import print_rounds, print_scores

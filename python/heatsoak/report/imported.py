@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
-from rich.text import Text
 
+from heatsoak.output import Console, Text
 from heatsoak.recording import Recording
 from heatsoak.units import format_duration
 

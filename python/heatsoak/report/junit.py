@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from heatsoak.analysis import Findings, StepFindings
+from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.findings import sentence
 from heatsoak.report.page.names import Named, Names
@@ -103,14 +104,5 @@ def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """The text without characters that XML cannot hold."""
-    return "".join(c if _is_legal(ord(c)) else "�" for c in text)
-
-
-def _is_legal(code: int) -> bool:
-    return (
-        code in (0x9, 0xA, 0xD)
-        or 0x20 <= code <= 0xD7FF
-        or 0xE000 <= code <= 0xFFFD
-        or code >= 0x10000
-    )
+    """The text without controls, of which XML cannot hold most, but with its line ends."""
+    return "\n".join(map(printable, text.split("\n")))

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from heatsoak.output import Console, Text
 from heatsoak.units import format_bytes, format_duration
 
 

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak import catalog
 from heatsoak.analysis import Findings, RecordingFindings
+from heatsoak.output import Console, Text, lines
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ def print_matrix(findings: Findings, console: Console) -> None:
     for heading in ("Slot", "GPUs", "Load"):
         table.add_column(heading, justify="right" if heading == "GPUs" else "left")
     for quantity in ("Onset, s", "Depth, %"):
-        table.add_column(f"{quantity}\n{ours}", justify="right")
-        table.add_column("\npublished", justify="right")
+        table.add_column(lines((quantity, ours)), justify="right")
+        table.add_column(lines(("", "published")), justify="right")
         table.add_column("")
     previous = None
     for cell in cells:

@@ -11,6 +11,7 @@ import numpy as np
 
 from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError
+from heatsoak.output import printable
 from heatsoak.report.page.contract import Line, Page, Quantity, Track, Workload
 from heatsoak.report.page.packing import decoded, unpacked
 from heatsoak.report.page.palette import LineStyle, line_styles, palette
@@ -259,5 +260,5 @@ def _axis_label(track: Track) -> str:
 
 def _short(text: str, most: int) -> str:
     """One line of text that fits."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = printable(" ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 1]}…"

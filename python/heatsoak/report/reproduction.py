@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak import catalog
+from heatsoak.output import Console, Text
 
 _NOTHING = "n/a"
 _GROUPS = {
@@ -40,7 +39,8 @@ def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
                 Text(row.get("why", "")),
             )
     console.print(table)
-    console.print(f"\n{_summary(rows)}")
+    console.print()
+    console.print(_summary(rows))
 
 
 def _summary(rows: list[dict[str, Any]]) -> str:

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis.comparison import Comparison, Row
+from heatsoak.output import Console, Text
 from heatsoak.report.cells import (
     change_text,
     interval_text,

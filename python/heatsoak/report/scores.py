@@ -1,10 +1,9 @@
 """Scores and rounds in a terminal."""
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from heatsoak.analysis import RecordingFindings, RoundsFindings, Score
+from heatsoak.output import Console, Text
 
 _DASH = "-"
 

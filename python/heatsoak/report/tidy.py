@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.exporter.outlet import for_spreadsheets
 from heatsoak.report.page.names import Names
 
 _STEP: dict[str, type[pl.DataType]] = {
@@ -67,8 +68,9 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
 
 def write_findings(findings: Findings, names: Names, path: Path) -> None:
     """Write the table as CSV: commas, UTF-8, nothing for nothing."""
+    table = for_spreadsheets(findings_table(findings, names).lazy(), visible=False).collect()
     with path.open("wb") as file:  # polars takes a path for a URL, where it can be one
-        findings_table(findings, names).write_csv(file)
+        table.write_csv(file)
 
 
 def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:

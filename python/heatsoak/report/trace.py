@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from heatsoak.output import Console, Text
 from heatsoak.units import GIB, format_bytes, format_duration
 
 _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))

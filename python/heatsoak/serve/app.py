@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heatsoak.errors import HeatsoakError
+from heatsoak.output import printable
 from heatsoak.serve.channel import Channel
 from heatsoak.serve.following import Follower, News
 from heatsoak.serve.library import Entry, Library
@@ -60,8 +61,8 @@ class _Pages:
     channels: dict[str, Channel] = field(default_factory=dict)
 
     async def contents(self, _: Request) -> Response:
-        entries = await run_in_threadpool(self.library.entries)
-        return HTMLResponse(listing(entries, str(self.library.root)))
+        entries, unread = await run_in_threadpool(self.library.contents)
+        return HTMLResponse(listing(entries, unread, str(self.library.root)))
 
     async def page(self, request: Request) -> Response:
         entries = await self._entries(request)
@@ -95,7 +96,10 @@ class _Pages:
             del self.channels[name]
 
     async def _entries(self, request: Request) -> "list[Entry] | Response":
-        entries = await run_in_threadpool(self.library.find, _name(request))
+        entries, unread = await run_in_threadpool(self.library.find, _name(request))
+        if not entries and unread:
+            told = "\n".join(f"{one.name}: {one.why}" for one in unread)
+            return PlainTextResponse(f"{told}\n", 500 if any(u.has_meta for u in unread) else 404)
         if not entries:
             return _missing(request, None)
         if len(entries) > MOST_TOGETHER:
@@ -125,7 +129,8 @@ class _LookAtOne:
         if news.unknown - self._missed:
             # a step has begun, or a sensor of it answers for the first time
             self._missed |= news.unknown
-            for entry in self._library.find(self._name):
+            entries, _ = self._library.find(self._name)
+            for entry in entries:
                 self._follower = self._follow(entry)
                 news.is_new = True
         return news
@@ -143,7 +148,7 @@ class _LookAtAll:
     count: int
 
     def __call__(self) -> News:
-        entries = self.library.find(self.name)
+        entries, _ = self.library.find(self.name)
         is_new, self.count = len(entries) != self.count, len(entries)
         return News(is_new=is_new, is_over=not any(entry.is_running for entry in entries))
 
@@ -164,7 +169,7 @@ def _missing(_: Request, __: Exception | None) -> Response:
 
 
 def _told(_: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"{error}\n", 500)
+    return PlainTextResponse(f"{printable(str(error))}\n", 500)
 
 
 class _Headers:

@@ -10,6 +10,7 @@ import polars as pl
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.importer import WATCH
 from heatsoak.recording import META, Recording, schema_of
+from heatsoak.recording.files import open_regular
 from heatsoak.recording.layout import EVENTS, JOURNAL
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses
@@ -79,7 +80,7 @@ class Follower:
 
     def _read(self, journal: Path) -> pl.DataFrame | None:
         """New rows; None where there is too much to send."""
-        with journal.open("rb") as file:
+        with open_regular(journal, follow=False) as file:
             file.seek(self._offset)
             text = file.read(_MOST_BYTES + 1)
         whole = text.rfind(b"\n") + 1

@@ -3,17 +3,29 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
+from heatsoak.output import printable
 from heatsoak.recording import META, Recording
+from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES, open_regular
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
 
 #: A running recording that was not written to for so long was cut: in pauses, sensors are polled
 #: every ten seconds.
 _QUIET_S = 60.0
+#: What is larger is not opened. Samples of a month at ten a second, compressed, are a gigabyte; a
+#: page of more would not fit in the memory of the machine that shows it.
+_MOST_BYTES = {
+    META: MOST_META_BYTES,
+    EVENTS: MOST_EVENTS_BYTES,
+    JOURNAL: 2 << 30,
+    PARQUET: 2 << 30,
+}
 #: Directories below each other; recordings lie in the first two or three.
 _DEEPEST = 8
 
@@ -23,7 +35,7 @@ class Entry:
     """A recording that may be shown.
 
     Attributes:
-        name: its directory, seen from the library's, with ``/``; ``.`` for the library's own.
+        name: its directory as text, seen from the library's, with ``/``; ``.`` for its own.
     """
 
     name: str
@@ -31,11 +43,30 @@ class Entry:
     is_running: bool
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A directory, or a recording in one, that cannot be read.
+
+    Attributes:
+        name: as of an `Entry`.
+        why: in one line.
+        has_meta: whether ``recording.json`` can be read, and only the rest not.
+    """
+
+    name: str
+    why: str
+    has_meta: bool = False
+
+
+#: Device, number, time of change and size of each file: the same ones need no second look.
+Stamp = tuple[tuple[int, int, int, int] | None, ...]
+
+
 class Library:
     """The recordings below a directory, looked for anew each time.
 
-    A name is never made into a path: it is looked up among those that were found. What a link
-    leads out of the directory is not there.
+    A name is never made into a path: it is looked up among those that were found. No link is
+    followed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -43,50 +74,96 @@ class Library:
         if not root.is_dir():
             raise UsageError(f"{root}: is not a directory")
         self.root = root.resolve()
+        self._seen: dict[Path, tuple[Stamp, Entry | Unread]] = {}
 
-    def entries(self) -> list[Entry]:
-        """Return all recordings that can be read, newest first."""
-        found = [entry for path in self._directories() if (entry := self._entry(path)) is not None]
-        return sorted(
-            found, key=lambda entry: entry.recording.meta.started_unix_s or 0.0, reverse=True
+    def contents(self) -> tuple[list[Entry], list[Unread]]:
+        """Return all recordings, newest first, and by name what cannot be read."""
+        entries, unread = self._found(".")
+        return (
+            sorted(
+                entries, key=lambda entry: entry.recording.meta.started_unix_s or 0.0, reverse=True
+            ),
+            unread,
         )
 
-    def find(self, name: str) -> list[Entry]:
-        """Return the recording of that name, or all below it, by name; empty where none is."""
-        wanted = [path for path in self._directories() if _is_below(self._name(path), name)]
-        found = [entry for path in wanted if (entry := self._entry(path)) is not None]
-        return sorted(found, key=lambda entry: entry.name)
+    def find(self, name: str) -> tuple[list[Entry], list[Unread]]:
+        """Return the recording of that name, or all below it, by name, and what cannot be read."""
+        entries, unread = self._found(name)
+        return sorted(entries, key=lambda entry: entry.name), unread
+
+    def _found(self, wanted: str) -> tuple[list[Entry], list[Unread]]:
+        entries: list[Entry] = []
+        unread: list[Unread] = []
+        seen: dict[Path, tuple[Stamp, Entry | Unread]] = {}
+        for path in self._directories(wanted, unread):
+            seen[path] = stamp, found = self._look(path)
+            if isinstance(found, Entry):
+                entries.append(replace(found, is_running=is_running(found.recording)))
+            elif stamp[0] is not None:  # else it went away meanwhile
+                unread.append(found)
+        # what is gone is forgotten, where all was looked at
+        self._seen = seen if wanted == "." else {**self._seen, **seen}
+        return entries, sorted(unread, key=lambda one: one.name)
 
     def _name(self, directory: Path) -> str:
-        return directory.relative_to(self.root).as_posix()
+        return printable(directory.relative_to(self.root).as_posix())
 
-    def _directories(self) -> Iterator[Path]:
-        """Directories with a recording, without following links out of what is shown."""
-        for directory, below, files in os.walk(self.root):
+    def _directories(self, wanted: str, unread: list[Unread]) -> Iterator[Path]:
+        """Directories with a recording, at or below `wanted`; adds those that are closed."""
+
+        def closed(error: OSError) -> None:
+            name = self._name(Path(error.filename))
+            if _is_below(name, wanted):
+                unread.append(Unread(name, f"cannot be listed: {error.strerror}"))
+
+        for directory, below, files in os.walk(self.root, onerror=closed):
             path = Path(directory)
             depth = len(path.relative_to(self.root).parts)
+            holds = META in files or META in below
             below[:] = sorted(name for name in below if not name.startswith(".") and name != "raw")
-            if depth >= _DEEPEST:
+            if depth >= _DEEPEST or holds:
                 below.clear()
-            if META in files:
-                below.clear()
+            if holds and _is_below(self._name(path), wanted):
                 yield path
 
-    def _entry(self, directory: Path) -> Entry | None:
-        files = [directory / name for name in (META, JOURNAL, PARQUET, EVENTS)]
-        if not all(self._is_inside(file) for file in files):
-            return None
-        try:
-            recording = divided(Recording.open(directory))
-        except UsageError:
-            return None  # half written, or gone meanwhile
-        return Entry(self._name(directory), recording, is_running(recording))
+    def _look(self, directory: Path) -> tuple[Stamp, Entry | Unread]:
+        """What is in a directory, which is looked at again only once a file of it has changed."""
+        stamp = tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
+        before = self._seen.get(directory)
+        return (
+            before if before is not None and before[0] == stamp else (stamp, self._open(directory))
+        )
 
-    def _is_inside(self, file: Path) -> bool:
+    def _open(self, directory: Path) -> Entry | Unread:
+        name = self._name(directory)
+        has_meta = False
         try:
-            return file.resolve().is_relative_to(self.root)
-        except (OSError, RuntimeError):
-            return False  # a link onto itself
+            for file, most_bytes in _MOST_BYTES.items():
+                if file == META or (directory / file).is_symlink() or (directory / file).exists():
+                    open_regular(directory / file, follow=False, most_bytes=most_bytes).close()
+            recording = Recording.open(directory)
+            has_meta = True
+            if (directory / PARQUET).exists():
+                with open_regular(directory / PARQUET, follow=False) as samples:
+                    pl.read_parquet_schema(samples)
+            return Entry(name, divided(recording), is_running=False)
+        except pl.exceptions.PolarsError as error:
+            told = " ".join(str(error).split())
+            return Unread(name, printable(f"{PARQUET}: is damaged: {told}"), has_meta)
+        except OSError as error:
+            file_name = Path(error.filename or directory).name
+            return Unread(name, printable(f"{file_name}: {error.strerror or error}"), has_meta)
+        except Exception as error:  # whatever is in one directory, the others are shown
+            told = " ".join(str(error).removeprefix(f"{directory}/").split())
+            return Unread(name, printable(told or type(error).__name__), has_meta)
+
+
+def _stamp(file: Path) -> tuple[int, int, int, int] | None:
+    try:
+        status = file.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size
 
 
 def is_running(recording: Recording) -> bool:

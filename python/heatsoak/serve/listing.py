@@ -6,7 +6,8 @@ from html import escape
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from heatsoak.serve.library import Entry
+from heatsoak.output import printable
+from heatsoak.serve.library import Entry, Unread
 from heatsoak.units import format_duration
 
 #: Recordings that one page may show.
@@ -19,6 +20,7 @@ _STYLE = """
 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; }
+h2 { font-size: 1.2rem; margin-top: 2rem; }
 div { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line);
@@ -30,7 +32,7 @@ a { color: var(--link); }
 """
 
 
-def listing(entries: Sequence[Entry], where: str) -> str:
+def listing(entries: Sequence[Entry], unread: Sequence[Unread], where: str) -> str:
     """Return the HTML of the list; `where` is the directory that it is of."""
     rows = "\n".join(_row(entry) for entry in entries)
     together = "\n".join(_together(name, count) for name, count in _groups(entries))
@@ -39,6 +41,8 @@ def listing(entries: Sequence[Entry], where: str) -> str:
         f"<th>Protocol</th><th>Begun</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
         "</table></div>"
         if entries
+        else ""
+        if unread
         else "<p>No recordings yet: <code>heatsoak run</code> makes one, to stand here.</p>"
     )
     return f"""<!doctype html>
@@ -54,9 +58,10 @@ def listing(entries: Sequence[Entry], where: str) -> str:
 <body>
 <main>
 <h1>Recordings</h1>
-<p class="dim">{escape(where)}</p>
+<p class="dim">{_text(where)}</p>
 {f"<ul>{together}</ul>" if together else ""}
 {table}
+{_unread(unread)}
 </main>
 </body>
 </html>
@@ -68,16 +73,28 @@ def address(name: str) -> str:
     return "/r/" if name == "." else f"/r/{quote(name)}/"
 
 
+def _unread(unread: Sequence[Unread]) -> str:
+    if not unread:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{_text(one.name)}</td><td>{_text(one.why)}</td></tr>" for one in unread
+    )
+    return (
+        "<h2>What cannot be read</h2><div><table><thead><tr><th>Directory</th><th>Why</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
 def _row(entry: Entry) -> str:
     meta = entry.recording.meta
     drive = meta.drive.get("model") or meta.drive.get("path") or "a drive"
     simulated = ' <span class="dim">(simulated)</span>' if meta.drive.get("simulated") else ""
     conditions = ", ".join(f"{key} {value}" for key, value in meta.conditions.items())
     cells = [
-        f'<a href="{escape(address(entry.name))}">{escape(_short(entry.name))}</a>',
-        escape(_short(str(drive))) + simulated,
-        escape(_short(conditions)),
-        escape(_short(meta.protocol.name)),
+        f'<a href="{escape(address(entry.name))}">{_text(entry.name)}</a>',
+        _text(str(drive)) + simulated,
+        _text(conditions),
+        _text(meta.protocol.name),
         escape(_begun(meta.started_unix_s)),
         _state(entry),
     ]
@@ -114,9 +131,10 @@ def _groups(entries: Sequence[Entry]) -> list[tuple[str, int]]:
 
 
 def _together(name: str, count: int) -> str:
-    what = "all recordings" if name == "." else _short(name)
-    return f'<li><a href="{escape(address(name))}">{escape(what)}: {count} together</a></li>'
+    what = "all recordings" if name == "." else name
+    return f'<li><a href="{escape(address(name))}">{_text(what)}: {count} together</a></li>'
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:199]}…"
+def _text(text: str) -> str:
+    shown = printable(text)
+    return escape(shown if len(shown) <= 200 else f"{shown[:199]}…")

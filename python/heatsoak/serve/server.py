@@ -1,11 +1,15 @@
 """Runs the application on 127.0.0.1."""
 
 import contextlib
+import os
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
+from typing_extensions import override
 
 from heatsoak.errors import UsageError
 from heatsoak.serve.app import make_app
@@ -14,6 +18,8 @@ from heatsoak.serve.shelf import Shelf
 
 _HOST = "127.0.0.1"
 _BACKLOG = 2048
+#: Longer than connections are given to close.
+_END_S = 4.0
 #: Files that are open beside connections.
 _SPARE_FILES = 128
 
@@ -36,8 +42,31 @@ def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
         lifespan="off",
     )
     on_ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
-    with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+    server = _Server(config)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    finally:
+        for thread in threading.enumerate():
+            if thread.name.startswith("AnyIO worker") and server.last.is_alive():
+                thread.join()
+        server.last.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Ends a while after it was told to, whatever a thread is still reading or judging."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        # a thread cannot be interrupted, but it only reads: nothing is lost with it
+        self.last = threading.Timer(_END_S, os._exit, [0])
+        self.last.daemon = True
+
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        with contextlib.suppress(RuntimeError):  # it was told to before
+            self.last.start()
 
 
 def _listen(port: int) -> socket.socket:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.analysis import analyze
-from heatsoak.errors import UsageError
+from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.recording import META
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
 from heatsoak.report.page.contract import Page
@@ -43,15 +43,32 @@ class Shelf:
     def show(self, entries: Sequence[Entry]) -> Shown:
         """Return the page of some recordings.
 
-        Raises UsageError where one of them is damaged or went away meanwhile.
+        Of several those are left out that are damaged or went away meanwhile; raises UsageError
+        where none is left.
         """
         stamp = _stamp(entries)
         with self._lock:
-            shown = self._kept.pop(stamp, None) or self._make(entries)
+            shown = self._kept.pop(stamp, None) or self._make_of_readable(entries)
             self._kept[stamp] = shown
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return shown
+
+    def _make_of_readable(self, entries: Sequence[Entry]) -> Shown:
+        try:
+            return self._make(entries)
+        except HeatsoakError:
+            readable = [entry for entry in entries if self._can_be_shown(entry)]
+            if len(entries) == 1 or not readable:
+                raise
+            return self._make(readable)
+
+    def _can_be_shown(self, entry: Entry) -> bool:
+        try:
+            analyze([entry.recording])
+        except Exception:  # whatever is in one recording, the others are shown
+            return False
+        return True
 
     def _make(self, entries: Sequence[Entry]) -> Shown:
         recordings = [entry.recording for entry in entries]
@@ -59,6 +76,11 @@ class Shelf:
             made = make_page(recordings, analyze(recordings))
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}") from error
+        except HeatsoakError:
+            raise
+        except Exception as error:
+            told = " ".join(str(error).split())
+            raise UsageError(f"cannot be shown: {type(error).__name__}: {told}") from error
         page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
         return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
 

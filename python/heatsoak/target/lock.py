@@ -24,6 +24,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from heatsoak.errors import RefusedError, ToolError
+from heatsoak.output import printable
 from heatsoak.sensor import Roots
 from heatsoak.target.place import Place
 
@@ -77,8 +78,7 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     except BlockingIOError:
         holder = os.pread(fd, _SHOWN, 0).decode("utf-8", "replace").strip()
         os.close(fd)
-        told = "".join(char if char.isprintable() else "?" for char in holder)
-        by = f" ({told})" if told else ""
+        by = f" ({printable(holder)})" if holder else ""
         raise RefusedError(
             f"{place.text}: another run has this drive{by}, and two would measure each other: "
             "wait for it, or end it"

@@ -2,11 +2,18 @@
 
 export type Cell = string | number | null | undefined;
 
-/** A cell: quoted where it must be; text that a spreadsheet would run as a formula is disarmed. */
+/** How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection). */
+const FORMULA = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
+const NUMBER = /^[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?$/;
+
+/**
+ * A cell: quoted where it must be; text that a spreadsheet would run as a formula is disarmed, but
+ * a number that is held as text, such as an ambient of -5, stays one.
+ */
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = FORMULA.test(value) && !NUMBER.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

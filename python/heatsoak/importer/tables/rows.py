@@ -19,6 +19,7 @@ from heatsoak.importer.tables.layout import RULE, Layout, decimals_of, split
 from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.texts import Words
 from heatsoak.importer.tables.units import Unit, unit_of
+from heatsoak.output import from_spreadsheet
 
 #: So many bytes of rows are worth taking at once.
 _LEAST_BLOCK = 1 << 16
@@ -234,7 +235,7 @@ class _Sink:
             except ValueError:
                 column.append(self._slow(index, cell))
         for index, words in self._words.items():
-            words.append(cells[index].strip().replace("\n", " "))
+            words.append(from_spreadsheet(cells[index].strip()).replace("\n", " "))
         self._lines.append(number)
         return True
 
@@ -265,7 +266,7 @@ class _Sink:
         for index, column in self._columns.items():
             column.frombytes(self._numbers(index, by_place[index]).tobytes())
         for index, words in self._words.items():
-            words.extend([cell.strip() for cell in by_place[index].to_list()])
+            words.extend([from_spreadsheet(cell.strip()) for cell in by_place[index].to_list()])
         self._lines.frombytes(np.arange(number, number + rows, dtype=np.uint64).tobytes())
         return True
 

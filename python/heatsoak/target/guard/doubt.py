@@ -10,11 +10,6 @@ class Doubt(Exception):  # noqa: N818 -- not an error: a reason to refuse
     """Something could not be found out; its text is a reason."""
 
 
-def printable(text: str) -> str:
-    """Return `text` fit for one line of a terminal."""
-    return "".join(char if char.isprintable() else "?" for char in text)
-
-
 def listing(directory: Path) -> list[str]:
     """Return the names in a directory that has to be there; raises Doubt otherwise."""
     try:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.errors import RefusedError
+from heatsoak.output import printable
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.doubt import Doubt, printable
+from heatsoak.target.guard.doubt import Doubt
 from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
 from heatsoak.target.guard.mounts import mounts, swaps
 from heatsoak.target.guard.openers import writers

@@ -4,10 +4,11 @@ import errno
 import stat
 from pathlib import Path
 
+from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import Doubt, printable, processes
+from heatsoak.target.guard.doubt import Doubt, processes
 from heatsoak.target.guard.structure import rests_on
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import printable, processes
+from heatsoak.target.guard.doubt import processes
 from heatsoak.target.guard.mounts import has_ended
 from heatsoak.target.guard.structure import backing
 

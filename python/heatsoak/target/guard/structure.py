@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import Doubt, listing, printable
+from heatsoak.target.guard.doubt import Doubt, listing
 
 #: What kernel servers export, below configfs: files that hold a path, and whose they are. They
 #: open a device without holding it exclusively, and no process shows that they have it open.

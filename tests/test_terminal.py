@@ -1,0 +1,202 @@
+"""What comes from outside is shown as text: nothing in it acts on a terminal or a spreadsheet."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.output import Console, Text, json_text, printable
+from heatsoak.recording import Event, Recording
+from hypothesis import given
+from hypothesis import strategies as st
+from made_recording import make_recording
+
+#: Sets a terminal's title; turns the direction of what follows; is rich's markup; ends a line.
+TITLE = "\x1b]0;pwned\x07"
+C1 = "\x9b31m\x85"
+TURNED = "\u202egpj\u2066"
+MARKUP = "[red]r[/red][link=x]k[/link]:smiley:"
+BROKEN = "one\ntwo\rthree\u2028four"
+HOSTILE = f"{TITLE}{C1}{TURNED}{MARKUP}{BROKEN}\x7f"
+#: What rich itself writes: colours, and moves of the cursor.
+OWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def samples(step: str = "load") -> pl.DataFrame:
+    t_s = np.arange(1, 601) * 0.1
+    rate = np.where(t_s < 30, 500.0, 200.0) + 5 * np.sin(t_s * 7)
+    return pl.DataFrame(
+        {"t_s": t_s, "step": [step] * 600, "interval_s": [0.1] * 600, "write_bw_mb_s": rate}
+    )
+
+
+def hostile_recording(path: Path, slot: str = MARKUP) -> Recording:
+    """A recording in which everything that is text is hostile."""
+    step = f"=load{HOSTILE}"
+    recording = make_recording(
+        path,
+        samples(step),
+        rw="write",
+        serial=f"@serial{HOSTILE}",
+        conditions={"slot": slot, f"=key{HOSTILE}": f"=value{HOSTILE}", "cold": "-5", "bad": "-a"},
+    )
+    meta = json.loads((path / "recording.json").read_text())
+    meta["drive"]["model"] = f"=model{HOSTILE}"
+    meta["protocol"]["description"] = f"=protocol{HOSTILE}"
+    meta["status"], meta["reason"] = "failed", f"=reason{HOSTILE}"
+    (path / "recording.json").write_text(json.dumps(meta))
+    with (path / "events.jsonl").open("a") as events:
+        event = Event(t_s=50.0, kind="warning", step=step, text=f"warned: {HOSTILE}")
+        events.write(event.model_dump_json() + "\n")
+    return Recording.open(recording.path)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("shown")
+    hostile_recording(root / f"one{TITLE}{TURNED}", "top")
+    hostile_recording(root / f"two{C1}{MARKUP.replace('/', '')}", "bottom")
+    return root
+
+
+def acting(text: str) -> set[str]:
+    """Characters that do something to a terminal."""
+    return {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n"}
+
+
+def in_terminal(*words: str, cwd: Path) -> str:
+    """What a command writes to a terminal, both streams."""
+    main, side = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=side,
+        stderr=side,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "400"},
+    ):
+        os.close(side)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(main, 1 << 16)
+            except OSError:  # as Linux says that the other side has closed it
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+    os.close(main)
+    return b"".join(pieces).decode(errors="surrogateescape").replace("\r\n", "\n")
+
+
+COMMANDS = [
+    ("analyze", "."),
+    ("compare", ".", "--by", "slot", "--anyway"),
+    ("export", ".", "-o", "-", "--as", "csv"),
+    ("export", ".", "-o", "-", "--as", "openmetrics"),
+    ("analyze", ".", "--format", "json"),
+    ("compare", ".", "--by", "slot", "--anyway", "--format", "json"),
+    ("export", ".", "-o", "{out}/fio", "--as", "fio-plot"),
+    ("report", ".", "-o", "{out}/page.html"),
+    ("report", ".", "-o", "{out}/table.csv"),
+    ("analyze", f"gone{HOSTILE}"),
+    (f"no-command{HOSTILE}",),
+    ("run", f"no-protocol{HOSTILE}", "--on", "sim:samsung-950-pro-512"),
+    ("run", "quick", "--on", f"sim:{HOSTILE}"),
+    ("run", "quick", "--on", "sim:samsung-950-pro-512", "--dry-run", "--set", f"x={HOSTILE}"),
+    ("trace", "stats", f"gone{HOSTILE}"),
+    ("report", ".", "-o", f"no-suffix{HOSTILE}"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", COMMANDS, ids=range(len(COMMANDS)))
+def test_no_command_lets_what_it_shows_act_on_whoever_reads_it(
+    shown: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = heatsoak_here(*(word.format(out=tmp_path / "a") for word in words), cwd=shown)
+    assert "Traceback" not in done.stderr
+    assert acting(done.stdout) == set()
+    assert acting(done.stderr) == set()
+    if done.returncode == 2:
+        complaint(done, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", COMMANDS[:3] + COMMANDS[7:11], ids=range(7))
+def test_in_a_terminal_there_are_colours_of_our_own_alone(
+    shown: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    text = in_terminal(*(word.format(out=tmp_path / "b") for word in words), cwd=shown)
+    assert text
+    assert TITLE not in text
+    assert acting(OWN.sub("", text)) - {"\r"} == set()
+    assert "\x1b]" not in text
+
+
+@pytest.mark.slow
+def test_markup_and_line_ends_in_data_are_shown_as_they_are(shown: Path) -> None:
+    text = heatsoak_here("analyze", ".", cwd=shown).stdout
+    assert "\\x1b]0;pwned\\x07" in text
+    assert MARKUP in text.replace("\n", "")
+    assert "one\\ntwo\\rthree\\u2028four" in text.replace("\n", "")
+
+
+@pytest.mark.slow
+def test_a_live_run_shows_labels_and_protocols_as_text(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        f'name = "p"\n[[steps]]\nname = {json.dumps(TITLE + MARKUP)}\n'
+        'rw = "write"\nbs = "128k"\nruntime = "20s"\n'
+    )
+    words = ("run", "p.toml", "--on", "sim:samsung-950-pro-512", "-o", "out")
+    text = in_terminal(*words, "--set", f"x={TITLE}{MARKUP}", cwd=tmp_path)
+    assert TITLE not in text
+    assert "\x1b]" not in text
+    assert acting(OWN.sub("", text)) - {"\r"} == set()
+    assert MARKUP in text.replace("\n", "")
+
+
+def test_json_says_the_same_and_does_nothing_to_a_terminal() -> None:
+    document = {HOSTILE: [HOSTILE, "größe 4 °C", "\U000e0001", "\udcff"]}
+    text = json_text(document)
+    assert acting(text) == set()
+    assert json.loads(text) == document
+    assert "größe 4 °C" in text
+
+
+@given(st.text())
+def test_whatever_is_made_printable_is_one_line_without_controls(text: str) -> None:
+    shown = printable(text)
+    assert acting(shown) == set()
+    assert "\n" not in shown
+    assert printable(shown) == shown
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_whatever_is_put_into_a_table_or_text_stays_one_line_of_text(text: str) -> None:
+    from io import StringIO
+
+    from rich.table import Table
+
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=True, width=4000, color_system=None)
+    table = Table(text, box=None)
+    table.add_row(text)
+    table.add_row(Text(text).append(text))
+    console.print(table)
+    console.print(text, soft_wrap=True)
+    assert acting(OWN.sub("", screen.getvalue())) == set()
+    assert screen.getvalue().count("\n") == 4
+
+
+def test_a_name_that_is_no_utf8_is_shown_by_its_bytes() -> None:
+    assert printable(os.fsdecode(b"a\xff\xfe")) == "a\\xff\\xfe"
+    assert printable("größe\u00a04\u202f°C") == "größe\u00a04\u202f°C"
