@@ -21,6 +21,7 @@ from heatsoak.target.guard.marks import marks
 from heatsoak.target.inventory import inventory
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import until
 
 pytestmark = needs_loop
 
@@ -77,6 +78,13 @@ def test_nobody_else_can_take_the_drive_from_the_first_step_to_the_last(
     assert not is_held(drive.node)
 
 
+def detach(drive: Drive) -> None:
+    """Detach it, and wait: the kernel does so once nobody looks at the node any more."""
+    run("losetup", "-d", drive.node)
+    attached = Path(f"/sys/block/{drive.node.name}/loop/backing_file")
+    assert until(lambda: not attached.exists())
+
+
 @pytest.mark.slow
 def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     make_drive: MakeDrive, tmp_path: Path
@@ -86,7 +94,7 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     with other.open("wb") as file:
         file.truncate(SIZE)
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
-    run("losetup", "-d", drive.node)
+    detach(drive)
     run("losetup", drive.node, other)
     with pytest.raises(RefusedError, match=r"its sequence was .*: another drive"):
         target.open(writes=True)
@@ -96,7 +104,7 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
 def test_a_drive_that_vanished_in_between_is_refused(make_drive: MakeDrive) -> None:
     drive = make_drive()
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
-    run("losetup", "-d", drive.node)
+    detach(drive)
     try:
         with pytest.raises(RefusedError, match="another drive"):
             target.open(writes=True)
