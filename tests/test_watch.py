@@ -1,5 +1,6 @@
 """``heatsoak watch``: somebody else's load, seen by the kernel's counters."""
 
+import gc
 import json
 import os
 import signal
@@ -8,7 +9,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -57,10 +60,15 @@ class Disk:
         self.counts[10] += spent_ms
         self.put()
 
-    def watch(self, directory: Path) -> Watch:
+    def watch(self, directory: Path, interval_s: float = 0.1) -> Watch:
         roots = self.machine.roots
-        info = describe_device("nvme0n1", roots)
-        return Watch(device=info, directory=directory, conditions={"slot": "top"}, roots=roots)
+        return Watch(
+            device=describe_device("nvme0n1", roots),
+            directory=directory,
+            conditions={"slot": "top"},
+            roots=roots,
+            interval_s=interval_s,
+        )
 
 
 @pytest.fixture
@@ -226,6 +234,55 @@ def test_a_watch_that_was_cut_is_divided_when_it_is_read(tmp_path: Path) -> None
     ]
     assert [round(one["duration_s"]) for one in found["steps"]] == [30, 30]
     assert any("cut" in note for note in found["notes"])
+
+
+class TenthsOfSeconds:
+    """A clock that goes on by a tenth of a second whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.ticks = count()
+
+    def now_s(self) -> float:
+        return next(self.ticks) / 10
+
+
+def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]:
+    """What Python holds at some times of a watch at 10 Hz, whose clock is as fast as it can be."""
+    seen: list[float] = []
+
+    def look(watch: Watch) -> None:
+        disk.move("write", 400, 128 * 1024)
+        if len(seen) < len(at_s) and watch.elapsed_s >= at_s[len(seen)]:
+            gc.collect()
+            seen.append(tracemalloc.get_traced_memory()[0] / 1e6)
+
+    tracemalloc.start()
+    try:
+        disk.watch(directory, interval_s=0.001).run(at_s[-1] + 30, look)
+    finally:
+        tracemalloc.stop()
+    assert len(seen) == len(at_s)
+    return seen
+
+
+@pytest.mark.slow
+def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
+    before_mb, after_mb = traced_mb(disk, tmp_path / "r", [60, 360])
+    assert after_mb - before_mb < 3000 * 400 / 1e6
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
+    early_mb, full_mb, later_mb = traced_mb(disk, tmp_path / "r", [60, 2400, 6000])
+    assert full_mb - early_mb < 10
+    assert later_mb - full_mb < 3  # rows go many at a time
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Judging takes memory by the length of a log, not by what the log shows."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,9 @@ DAY_MB = 500.0
 FOUR_HOURS_MB = 150.0
 
 
-def write_log(path: Path, rates: Array, begin_s: float = 0.0) -> Path:
+def write_log(path: Path, rates: Array) -> Path:
     """Write a CSV as any logger does; what is not a number was not measured."""
-    t_s = begin_s + FINE_S * np.arange(1, len(rates) + 1)
+    t_s = FINE_S * np.arange(1, len(rates) + 1)
     log = pl.DataFrame({"time [s]": t_s, "write [MB/s]": rates})
     log.with_columns(pl.all().round(3).fill_nan(None)).write_csv(path)
     return path
@@ -30,82 +31,113 @@ def judging_mb(directory: Path, rates: Array) -> float:
     seconds = np.arange(6000) * FINE_S
     small = write_log(directory / "small.csv", np.where(seconds % 60 < 30, FULL, FULL / 2))
     log = write_log(directory / "log.csv", rates)
-    return peak_mb(*(["analyze", str(one), "--format", "json"] for one in (small, log)), directory)
+    words = ["analyze", "--format", "json"]
+    return peak_mb([*words, str(small)], [*words, str(log)], directory)
 
 
 def times(hours: float) -> Array:
-    return (np.arange(round(hours * 3600 / FINE_S)) + 0.5) * FINE_S
+    return np.asarray((np.arange(round(hours * 3600 / FINE_S)) + 0.5) * FINE_S, dtype=np.float64)
+
+
+def flat(t_s: Array) -> Array:
+    return np.full(len(t_s), FULL)
+
+
+def step(t_s: Array) -> Array:
+    return np.where(t_s < t_s[-1] / 3, FULL, FULL / 2)
+
+
+def slide(t_s: Array) -> Array:
+    return np.asarray(FULL * (1 - 0.5 * t_s / t_s[-1]))
+
+
+def late_slide(t_s: Array) -> Array:
+    return np.asarray(FULL * (1 - np.clip(t_s / t_s[-1] - 0.5, 0, 1)))
+
+
+def approach(t_s: Array) -> Array:
+    return np.asarray(FULL * (0.4 + 0.6 * np.exp(-8 * t_s / t_s[-1])))
+
+
+def noise(t_s: Array, correlation: float, sigma: float) -> Array:
+    chance = np.random.default_rng(7)
+    return FULL * np.maximum(wander(len(t_s), correlation, sigma, chance), 0.01)
+
+
+def dips(t_s: Array) -> Array:
+    return np.where(np.random.default_rng(8).random(len(t_s)) < 0.01, 0.5 * FULL, FULL)
+
+
+def gaps(t_s: Array) -> Array:
+    return np.where(np.random.default_rng(8).random(len(t_s)) < 0.3, np.nan, step(t_s))
+
+
+def nothing(t_s: Array) -> Array:
+    return np.zeros(len(t_s))
+
+
+def two_levels_in_turn(t_s: Array) -> Array:
+    return np.where(np.arange(len(t_s)) % 2, FULL, FULL / 2)
 
 
 def square(t_s: Array, period_s: float) -> Array:
     return np.where(t_s % period_s < period_s / 2, FULL, FULL / 2)
 
 
+def square_later_on(t_s: Array) -> Array:
+    return np.where(t_s < t_s[-1] / 4, FULL, square(t_s, 3600))
+
+
+def drifting_period(t_s: Array) -> Array:
+    return square(t_s / 600 * (1 + t_s / t_s[-1]), 1)
+
+
 def sawtooth(t_s: Array, period_s: float) -> Array:
     return np.asarray(FULL * (1 - 0.5 * (t_s % period_s) / period_s))
 
 
-def telegraph(t_s: Array, stay_s: float, chance: np.random.Generator) -> Array:
-    is_low = np.cumsum(chance.random(len(t_s)) < FINE_S / stay_s) % 2
+def bursts(t_s: Array) -> Array:
+    return np.where(t_s % 3600 < 30, FULL, 0.02 * FULL)
+
+
+def telegraph(t_s: Array, stay_s: float) -> Array:
+    is_low = np.cumsum(np.random.default_rng(8).random(len(t_s)) < FINE_S / stay_s) % 2
     return np.where(is_low == 0, FULL, FULL / 2)
 
 
-def with_dips(t_s: Array, chance: np.random.Generator) -> Array:
-    return np.where(chance.random(len(t_s)) < 0.01, 0.5 * FULL, FULL)
-
-
-def with_gaps(t_s: Array, chance: np.random.Generator) -> Array:
-    rates = np.where(t_s < t_s[-1] / 2, FULL, FULL / 2)
-    rates[chance.random(len(t_s)) < 0.3] = np.nan
-    return rates
-
-
-def nothing(t_s: Array, chance: np.random.Generator) -> Array:  # noqa: ARG001
-    return np.zeros(len(t_s))
-
-
-def noise(correlation: float, sigma: float) -> Callable[[Array, np.random.Generator], Array]:
-    return lambda t_s, chance: FULL * np.maximum(wander(len(t_s), correlation, sigma, chance), 0.01)
-
-
-SHAPES: dict[str, Callable[[Array, np.random.Generator], Array]] = {
-    "flat": lambda t_s, _: np.full(len(t_s), FULL),
-    "step": lambda t_s, _: np.where(t_s < t_s[-1] / 3, FULL, FULL / 2),
-    "slide": lambda t_s, _: FULL * (1 - 0.5 * t_s / t_s[-1]),
-    "late slide": lambda t_s, _: FULL * (1 - np.clip(t_s / t_s[-1] - 0.5, 0, 1)),
-    "approach": lambda t_s, _: FULL * (0.4 + 0.6 * np.exp(-8 * t_s / t_s[-1])),
-    "white noise": noise(0.0, 0.1),
-    "noise that remembers": noise(0.95, 0.08),
-    "noise that wanders": noise(0.9999, 0.15),
-    "noise with dips": with_dips,
-    "gaps": with_gaps,
+#: Without noise upon them: they are noise, or it is its absence that matters.
+AS_THEY_ARE: dict[str, Callable[[Array], Array]] = {
+    "flat": flat,
+    "white noise": partial(noise, correlation=0.0, sigma=0.1),
+    "noise that remembers": partial(noise, correlation=0.95, sigma=0.08),
+    "noise that wanders": partial(noise, correlation=0.9999, sigma=0.15),
     "nothing moved": nothing,
-    "two levels in turn": lambda t_s, _: np.where(np.arange(len(t_s)) % 2, FULL, FULL / 2),
-    "square later on": lambda t_s, _: np.where(t_s < t_s[-1] / 4, FULL, square(t_s, 3600)),
-    "bursts": lambda t_s, _: np.where(t_s % 3600 < 30, FULL, 0.02 * FULL),
-    "drifting period": lambda t_s, _: square(t_s / 600 * (1 + t_s / t_s[-1]), 1),
-    **{
-        f"{name} of {period_s} s": lambda t_s, _, wave=wave, period_s=period_s: wave(t_s, period_s)
-        for name, wave in (("square", square), ("sawtooth", sawtooth))
-        for period_s in (1, 10, 60, 600, 3600)
-    },
-    **{
-        f"telegraph of {stay_s} s": lambda t_s, chance, stay_s=stay_s: telegraph(
-            t_s, stay_s, chance
-        )
-        for stay_s in (1, 30, 600)
-    },
+    "two levels in turn": two_levels_in_turn,
+}
+SHAPES: dict[str, Callable[[Array], Array]] = {
+    **AS_THEY_ARE,
+    "step": step,
+    "slide": slide,
+    "late slide": late_slide,
+    "approach": approach,
+    "dips": dips,
+    "gaps": gaps,
+    "square later on": square_later_on,
+    "bursts": bursts,
+    "drifting period": drifting_period,
+    **{f"square of {s} s": partial(square, period_s=s) for s in (1, 10, 60, 600, 3600)},
+    **{f"sawtooth of {s} s": partial(sawtooth, period_s=s) for s in (1, 10, 60, 600, 3600)},
+    **{f"telegraph of {s} s": partial(telegraph, stay_s=s) for s in (1, 30, 600)},
 }
 
 
 def shaped(name: str, hours: float) -> Array:
-    """The rates of a shape, with noise unless it is noise or none by itself."""
-    chance = np.random.default_rng(7)
+    """The rates of a shape at 10 Hz."""
     t_s = times(hours)
-    rates = SHAPES[name](t_s, chance)
-    if name in ("flat", "two levels in turn", "nothing moved"):
+    rates = SHAPES[name](t_s)
+    if name in AS_THEY_ARE:
         return rates
-    return rates * wander(len(t_s), 0.8, 0.02, chance)
+    return rates * wander(len(t_s), 0.8, 0.02, np.random.default_rng(7))
 
 
 def test_four_hours_that_swing_each_hour_are_judged_in_little_memory(tmp_path: Path) -> None:
