@@ -28,7 +28,13 @@ def default_directory(name: str, parent: Path = PARENT) -> Path:
 
 
 def require_empty(directory: Path, otherwise: str = "") -> None:
-    """Raise UsageError where `directory` holds something already; `otherwise` adds a way out."""
+    """Raise UsageError where `directory` holds something already; `otherwise` adds a way out.
+
+    Also where it cannot be made, since it would lie below a file.
+    """
+    above = next((path for path in directory.parents if path.exists()), None)
+    if above is not None and not above.is_dir():
+        raise UsageError(f"{directory}: {above} is a file, not a directory: name another with -o")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: is there already: name a new directory with -o{otherwise}")
 

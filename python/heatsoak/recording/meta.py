@@ -9,7 +9,13 @@ from heatsoak.protocol import Conditions, Observation, Protocol, Role
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
-class SensorMeta(BaseModel):
+class _Finite(BaseModel):
+    """What is read from a file: JSON of ours never holds an infinite number."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class SensorMeta(_Finite):
     """A sensor as it was read.
 
     Attributes:
@@ -27,7 +33,7 @@ class SensorMeta(BaseModel):
     details: dict[str, Any] = {}
 
 
-class CopyPart(BaseModel):
+class CopyPart(_Finite):
     """That a recording is of one of two drives in a copy.
 
     Attributes:
@@ -43,7 +49,7 @@ class CopyPart(BaseModel):
     shared_disk: str | None = None
 
 
-class Boot(BaseModel):
+class Boot(_Finite):
     """A time on the clock of one boot of a machine, which nobody can set.
 
     Attributes:
@@ -55,7 +61,7 @@ class Boot(BaseModel):
     clock_s: float
 
 
-class RecordingMeta(BaseModel):
+class RecordingMeta(_Finite):
     """Everything of a recording but its samples and events.
 
     Attributes:
@@ -69,9 +75,9 @@ class RecordingMeta(BaseModel):
         tools: versions of what took part.
         load: how the load was made, with the command lines.
         part_of_copy: which of a copy's two drives it is of; None where it is no copy.
+        samples_sha256: of `samples.parquet`, in hexadecimal; None while there is none, and in
+            recordings of older versions.
     """
-
-    model_config = ConfigDict(extra="ignore")
 
     schema_version: Literal[1] = 1
     status: Status = "running"
@@ -88,9 +94,10 @@ class RecordingMeta(BaseModel):
     started_boot: Boot | None = None
     duration_s: float | None = None
     part_of_copy: CopyPart | None = None
+    samples_sha256: str | None = None
 
 
-class Event(BaseModel):
+class Event(_Finite):
     """A step's beginning or end, that of the case's heat, a warning, a fault.
 
     Attributes:

@@ -31,6 +31,7 @@ from heatsoak.recording.safely import (
     put_in_place,
     reserve,
     saying_that_it_cannot_be_written,
+    sha256_of,
 )
 from heatsoak.recording.writing import hold
 
@@ -48,7 +49,7 @@ class RecordingWriter:
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, goes_on: bool = False) -> None:
         self.directory = directory
-        self.meta = meta
+        self.meta = meta.model_copy(update={"samples_sha256": None})
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -118,6 +119,7 @@ class RecordingWriter:
                     journal_to_parquet(self.directory, self.meta)
                 else:
                     _to_parquet(self.directory, samples.lazy())
+                changes["samples_sha256"] = sha256_of(self.directory / PARQUET)
             except KeyboardInterrupt:
                 # polars heeds the signal in every thread, and may do so more than once: the
                 # journal stays, and how the run ended is said all the same
@@ -212,4 +214,6 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
     with put_in_place(directory / PARQUET) as partial, as_system_error(directory):
-        frame.sink_parquet(partial, compression="zstd")
+        # polars takes no path that is not UTF-8
+        with partial.open("wb") as file:
+            frame.sink_parquet(file, compression="zstd")
