@@ -6,8 +6,10 @@ in every place but a native fio job file, where fio itself has it the other way 
 """
 
 import math
+import os
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 
 MB = 1_000_000
 GB = 1_000_000_000
@@ -109,3 +111,8 @@ def format_duration(seconds: float) -> str:
     if minutes < 100:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def format_path(path: PurePath) -> str:
+    r"""Return a path as text that any document takes: bytes that are no UTF-8 as ``\xff``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -62,7 +62,7 @@ def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> Recordi
     rounds = rounds_of(recording, by_name)
     places = place_in_rounds(recording)
     return RecordingFindings(
-        path=str(recording.path),
+        path=recording.path_text,
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[

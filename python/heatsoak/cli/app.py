@@ -147,7 +147,7 @@ def _fault(error: BaseException) -> str:
     )
     try:
         number, name = tempfile.mkstemp(prefix="heatsoak-fault-", suffix=".txt")
-        with open(number, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(told)
     except OSError:
         return f"{what}: please report it with what HEATSOAK_DEBUG=1 prints"
@@ -203,7 +203,7 @@ def _take_standard_streams() -> _Stream | None:
             if opened != number:
                 os.close(opened)
     if sys.stdin is None:
-        sys.stdin = open(os.devnull)  # noqa: SIM115 -- open as long as the process runs
+        sys.stdin = os.fdopen(0)
     if sys.stderr is sys.__stderr__:
         sys.stderr, _ = _outlasting(2, sys.stderr)
     if sys.stdout is not sys.__stdout__:

@@ -133,7 +133,8 @@ def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, and the directory it lies in; raises ToolError where it cannot."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        path.write_text(text, "utf-8", errors="backslashreplace")  # names need be no UTF-8
     except OSError as error:
         raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
 

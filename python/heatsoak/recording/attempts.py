@@ -79,9 +79,12 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
         is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
-    with put_in_place(recording.path / JOURNAL) as partial, as_system_error(recording.path):
-        with partial.open("wb") as file:  # polars takes no path that is not UTF-8
-            frame.sink_ndjson(file)
+    with (
+        put_in_place(recording.path / JOURNAL) as partial,
+        as_system_error(recording.path),
+        partial.open("wb") as file,  # polars takes no path that is not UTF-8
+    ):
+        frame.sink_ndjson(file)
 
 
 def _rewrite_events(directory: Path, events: list[Event]) -> None:

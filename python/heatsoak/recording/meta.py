@@ -1,12 +1,109 @@
 """`recording.json` and the lines of `events.jsonl`."""
 
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
 
 Status = Literal["running", "finished", "interrupted", "failed"]
+
+
+#: No recording lasts longer, in s: three years.
+LONGEST_S = 1e8
+#: Integers beyond are exact neither in JSON nor as a column.
+_LARGEST = 2**63
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+Time = Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S)]
+Duration = Annotated[float, Field(ge=0, le=LONGEST_S)]
+_Text = str | None
+
+
+class _Link(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    ceiling_mb_s: float | None
+    max_ceiling_mb_s: float | None
+
+
+class _DriveDetails(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    link: _Link | None
+
+
+class _Drive(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    kind: _Text
+    path: _Text
+    model: _Text
+    serial: _Text
+    size_bytes: Annotated[int, Field(ge=0, lt=_LARGEST)] | None
+    simulated: bool
+    details: _DriveDetails
+
+
+class _Load(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    imported: dict[str, Any]
+
+
+class _PowerState(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    state: int
+    max_w: float
+
+
+class _SensorDetails(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    power: _Text
+    power_states: list[_PowerState] | None
+    error_pct: float | None
+
+
+class _LatencyBins(TypedDict):
+    __pydantic_config__ = _STRICT
+    upper_us: list[float]
+    ios: list[Annotated[int, Field(ge=0, lt=_LARGEST)]]
+
+
+class _EventData(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    index: int
+    round: int | None
+    step_kind: str
+    was_done: bool
+    duration_s: Duration
+    load_cpu_s: float | None
+    command: str | list[str]
+    latency_bins: dict[str, _LatencyBins] | None
+
+
+def _holding(known: Any) -> AfterValidator:
+    """Check what is read of a document; all else in it need only be plain JSON."""
+    adapter = TypeAdapter(known)
+
+    def check(value: dict[str, Any]) -> dict[str, Any]:
+        adapter.validate_python(value)
+        _require_finite(value)
+        return value
+
+    return AfterValidator(check)
+
+
+def _require_finite(value: Any) -> None:
+    if isinstance(value, dict):
+        for below in value.values():
+            _require_finite(below)
+    elif isinstance(value, list | tuple):
+        for below in value:
+            _require_finite(below)
+    elif isinstance(value, int):
+        if abs(value) >= 2 * _LARGEST:
+            raise ValueError("a number is too large")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a number is not finite")
 
 
 class _Finite(BaseModel):
@@ -30,7 +127,7 @@ class SensorMeta(_Finite):
     interval_s: float
     idle_interval_s: float | None = None
     thresholds: dict[str, float] = {}
-    details: dict[str, Any] = {}
+    details: Annotated[dict[str, Any], _holding(_SensorDetails)] = {}
 
 
 class CopyPart(_Finite):
@@ -84,15 +181,15 @@ class RecordingMeta(_Finite):
     reason: str | None = None
     protocol: Protocol | Observation
     conditions: Conditions
-    drive: dict[str, Any]
-    host: dict[str, Any] = {}
+    drive: Annotated[dict[str, Any], _holding(_Drive)]
+    host: Annotated[dict[str, Any], _holding(dict[str, Any])] = {}
     tools: dict[str, str] = {}
-    load: dict[str, Any] = {}
+    load: Annotated[dict[str, Any], _holding(_Load)] = {}
     sensors: list[SensorMeta] = []
     columns: dict[str, str] = Field(min_length=1)
     started_unix_s: float | None
     started_boot: Boot | None = None
-    duration_s: float | None = None
+    duration_s: Duration | None = None
     part_of_copy: CopyPart | None = None
     samples_sha256: str | None = None
 
@@ -107,8 +204,8 @@ class Event(_Finite):
         data: of a step that was begun or skipped, its `index` among the protocol's steps.
     """
 
-    t_s: float
+    t_s: Time
     kind: str
     step: str | None = None
     text: str = ""
-    data: dict[str, Any] = {}
+    data: Annotated[dict[str, Any], _holding(_EventData)] = {}

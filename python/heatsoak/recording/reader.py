@@ -16,8 +16,12 @@ from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
-from heatsoak.recording.meta import Event, RecordingMeta
+from heatsoak.recording.meta import LONGEST_S, Event, RecordingMeta
 from heatsoak.recording.safely import sha256_of
+from heatsoak.units import format_path
+
+#: The first interval may have begun so long before the recording: a sensor's, or a logger's.
+_EARLY_S = 600.0
 
 
 def find_recordings(path: Path) -> list["Recording"]:
@@ -71,6 +75,11 @@ class Recording:
             raise UsageError(f"{path}: has no samples: {PARQUET} or {JOURNAL} is missing")
         return cls(path, meta)
 
+    @property
+    def path_text(self) -> str:
+        """The path as text for documents."""
+        return format_path(self.path)
+
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the samples in the order of time, of all columns or only those asked for.
 
@@ -99,13 +108,15 @@ class Recording:
         """Return all samples as they lie there, with the columns and types of `schema`."""
         path = self.path / PARQUET
         if not path.exists():
-            return scan_journal(self.path / JOURNAL, schema)
+            return _cleaned(scan_journal(self.path / JOURNAL, schema), schema)
         with self._saying_what_is_damaged(), path.open("rb") as file:
             if self.is_as_recorded:
                 return pl.scan_parquet(file).select(*schema)
             if (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
-            return _cleaned(path, pl.scan_parquet(file), schema)
+            frame = pl.scan_parquet(file)
+            _require_columns(path, frame, schema)
+            return _cleaned(frame, schema)
 
     @property
     def is_as_recorded(self) -> bool:
@@ -162,13 +173,8 @@ def _require_file(path: Path) -> None:
         raise UsageError(f"{path}: is not a file")
 
 
-def _cleaned(
-    path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]
-) -> pl.LazyFrame:
-    """Return the columns of `schema`, with nulls for infinite numbers, and no row without a time.
-
-    Raises UsageError where a column is missing, or holds something else than it should.
-    """
+def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
+    """Raise UsageError where a column is missing, or holds something else than it should."""
     there = frame.collect_schema()
     for name, dtype in schema.items():
         if name not in there:
@@ -176,13 +182,26 @@ def _cleaned(
         given = there[name]
         if given not in (dtype, pl.Null) and not (dtype.is_numeric() and given.is_numeric()):
             raise UsageError(f"{path}: the column {name} holds {given}, and should {dtype()}")
+
+
+def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
+    """Return the columns of `schema` without what cannot have been recorded.
+
+    Infinite numbers become nulls, and intervals that began before the recording; rows without a
+    time that a recording can have are left out.
+    """
     columns = (pl.col(name).cast(dtype, strict=False) for name, dtype in schema.items())
     floats = pl.col(pl.Float64)
-    return (
+    kept = (
         frame.select(columns)
         .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
-        .filter(pl.col("t_s").is_not_null())
+        .filter(pl.col("t_s").is_between(-LONGEST_S, LONGEST_S))
     )
+    if "interval_s" not in schema:
+        return kept
+    interval_s = pl.col("interval_s")
+    began = interval_s.is_between(0, pl.max_horizontal(pl.col("t_s"), 0) + _EARLY_S)
+    return kept.with_columns(pl.when(began).then(interval_s).name.keep())
 
 
 @lru_cache(maxsize=1024)

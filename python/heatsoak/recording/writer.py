@@ -213,7 +213,9 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with put_in_place(directory / PARQUET) as partial, as_system_error(directory):
-        # polars takes no path that is not UTF-8
-        with partial.open("wb") as file:
-            frame.sink_parquet(file, compression="zstd")
+    with (
+        put_in_place(directory / PARQUET) as partial,
+        as_system_error(directory),
+        partial.open("wb") as file,  # polars takes no path that is not UTF-8
+    ):
+        frame.sink_parquet(file, compression="zstd")

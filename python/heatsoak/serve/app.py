@@ -20,6 +20,7 @@ from heatsoak.serve.following import Follower, News
 from heatsoak.serve.library import Entry, Library
 from heatsoak.serve.listing import MOST_TOGETHER, listing
 from heatsoak.serve.shelf import Shelf
+from heatsoak.units import format_path
 
 #: What a browser may call this machine; whatever else it says, a page elsewhere sent it here.
 _HOSTS = ("127.0.0.1", "localhost")
@@ -61,7 +62,7 @@ class _Pages:
 
     async def contents(self, _: Request) -> Response:
         entries = await run_in_threadpool(self.library.entries)
-        return HTMLResponse(listing(entries, str(self.library.root)))
+        return HTMLResponse(listing(entries, format_path(self.library.root)))
 
     async def page(self, request: Request) -> Response:
         entries = await self._entries(request)

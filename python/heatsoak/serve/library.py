@@ -4,12 +4,13 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
 from heatsoak.recording import META, Recording
 from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
+from heatsoak.units import format_path
 
 #: A running recording that was not written to for so long was cut: in pauses, sensors are polled
 #: every ten seconds.
@@ -58,7 +59,7 @@ class Library:
         return sorted(found, key=lambda entry: entry.name)
 
     def _name(self, directory: Path) -> str:
-        return directory.relative_to(self.root).as_posix()
+        return format_path(PurePosixPath(directory.relative_to(self.root)))
 
     def _directories(self) -> Iterator[Path]:
         """Directories with a recording, without following links out of what is shown."""
