@@ -1,10 +1,12 @@
 """What holds for every call of the command line, whatever it was given."""
 
+import json
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +26,17 @@ def breach(done: subprocess.CompletedProcess[str]) -> str | None:
     told = [line for line in said.splitlines() if line.startswith("heatsoak: ")]
     if done.returncode in (2, 3, 4) and not told:
         return f"exit code {done.returncode} without a word: {said!r}"
+    formats = [after for word, after in pairwise(done.args) if word == "--format"]
+    if formats and formats[-1] == "json" and done.stdout:
+        try:
+            json.loads(done.stdout, parse_constant=_refuse)
+        except ValueError as error:
+            return f"no JSON: {error}: {done.stdout[:1000]}"
     return None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _details(said: str) -> str:

@@ -37,7 +37,10 @@ def parse_size(text: str | int | float) -> int:
     number, prefix, unit = match.groups()
     decimal = unit is not None and unit.lower() == "b" and prefix != ""
     scale: int = (1000 if decimal else 1024) ** _POWERS[prefix.lower()]
-    return round(float(number) * scale)
+    size = float(number) * scale
+    if size >= 2**63:
+        raise ValueError(f"'{text}' is more than any drive holds")
+    return round(size)
 
 
 def parse_seconds(text: str | int | float) -> float:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from pydantic_core import from_json
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, require_file
 from heatsoak.importer.log import Remark
 
 #: How much of a file tells its format.
@@ -77,7 +77,8 @@ class Source:
 
     @classmethod
     def of_path(cls, path: Path) -> "Source":
-        """A file on disk."""
+        """A file on disk, which is read more than once; raises UsageError for a pipe."""
+        require_file(path)
         return cls(str(path), lambda: path.open("rb"), path)
 
     @classmethod

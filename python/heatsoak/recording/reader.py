@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, require_file
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
@@ -54,7 +54,7 @@ class Recording:
     def open(cls, path: Path) -> "Recording":
         """Open the recording in directory `path`; raises UsageError for a broken one."""
         file = path / META
-        _require_file(file)
+        require_file(file)
         try:
             meta = RecordingMeta.model_validate_json(file.read_bytes())
             schema_of(meta.columns)
@@ -67,7 +67,7 @@ class Recording:
             key = ".".join(str(part) for part in first["loc"])
             raise UsageError(f"{file}: {key + ': ' if key else ''}{first['msg']}") from error
         for name in (EVENTS, JOURNAL, PARQUET):
-            _require_file(path / name)
+            require_file(path / name)
         for name in ("t_s", "step"):
             if name not in meta.columns:
                 raise UsageError(f"{file}: columns: {name} is missing")
@@ -165,12 +165,6 @@ class Recording:
     def was_cut(self) -> bool:
         """Whether it was never finished: killed, out of power, or still running."""
         return self.meta.status == "running"
-
-
-def _require_file(path: Path) -> None:
-    """Raise UsageError where `path` is something else than a file: a pipe may never end."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: is not a file")
 
 
 def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
