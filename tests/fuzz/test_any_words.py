@@ -66,27 +66,48 @@ OUTPUTS = (
     *("/dev/null", "/dev/full", "pipe", "loop", "", ".", "a" * 300 + ".html", "\udcff.html"),
     *("\udcff.csv", "é ü.csv", "rec/samples.parquet", "missing/\udcff/x.html", "x.docx"),
 )  # fmt: skip
-PROTOCOLS = ("tiny.toml", "job.fio", "quick", "puget", "copy", "snia-pts", *FILES)
 SIMULATED = ("sim:small.toml", "sim:small.toml@open-bench", "sim:./small.toml")
 TARGETS = (
     *(*SIMULATED, "sim:", "sim:nothing", "sim:tiny.toml", "sim:small.toml@", "sim:small.toml@x"),
     *("sim:samsung-950-pro-512", "sim:\udcff", "nbd+unix:///x?socket=missing", "nbd:"),
     *(".", "folder", "empty", "missing", "pipe", "socket", "/dev/null", "tiny.toml/x", ""),
 )  # fmt: skip
-#: Of an argument or an option by its name; of others, any of `WORDS`.
-VALUES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("paths", "power", "into", "source", "sensors", "write"), FILES),
-    **dict.fromkeys(("output", "path"), OUTPUTS),
-    **{"protocol": PROTOCOLS, "on": TARGETS, "to": TARGETS, "shape": ("light", *FILES)},
-    **{"drive": ("small.toml", "nothing", *FILES), "by": ("slot", "heatsink", "drive", *WORDS)},
-    **{"output_format": ("text", "json"), "kind": ("csv", "parquet", "fio-plot", "openmetrics")},
-    **{"fail_on": ("throttle",), "mapping": ("time=t", "x=y", "time=\udcff", *WORDS)},
+#: What may follow an argument's or an option's name, by that: words that could work, mostly taken,
+#: and others of their kind.
+NUMBERS = ("0", "1", "2", "3.5", "30", "400"), ("-1", "1e9", "1e300", "nan", "inf", "0x10", "")
+RECORDED = ("rec", "two", "two/", "log.csv", "rec/recording.json", "./two"), FILES
+VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(("paths", "into"), RECORDED),
+    "files": (("log.csv", "log.csv", "é ü.csv"), FILES),
+    **dict.fromkeys(("power", "sensors", "write", "directory"), (("log.csv", "folder"), FILES)),
+    "output": (("out.html", "out.csv", "out.xml", "out", "new/below/out.csv", "-"), OUTPUTS),
+    "protocol": (("tiny.toml", "tiny.toml", "job.fio", "quick", "puget", "copy"), FILES),
+    "on": ((*SIMULATED, *SIMULATED, "."), TARGETS),
+    "to": (SIMULATED, TARGETS),
+    "shape": (("light", "heavy"), FILES),
+    "trace": (("io.log", "light"), FILES),
+    "trace_format": (("fio3", "fio2", "msr", "blkparse"), WORDS),
+    "drive": (("small.toml",), FILES),
+    "enclosure": (("open-bench",), FILES),
+    "by": (("drive", "model", "protocol", "slot", "slot", "slot"), WORDS),
+    "baseline": (("none", "Samsung SSD 950 PRO 8GB"), WORDS),
+    "rank_by": (("mean", "end level"), WORDS),
+    "settings": (("heatsink=none", "slot=top", "write.bs=4k", "iodepth=4", "runtime=1s"), WORDS),
+    "labels": (("heatsink=none", "slot=top", "gpus=2"), WORDS),
+    "mapping": (("time=t_s", "write_mb_s=write_mb_s"), WORDS),
+    "output_format": (("text", "json"), WORDS),
+    "kind": (("csv", "openmetrics", "fio-plot", "parquet"), WORDS),
+    "fail_on": (("throttle",), WORDS),
+    "damaged": (("error", "skip"), WORDS),
+    "title": (("A title",), WORDS),
+    "device": (("nvme0n1", "0"), WORDS),
+    "idle_limit": (("25ms", "1s"), WORDS),
+    "span": (("1GiB", "8192"), WORDS),
 }
 #: What ends or shortens a command that would go on for long; the last word of an option counts.
 LAST: dict[str, tuple[str, ...]] = {
-    "trace make": ("--scale", "1e-8"),
-    "trace check": ("--scale", "1e-8"),
-    "trace stats": ("--scale", "1e-8"),
+    "trace make": ("--scale", "1e-4"),
+    "trace check": ("--scale", "1e-4"),
     "corpus": ("--count", "0"),
     "demo": ("-o", "rec"),
     "reproduce": ("--only", "nothing"),
@@ -96,6 +117,7 @@ LAST: dict[str, tuple[str, ...]] = {
     "watch": ("--for", "0.1s", "--interval", "99"),
 }
 _SELDOM = ("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols")
+_SELDOM += ("watch", "trace check", "trace stats")
 
 
 def _commands() -> dict[str, Any]:
@@ -123,16 +145,19 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
     (root / "bin.gz").write_bytes(b"\x1f\x8b" + bytes(range(256)))
     (root / "folder").mkdir()
     (root / "loop").symlink_to("loop")
-    done = heatsoak_here("run", "tiny.toml", "--on", "sim:small.toml", "-o", "rec", cwd=root)
-    assert done.returncode == 0, done.stderr
+    for place, slot in (("rec", "top"), ("two/a", "top"), ("two/b", "bottom")):
+        words = ("run", "tiny.toml", "--on", "sim:small.toml", "--set", f"slot={slot}", "-o", place)
+        done = heatsoak_here(*words, cwd=root)
+        assert done.returncode == 0, done.stderr
     return root
 
 
 def _value(param: Any, chance: random.Random) -> str:
-    """A word for an argument or an option: mostly one of its kind."""
-    if chance.random() < 0.15:
+    """A word for an argument or an option: mostly one of its kind, mostly one that could work."""
+    if chance.random() < 0.03:
         return chance.choice(chance.choice((WORDS, FILES, TARGETS)))
-    return chance.choice(VALUES.get(param.name, WORDS))
+    likely, others = VALUES.get(param.name, NUMBERS)
+    return chance.choice(likely if chance.random() < 0.8 else others)
 
 
 def _words(chance: random.Random) -> list[str]:
@@ -141,16 +166,19 @@ def _words(chance: random.Random) -> list[str]:
     for param in COMMANDS[name].params:
         is_argument = param.param_type_name == "argument"
         needed = is_argument or param.required
-        if param.name == "help" or chance.random() > (0.95 if needed else 0.2):
+        if param.name == "help" or chance.random() > (0.98 if needed else 0.12):
             continue
-        for _ in range(chance.choice((1, 1, 1, 2))):
+        repeats = param.name == "paths" or chance.random() < 0.1
+        for _ in range(chance.choice((1, 1, 2)) if repeats else 1):
             if not is_argument:
                 words.append(chance.choice(param.opts))
             if not getattr(param, "is_flag", False):
                 words.append(_value(param, chance))
-    if chance.random() < 0.05:
+    if chance.random() < 0.02:
         words.insert(chance.randrange(len(words) + 1), chance.choice(WORDS))
     words += LAST.get(name, ())
+    if name == "trace stats" and not {"light", "quick"}.isdisjoint(words):
+        words += ["--scale", "1e-4"]
     if name == "run" and not _is_short(words):
         words.append("--dry-run")
     # an argument that begins with a dash may have made words of ours a value, or no option at all
@@ -159,8 +187,10 @@ def _words(chance: random.Random) -> list[str]:
 
 def _is_short(words: list[str]) -> bool:
     """Whether a run is of a short protocol, unchanged, on a small simulated drive."""
-    given = set(words) - {"tiny.toml", "job.fio", *SIMULATED}
-    return given <= {"--on", "-o", "--output", "--format", "json", "text", *OUTPUTS, "--fail-on"}
+    harmless = {"--on", "-o", "--output", "--format", "json", "text", *OUTPUTS, "--fail-on"}
+    harmless |= {"throttle", "--fail-below", "--resume", "--set", "heatsink=none", "slot=top"}
+    given = set(words) - {"tiny.toml", "job.fio", *SIMULATED, *NUMBERS[0], *NUMBERS[1]}
+    return given <= harmless
 
 
 def _call(number: int, ground: Path, place: Path) -> str | None:
