@@ -29,7 +29,9 @@ def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProce
 
 def heatsoak_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words` in this process: for many words that differ in what is said."""
-    output, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
+    output, errors = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="\n") for _ in range(2)
+    )
     handlers = {number: signal.getsignal(number) for number in ENDING}
     code: str | int | None = None
     try:

@@ -12,8 +12,10 @@ HeatsoakError           3  something failed; base of all
 Every message is one line: what is wrong (file, line or key), and what would be right.
 """
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class HeatsoakError(Exception):
@@ -48,6 +50,20 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- an end, not an error
     """The user stopped the run; the recording is kept."""
 
     exit_code = 130
+
+
+def require_file(path: Path) -> None:
+    """Raise UsageError where `path` is there and no regular file: a pipe may never end."""
+    if os.path.lexists(path) and not path.is_file():
+        raise UsageError(f"{path}: cannot be read: {_kind(path)}, and not a regular file")
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        return "is a directory"
+    if path.is_symlink():
+        return "is a link to nothing" if not path.exists() else "links to a pipe or a device"
+    return "is a pipe" if path.is_fifo() else "is a device or a socket"
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = 0.5) -> str:

@@ -5,7 +5,6 @@ in every place but a native fio job file, where fio itself has it the other way 
 (fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
 """
 
-import math
 import re
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ _SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtp]?)(i?b)?\s*$", re.IGNOR
 _PERCENT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*$")
 _TIME = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|min|m|h|d)?\s*$", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST_S = 1e9
 
 
 def parse_size(text: str | int | float) -> int:
@@ -35,17 +35,23 @@ def parse_size(text: str | int | float) -> int:
     number, prefix, unit = match.groups()
     decimal = unit is not None and unit.lower() == "b" and prefix != ""
     scale: int = (1000 if decimal else 1024) ** _POWERS[prefix.lower()]
-    return round(float(number) * scale)
+    size = float(number) * scale
+    if size >= 2**63:
+        raise ValueError(f"'{str(text)[:40]}' is more than any drive holds")
+    return round(size)
 
 
 def parse_seconds(text: str | int | float) -> float:
     """Return the seconds in `text` (``300``, ``"300s"``, ``"5m"``, ``"500ms"``, ``"1h"``)."""
-    if isinstance(text, float) and 0 <= text < math.inf:
+    if isinstance(text, float) and 0 <= text < _LONGEST_S:
         return text  # its digits may stand with an exponent
     match = None if isinstance(text, bool) else _TIME.match(str(text))
     if match is None:
         raise ValueError(f"'{text}' is not a time: seconds, or a number with us, ms, s, m, h or d")
-    return float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
+    seconds = float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
+    if seconds >= _LONGEST_S:
+        raise ValueError(f"'{str(text)[:40]}' is longer than thirty years")
+    return seconds
 
 
 @dataclass(frozen=True)

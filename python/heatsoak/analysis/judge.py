@@ -15,7 +15,6 @@ from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import Onset, judge_sensors_together
 from heatsoak.analysis.steps import step_findings
 from heatsoak.analysis.view import StepView
-from heatsoak.output import utf8_text
 from heatsoak.recording import Recording
 
 
@@ -63,7 +62,7 @@ def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> Recordi
     rounds = rounds_of(recording, by_name)
     places = place_in_rounds(recording)
     return RecordingFindings(
-        path=utf8_text(str(recording.path)),
+        path=recording.path_text,
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[

@@ -13,7 +13,7 @@ from heatsoak.catalog.figure import Strict
 from heatsoak.catalog.places import Enclosure, Family
 from heatsoak.catalog.specs import Drive
 from heatsoak.catalog.traces import TraceShape
-from heatsoak.errors import UsageError, suggestion
+from heatsoak.errors import UsageError, require_file, suggestion
 
 _CATALOG = files("heatsoak.catalog")
 _Model = TypeVar("_Model", bound=Strict)
@@ -188,6 +188,7 @@ def _own_file(name: str, what: str, known: list[str]) -> str:
             f"there is no simulated {what} '{name}'{suggestion(name, known)}: there are "
             f"{', '.join(known)}; the path of a TOML file works too"
         )
+    require_file(path)
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:

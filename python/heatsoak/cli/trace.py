@@ -12,7 +12,7 @@ from heatsoak._core import Trace
 from heatsoak.analysis.traces import hold_against
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import ToolError, UsageError, require_file
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import parse_seconds, parse_size
 
@@ -162,6 +162,7 @@ def _opened(path: str, damaged: Damaged, span: str | None, device: str | None) -
             f"{path}: there is no such file, nor a shape of that name: shapes are "
             f"{', '.join(trace_ids())}"
         )
+    require_file(Path(path))
     try:
         span_bytes = None if span is None else parse_size(span)
     except ValueError as error:

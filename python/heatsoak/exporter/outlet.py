@@ -42,14 +42,14 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
     The recordings' own files are never written over.
     """
     sacred = {
-        (recording.path / name).resolve()
+        _real(recording.path / name)
         for recording in recordings
         for name in (META, JOURNAL, PARQUET, EVENTS)
     }
     for path in paths:
         check_way(path)
         with saying_what_failed(path):
-            if path.resolve() in sacred:
+            if _real(path) in sacred:
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
             if not path.exists():
                 continue
@@ -59,13 +59,18 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
                 raise UsageError(f"{path}: is there already: name another file, or add --force")
 
 
+def _real(path: Path) -> Path:
+    """The file that links lead to; a link onto itself leads nowhere."""
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a file to write, which takes the place of `path` once it is whole.
 
     Directories above are made. Raises ToolError where it cannot be written.
     """
-    target = path.resolve()  # a link goes on pointing at what is written
+    target = _real(path)  # a link goes on pointing at what is written
     partial = target.with_name(f".{uuid.uuid4().hex}.partial")
     with saying_what_failed(path):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ from heatsoak.importer.detect import read
 from heatsoak.importer.join import Alignment, alignment_of, guessed_shift_s, with_steps
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.output import utf8_text
 from heatsoak.recording import (
     Event,
     HeldRecording,
@@ -131,7 +130,7 @@ def _load_of(recording: Recording) -> Log:
     began = recording.meta.started_unix_s
     return Log(
         format="recording",
-        source=utf8_text(str(recording.path)),
+        source=recording.path_text,
         samples=recording.samples(["t_s", "step", "interval_s", *rates]),
         clock="none" if began is None else "utc",
         begin_unix_s=began,

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from pydantic_core import from_json
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, require_file
 from heatsoak.importer.log import Remark
 from heatsoak.output import utf8_text
 
@@ -78,7 +78,8 @@ class Source:
 
     @classmethod
     def of_path(cls, path: Path) -> "Source":
-        """A file on disk."""
+        """A file on disk, which is read more than once; raises UsageError for a pipe."""
+        require_file(path)
         return cls(utf8_text(str(path)), lambda: path.open("rb"), path)
 
     @classmethod

@@ -3,7 +3,6 @@
 from heatsoak.importer.log import Log
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.stretches import with_stretches
-from heatsoak.output import utf8_text
 from heatsoak.protocol import Observation
 from heatsoak.recording import HeldRecording, Recording
 
@@ -31,7 +30,7 @@ def divided(recording: Recording) -> Recording:
     meta = recording.meta
     log = Log(
         format=WATCH,
-        source=utf8_text(str(recording.path)),
+        source=recording.path_text,
         samples=samples.drop("step", strict=False),
         clock="utc",
         begin_unix_s=meta.started_unix_s,

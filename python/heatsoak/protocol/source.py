@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.errors import UsageError, suggestion
+from heatsoak.errors import UsageError, require_file, suggestion
 from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.heat import Heat
@@ -54,6 +54,7 @@ def load(name: str) -> Protocol:
             f"there is no protocol '{name}'{suggestion(name, bundled())}: "
             f"bundled are {', '.join(bundled())}; a file's path works too"
         )
+    require_file(path)
     if path.suffix in (".fio", ".job", ".ini"):
         return parse_job_file(path)
     try:

@@ -1,10 +1,12 @@
 """The journal of a running recording: lines of JSON, of which the last may have been cut."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import TypeGuard
 
 import polars as pl
 
@@ -42,16 +44,44 @@ def _salvaged(path: Path, schema: Schema) -> pl.LazyFrame:
     for line in whole_lines(path):
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and isinstance(row.get("t_s"), int | float):
-            rows.append({name: row.get(name) for name in schema})
-    return pl.LazyFrame(rows, schema=schema, strict=False)
+        if isinstance(row, dict) and _is_number(row.get("t_s")):
+            rows.append({name: _typed(row.get(name), dtype) for name, dtype in schema.items()})
+    return pl.LazyFrame(rows, schema=schema)
+
+
+def _typed(value: object, dtype: type[pl.DataType]) -> float | str | None:
+    """Return what a column of this type can hold, None for all else."""
+    if dtype == pl.String:
+        return value if isinstance(value, str) and _is_text(value) else None
+    if not _is_number(value):
+        return None
+    if dtype == pl.Int64:
+        return int(value) if abs(value) < 2**63 else None
+    return float(value)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False  # a lone half of a character
+    return True
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that a float can hold; neither truth nor infinity is one."""
+    try:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return False  # an integer of hundreds of digits
 
 
 def _is_damaged(frame: pl.LazyFrame) -> bool:
     try:
-        return bool(frame.select(pl.col("t_s").null_count()).collect().item())
+        # of all columns: what is not asked for is not looked at
+        return bool(frame.select(pl.all().null_count()).collect()["t_s"].item())
     except (pl.exceptions.PolarsError, OSError):
         return True
 

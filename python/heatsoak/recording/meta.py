@@ -1,15 +1,118 @@
 """`recording.json` and the lines of `events.jsonl`."""
 
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
-class SensorMeta(BaseModel):
+#: No recording lasts longer, in s: three years.
+LONGEST_S = 1e8
+#: Integers beyond are exact neither in JSON nor as a column.
+_LARGEST = 2**63
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+Time = Annotated[float, Field(ge=-LONGEST_S, le=LONGEST_S)]
+Duration = Annotated[float, Field(ge=0, le=LONGEST_S)]
+_Text = str | None
+
+
+class _Link(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    ceiling_mb_s: float | None
+    max_ceiling_mb_s: float | None
+
+
+class _DriveDetails(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    link: _Link | None
+
+
+class _Drive(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    kind: _Text
+    path: _Text
+    model: _Text
+    serial: _Text
+    size_bytes: Annotated[int, Field(ge=0, lt=_LARGEST)] | None
+    simulated: bool
+    details: _DriveDetails
+
+
+class _Load(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    imported: dict[str, Any]
+
+
+class _PowerState(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    state: int
+    max_w: float
+
+
+class _SensorDetails(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    power: _Text
+    power_states: list[_PowerState] | None
+    error_pct: float | None
+
+
+class _LatencyBins(TypedDict):
+    __pydantic_config__ = _STRICT
+    upper_us: list[float]
+    ios: list[Annotated[int, Field(ge=0, lt=_LARGEST)]]
+
+
+class _EventData(TypedDict, total=False):
+    __pydantic_config__ = _STRICT
+    index: int
+    round: int | None
+    step_kind: str
+    was_done: bool
+    duration_s: Duration
+    load_cpu_s: float | None
+    command: str | list[str]
+    latency_bins: dict[str, _LatencyBins] | None
+
+
+def _holding(known: Any) -> AfterValidator:
+    """Check what is read of a document; all else in it need only be plain JSON."""
+    adapter = TypeAdapter(known)
+
+    def check(value: dict[str, Any]) -> dict[str, Any]:
+        adapter.validate_python(value)
+        _require_finite(value)
+        return value
+
+    return AfterValidator(check)
+
+
+def _require_finite(value: Any) -> None:
+    if isinstance(value, dict):
+        for below in value.values():
+            _require_finite(below)
+    elif isinstance(value, list | tuple):
+        for below in value:
+            _require_finite(below)
+    elif isinstance(value, int):
+        if abs(value) >= 2 * _LARGEST:
+            raise ValueError("a number is too large")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a number is not finite")
+
+
+class _Finite(BaseModel):
+    """What is read from a file: JSON of ours never holds an infinite number."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class SensorMeta(_Finite):
     """A sensor as it was read.
 
     Attributes:
@@ -24,10 +127,10 @@ class SensorMeta(BaseModel):
     interval_s: float
     idle_interval_s: float | None = None
     thresholds: dict[str, float] = {}
-    details: dict[str, Any] = {}
+    details: Annotated[dict[str, Any], _holding(_SensorDetails)] = {}
 
 
-class CopyPart(BaseModel):
+class CopyPart(_Finite):
     """That a recording is of one of two drives in a copy.
 
     Attributes:
@@ -43,7 +146,7 @@ class CopyPart(BaseModel):
     shared_disk: str | None = None
 
 
-class Boot(BaseModel):
+class Boot(_Finite):
     """A time on the clock of one boot of a machine, which nobody can set.
 
     Attributes:
@@ -55,7 +158,7 @@ class Boot(BaseModel):
     clock_s: float
 
 
-class RecordingMeta(BaseModel):
+class RecordingMeta(_Finite):
     """Everything of a recording but its samples and events.
 
     Attributes:
@@ -69,28 +172,29 @@ class RecordingMeta(BaseModel):
         tools: versions of what took part.
         load: how the load was made, with the command lines.
         part_of_copy: which of a copy's two drives it is of; None where it is no copy.
+        samples_sha256: of `samples.parquet`, in hexadecimal; None while there is none, and in
+            recordings of older versions.
     """
-
-    model_config = ConfigDict(extra="ignore")
 
     schema_version: Literal[1] = 1
     status: Status = "running"
     reason: str | None = None
     protocol: Protocol | Observation
     conditions: Conditions
-    drive: dict[str, Any]
-    host: dict[str, Any] = {}
+    drive: Annotated[dict[str, Any], _holding(_Drive)]
+    host: Annotated[dict[str, Any], _holding(dict[str, Any])] = {}
     tools: dict[str, str] = {}
-    load: dict[str, Any] = {}
+    load: Annotated[dict[str, Any], _holding(_Load)] = {}
     sensors: list[SensorMeta] = []
     columns: dict[str, str] = Field(min_length=1)
     started_unix_s: float | None
     started_boot: Boot | None = None
-    duration_s: float | None = None
+    duration_s: Duration | None = None
     part_of_copy: CopyPart | None = None
+    samples_sha256: str | None = None
 
 
-class Event(BaseModel):
+class Event(_Finite):
     """A step's beginning or end, that of the case's heat, a warning, a fault.
 
     Attributes:
@@ -100,8 +204,8 @@ class Event(BaseModel):
         data: of a step that was begun or skipped, its `index` among the protocol's steps.
     """
 
-    t_s: float
+    t_s: Time
     kind: str
     step: str | None = None
     text: str = ""
-    data: dict[str, Any] = {}
+    data: Annotated[dict[str, Any], _holding(_EventData)] = {}

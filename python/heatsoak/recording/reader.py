@@ -1,20 +1,28 @@
 """Reads recordings, finished or cut, and gives the same frames of both."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import polars as pl
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, require_file
+from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MOST_META_BYTES, open_regular, read_regular
+from heatsoak.recording.files import MOST_META_BYTES, read_regular
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
-from heatsoak.recording.meta import Event, RecordingMeta
+from heatsoak.recording.meta import LONGEST_S, Event, RecordingMeta
+from heatsoak.recording.safely import sha256_of
+
+#: The first interval may have begun so long before the recording: a sensor's, or a logger's.
+_EARLY_S = 600.0
 
 
 def find_recordings(path: Path) -> list["Recording"]:
@@ -47,6 +55,7 @@ class Recording:
     def open(cls, path: Path) -> "Recording":
         """Open the recording in directory `path`; raises UsageError for a broken one."""
         file = path / META
+        require_file(file)
         try:
             meta = RecordingMeta.model_validate_json(read_regular(file, MOST_META_BYTES))
             schema_of(meta.columns)
@@ -58,9 +67,19 @@ class Recording:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
             raise UsageError(f"{file}: {key + ': ' if key else ''}{first['msg']}") from error
+        for name in (EVENTS, JOURNAL, PARQUET):
+            require_file(path / name)
+        for name in ("t_s", "step"):
+            if name not in meta.columns:
+                raise UsageError(f"{file}: columns: {name} is missing")
         if not any((path / name).exists() for name in (PARQUET, JOURNAL)):
             raise UsageError(f"{path}: has no samples: {PARQUET} or {JOURNAL} is missing")
         return cls(path, meta)
+
+    @property
+    def path_text(self) -> str:
+        """The path as text for documents."""
+        return utf8_text(str(self.path))
 
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the samples in the order of time, of all columns or only those asked for.
@@ -78,18 +97,36 @@ class Recording:
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
+        frame = self._source(schema)
         with self._saying_what_is_damaged():
-            if (self.path / PARQUET).exists():
-                # open: polars takes a path for a pattern or a URL, where it can be one
-                with open_regular(self.path / PARQUET) as file:
-                    frame = pl.scan_parquet(file)
-            else:
-                frame = scan_journal(self.path / JOURNAL, schema)
             # to sort what is sorted would hold all of it in memory
             if not self._is_sorted(frame):
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
+
+    def _source(self, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
+        """Return all samples as they lie there, with the columns and types of `schema`."""
+        path = self.path / PARQUET
+        if not path.exists():
+            return _cleaned(scan_journal(self.path / JOURNAL, schema), schema)
+        with self._saying_what_is_damaged():
+            if self.is_as_recorded:
+                return _scan_parquet(path).select(*schema)
+            if (why := _why_undecodable(path)) is not None:
+                raise UsageError(f"{path}: is damaged: {why}")
+            frame = _scan_parquet(path)
+            _require_columns(path, frame, schema)
+            return _cleaned(frame, schema)
+
+    @property
+    def is_as_recorded(self) -> bool:
+        """Whether the Parquet file is known to be the one that was written."""
+        path = self.path / PARQUET
+        if self.meta.samples_sha256 is None:
+            return False
+        status = path.stat()
+        return _sha256_of(path, status.st_mtime_ns, status.st_size) == self.meta.samples_sha256
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
         """Whether the samples lie in the order of time; Parquet never changes: asked once."""
@@ -129,3 +166,81 @@ class Recording:
     def was_cut(self) -> bool:
         """Whether it was never finished: killed, out of power, or still running."""
         return self.meta.status == "running"
+
+
+def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
+    """Raise UsageError where a column is missing, or holds something else than it should."""
+    there = frame.collect_schema()
+    for name, dtype in schema.items():
+        if name not in there:
+            raise UsageError(f"{path}: lacks the column {name}, which {META} announces")
+        given = there[name]
+        if given not in (dtype, pl.Null) and not (dtype.is_numeric() and given.is_numeric()):
+            raise UsageError(f"{path}: the column {name} holds {given}, and should {dtype()}")
+
+
+def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
+    """Return the columns of `schema` without what cannot have been recorded.
+
+    Infinite numbers become nulls, and intervals that began before the recording; rows without a
+    time that a recording can have are left out.
+    """
+    columns = (pl.col(name).cast(dtype, strict=False) for name, dtype in schema.items())
+    floats = pl.col(pl.Float64)
+    kept = (
+        frame.select(columns)
+        .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
+        .filter(pl.col("t_s").is_between(-LONGEST_S, LONGEST_S))
+    )
+    if "interval_s" not in schema:
+        return kept
+    interval_s = pl.col("interval_s")
+    began = interval_s.is_between(0, pl.max_horizontal(pl.col("t_s"), 0) + _EARLY_S)
+    return kept.with_columns(pl.when(began).then(interval_s).name.keep())
+
+
+@lru_cache(maxsize=1024)
+def _sha256_of(path: Path, _mtime_ns: int, _size: int) -> str:
+    return sha256_of(path)
+
+
+#: Read in a process of its own, which damage may end: polars panics on it, or aborts.
+_TRIAL = """
+import sys
+import polars as pl
+try:
+    with open(sys.argv[1], "rb") as file:
+        frame = pl.scan_parquet(file)
+    frame.select(pl.all().max()).collect(engine="streaming")
+except (pl.exceptions.PolarsError, OSError) as error:
+    print(str(error).splitlines()[0])
+    sys.exit(1)
+"""
+
+
+def _why_undecodable(path: Path) -> str | None:
+    """Return why polars cannot read a Parquet file; None where it can."""
+    status = path.stat()
+    return _undecodable(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _undecodable(path: Path, _mtime_ns: int, _size: int) -> str | None:
+    words = [sys.executable, "-c", _TRIAL, os.fspath(path)]
+    done = subprocess.run(words, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode == 0:
+        return None
+    said = done.stdout.decode("utf-8", "replace").strip()
+    return said or "it cannot be decoded"
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    """Return what is in the file, whatever it is called: its name is no pattern and no URL."""
+    path = path.absolute()  # polars takes what begins with file: for a URL
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        # polars knows no such names; open files are few, so others are opened when they are read
+        with path.open("rb") as file:
+            return pl.scan_parquet(file)
+    return pl.scan_parquet(path, glob=False)

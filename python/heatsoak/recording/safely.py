@@ -1,6 +1,7 @@
 """Writing to a disk that may be full: whole files or none, and what is said of it."""
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -101,3 +102,9 @@ def cannot_write(directory: Path, error: OSError) -> ToolError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         told += ": make room there"
     return ToolError(told)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

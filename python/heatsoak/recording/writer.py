@@ -32,6 +32,7 @@ from heatsoak.recording.safely import (
     put_in_place,
     reserve,
     saying_that_it_cannot_be_written,
+    sha256_of,
 )
 from heatsoak.recording.writing import hold
 
@@ -49,7 +50,7 @@ class RecordingWriter:
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, goes_on: bool = False) -> None:
         self.directory = directory
-        self.meta = meta
+        self.meta = meta.model_copy(update={"samples_sha256": None})
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -120,6 +121,7 @@ class RecordingWriter:
                     journal_to_parquet(self.directory, self.meta)
                 else:
                     _to_parquet(self.directory, samples.lazy())
+                changes["samples_sha256"] = sha256_of(self.directory / PARQUET)
             except KeyboardInterrupt:
                 # polars heeds the signal in every thread, and may do so more than once: the
                 # journal stays, and how the run ended is said all the same

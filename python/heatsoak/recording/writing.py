@@ -24,6 +24,8 @@ def hold(events: FileIO) -> bool:
 def is_written(directory: Path) -> bool:
     """Whether a process that lives writes a recording in `directory`."""
     try:
+        if not (directory / EVENTS).is_file():
+            return False  # to open a pipe would wait for its writer
         with (directory / EVENTS).open("rb", buffering=0) as events:
             return not hold(events)
     except OSError:

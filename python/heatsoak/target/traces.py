@@ -112,6 +112,8 @@ def _read(step: Replay, size_bytes: int) -> Trace:
         raise ValueError(
             f"there is no such file, nor a shape of that name: shapes are {', '.join(trace_ids())}"
         )
+    if not path.is_file():
+        raise ValueError("is no regular file")
     if step.scale != 1:
         raise ValueError(f"scale is {step.scale:g}, but a recorded trace is replayed whole")
     # a reader names the line that reaches past the end; it does not tell that from other damage

@@ -12,7 +12,6 @@ from heatsoak.analysis.scored import Score
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import utf8_text
 from heatsoak.protocol import REPETITIONS, Label, Observation
 from heatsoak.recording import Recording
 
@@ -43,7 +42,7 @@ class Run:
     @property
     def name(self) -> str:
         """What a message calls it."""
-        return utf8_text(str(self.recording.path))
+        return self.recording.path_text
 
     @property
     def protocol(self) -> str:
@@ -110,7 +109,7 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
             f"--by {by}: no recording has the condition '{by}'{suggestion(by, keys)}: "
             f"there are {', '.join(keys)}"
         )
-    left_out = [utf8_text(str(recording.path)) for recording in given if recording not in known]
+    left_out = [recording.path_text for recording in given if recording not in known]
     if left_out:
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         notes.append(f"left out, without a condition '{by}': {', '.join(left_out[:3])}{more}")

@@ -11,7 +11,6 @@ from heatsoak.analysis.sensors.flaws import OF_DRIVES, OF_HOSTS, Flaw, is_code
 from heatsoak.analysis.sensors.onsets import Onset, Sighting, explains, is_thermal
 from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
 from heatsoak.analysis.sensors.timing import lag_s, renewed_s, step_c
-from heatsoak.output import utf8_text
 from heatsoak.protocol import Precondition
 from heatsoak.recording import Recording
 
@@ -121,7 +120,7 @@ def _sightings(
 ) -> list[Sighting]:
     """What a temperature read at the onsets of heat, and at its highest where there was none."""
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))
-    condition = labels or utf8_text(str(recording.path))
+    condition = labels or recording.path_text
     found: list[Sighting] = []
     for onset in onsets:
         stretch = stretches.get(onset.step)

@@ -13,7 +13,7 @@ import numpy as np
 import tomlkit
 from numpy.typing import NDArray
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, require_file
 
 #: Without other words in the catalog, the spread of what is expected, as a share of the bounds.
 _SPREAD = 0.25
@@ -192,6 +192,7 @@ def _fitted(name: str, table: dict[str, Any], keys: tuple[str, ...]) -> Iterator
 
 def read_text(path: Path) -> str:
     """Return the text of a catalog's file; raises UsageError where it cannot be read."""
+    require_file(path)
     try:
         return path.read_text("utf-8")
     except OSError as error:

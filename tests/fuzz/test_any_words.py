@@ -1,0 +1,229 @@
+"""Gives the command line words at random, sensible and not, and looks at how it ends.
+
+``make verify`` takes 2,000 calls. A call is its number: a failure names it, and
+``HEATSOAK_FUZZ_CASE=1234 pytest -m long tests/fuzz/test_any_words.py`` takes it alone.
+
+Nothing real is loaded: drives are simulated ones, small, and what would take long or go on for ever
+is kept from it by a last word of ours. All files are in a directory that each call has for itself.
+"""
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from command import heatsoak_here
+from heatsoak.cli.app import app
+from law import breach, within
+
+CALLS, CHUNKS, FEW = 2_000, 10, 50
+LONGEST_S = 60
+
+TINY = """
+schema = 1
+name = "tiny"
+file_size = "64MiB"
+[[steps]]
+name = "read"
+rw = "read"
+bs = "128k"
+span = "64MiB"
+runtime = "2s"
+[[steps]]
+kind = "pause"
+duration = "1s"
+[[steps]]
+name = "write"
+rw = "write"
+bs = "128k"
+span = "64MiB"
+runtime = "2s"
+"""
+JOB = "[a]\nrw=randread\nbs=4k\nsize=64m\nruntime=2\ntime_based\nioengine=libaio\n"
+IOLOG = "fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n1 /dev/x read 0 4096\n2 /dev/x write 4096 4096\n9 /dev/x close\n"  # noqa: E501
+
+#: Texts and numbers that options stumble over.
+WORDS = (
+    *("", " ", "x", "-", "--", "-1", "0", "1", "0.5", "1e309", "1e-309", "nan", "inf", "-inf"),
+    *("1e9", "1e18", "99999999999999999999", "9" * 400, "1,5", "½", "٣", "\u202e", "\x1b[31m"),
+    *("a=b", "=", "a=", "=b", "a=b=c", "slot=top", "gpus=-1", "bs=0", "bs=4k", "runtime=1s"),
+    *("read.bs=1", "steps.0.bs=4k", "heatsink=none", "\udcff", "a=\udcff", "\udcff=a", "a\nb=c\td"),
+    *("x" * 5000, "1h", "90s", "-1s", "1e400s", "200MB", "1PiB", "%", "[[", "{}", "$(true)", "*"),
+)  # fmt: skip
+#: Files that are there and those that are not.
+FILES = (
+    *("rec", "rec/recording.json", "rec/samples.parquet", "rec/events.jsonl", "tiny.toml"),
+    *("small.toml", "job.fio", "io.log", "log.csv", "empty", "binary", "folder", "pipe", "missing"),
+    *("missing/x", "tiny.toml/x", "loop", "/dev/null", "/dev/full", "", ".", "a" * 300, "\udcff"),
+    *("r*[1]", "é ü.csv", "~", "~nobody/x", "./-x", "quick", "rec/", "bin.gz"),
+)  # fmt: skip
+OUTPUTS = (
+    *("out", "out.html", "out.csv", "out.xml", "out.om", "out.parquet", "out.svg", "out/", "-"),
+    *("new/below/out.csv", "tiny.toml", "tiny.toml/x.csv", "tiny.toml/x.html", "rec", "folder"),
+    *("/dev/null", "/dev/full", "pipe", "loop", "", ".", "a" * 300 + ".html", "\udcff.html"),
+    *("\udcff.csv", "é ü.csv", "rec/samples.parquet", "missing/\udcff/x.html", "x.docx"),
+)  # fmt: skip
+SIMULATED = ("sim:small.toml", "sim:small.toml@open-bench", "sim:./small.toml")
+TARGETS = (
+    *(*SIMULATED, "sim:", "sim:nothing", "sim:tiny.toml", "sim:small.toml@", "sim:small.toml@x"),
+    *("sim:samsung-950-pro-512", "sim:\udcff", "nbd+unix:///x?socket=missing", "nbd:"),
+    *(".", "folder", "empty", "missing", "pipe", "socket", "/dev/null", "tiny.toml/x", ""),
+)  # fmt: skip
+#: What may follow an argument's or an option's name, by that: words that could work, mostly taken,
+#: and others of their kind.
+NUMBERS = ("0", "1", "2", "3.5", "30", "400"), ("-1", "1e9", "1e300", "nan", "inf", "0x10", "")
+RECORDED = ("rec", "two", "two/", "log.csv", "rec/recording.json", "./two"), FILES
+VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(("paths", "into"), RECORDED),
+    "files": (("log.csv", "log.csv", "é ü.csv"), FILES),
+    **dict.fromkeys(("power", "sensors", "write", "directory"), (("log.csv", "folder"), FILES)),
+    "output": (("out.html", "out.csv", "out.xml", "out", "new/below/out.csv", "-"), OUTPUTS),
+    "protocol": (("tiny.toml", "tiny.toml", "job.fio", "quick", "puget", "copy"), FILES),
+    "on": ((*SIMULATED, *SIMULATED, "."), TARGETS),
+    "to": (SIMULATED, TARGETS),
+    "shape": (("light", "heavy"), FILES),
+    "trace": (("io.log", "light"), FILES),
+    "trace_format": (("fio3", "fio2", "msr", "blkparse"), WORDS),
+    "drive": (("small.toml",), FILES),
+    "enclosure": (("open-bench",), FILES),
+    "by": (("drive", "model", "protocol", "slot", "slot", "slot"), WORDS),
+    "baseline": (("none", "Samsung SSD 950 PRO 8GB"), WORDS),
+    "rank_by": (("mean", "end level"), WORDS),
+    "settings": (("heatsink=none", "slot=top", "write.bs=4k", "iodepth=4", "runtime=1s"), WORDS),
+    "labels": (("heatsink=none", "slot=top", "gpus=2"), WORDS),
+    "mapping": (("time=t_s", "write_mb_s=write_mb_s"), WORDS),
+    "output_format": (("text", "json"), WORDS),
+    "kind": (("csv", "openmetrics", "fio-plot", "parquet"), WORDS),
+    "fail_on": (("throttle",), WORDS),
+    "damaged": (("error", "skip"), WORDS),
+    "title": (("A title",), WORDS),
+    "device": (("nvme0n1", "0"), WORDS),
+    "idle_limit": (("25ms", "1s"), WORDS),
+    "span": (("1GiB", "8192"), WORDS),
+}
+#: What ends or shortens a command that would go on for long; the last word of an option counts.
+LAST: dict[str, tuple[str, ...]] = {
+    "trace make": ("--scale", "1e-4"),
+    "trace check": ("--scale", "1e-4"),
+    "corpus": ("--count", "0"),
+    "demo": ("-o", "rec"),
+    "reproduce": ("--only", "nothing"),
+    "calibrate": ("--check", "--iterations", "0"),
+    "serve": ("--port", "65536"),
+    "nbd": ("--socket", "missing/socket"),
+    "watch": ("--for", "0.1s", "--interval", "99"),
+}
+_SELDOM = ("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols")
+_SELDOM += ("watch", "trace check", "trace stats")
+
+
+def _commands() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        below = getattr(command, "commands", None)
+        found |= {f"{name} {sub}": it for sub, it in below.items()} if below else {name: command}
+    return found
+
+
+COMMANDS = _commands()
+
+
+@pytest.fixture(scope="module")
+def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a file of each kind."""
+    root = tmp_path_factory.mktemp("ground")
+    for name, text in (
+        *(("tiny.toml", TINY), ("small.toml", small_drive_text), ("job.fio", JOB)),
+        *(("io.log", IOLOG), ("empty", ""), ("é ü.csv", "a;b\n1;2\n")),
+        ("log.csv", "t_s,write_mb_s\n0,1\n1,2\n2,3\n"),
+    ):  # fmt: skip
+        (root / name).write_text(text, "utf-8")
+    (root / "binary").write_bytes(bytes(range(256)) * 40)
+    (root / "bin.gz").write_bytes(b"\x1f\x8b" + bytes(range(256)))
+    (root / "folder").mkdir()
+    (root / "loop").symlink_to("loop")
+    for place, slot in (("rec", "top"), ("two/a", "top"), ("two/b", "bottom")):
+        words = ("run", "tiny.toml", "--on", "sim:small.toml", "--set", f"slot={slot}", "-o", place)
+        done = heatsoak_here(*words, cwd=root)
+        assert done.returncode == 0, done.stderr
+    return root
+
+
+def _value(param: Any, chance: random.Random) -> str:
+    """A word for an argument or an option: mostly one of its kind, mostly one that could work."""
+    if chance.random() < 0.03:
+        return chance.choice(chance.choice((WORDS, FILES, TARGETS)))
+    likely, others = VALUES.get(param.name, NUMBERS)
+    return chance.choice(likely if chance.random() < 0.8 else others)
+
+
+def _words(chance: random.Random) -> list[str]:
+    name = chance.choice([one for one in COMMANDS if one not in _SELDOM or chance.random() < 0.2])
+    words: list[str] = []
+    for param in COMMANDS[name].params:
+        is_argument = param.param_type_name == "argument"
+        needed = is_argument or param.required
+        if param.name == "help" or chance.random() > (0.98 if needed else 0.12):
+            continue
+        repeats = param.name == "paths" or chance.random() < 0.1
+        for _ in range(chance.choice((1, 1, 2)) if repeats else 1):
+            if not is_argument:
+                words.append(chance.choice(param.opts))
+            if not getattr(param, "is_flag", False):
+                words.append(_value(param, chance))
+    if chance.random() < 0.02:
+        words.insert(chance.randrange(len(words) + 1), chance.choice(WORDS))
+    words += LAST.get(name, ())
+    if name == "trace stats" and not {"light", "quick"}.isdisjoint(words):
+        words += ["--scale", "1e-4"]
+    if name == "run" and not _is_short(words):
+        words.append("--dry-run")
+    # an argument that begins with a dash may have made words of ours a value, or no option at all
+    return [*name.split(), *(word for word in words if word != "--")]
+
+
+def _is_short(words: list[str]) -> bool:
+    """Whether a run is of a short protocol, unchanged, on a small simulated drive."""
+    harmless = {"--on", "-o", "--output", "--format", "json", "text", *OUTPUTS, "--fail-on"}
+    harmless |= {"throttle", "--fail-below", "--resume", "--set", "heatsink=none", "slot=top"}
+    given = set(words) - {"tiny.toml", "job.fio", *SIMULATED, *NUMBERS[0], *NUMBERS[1]}
+    return given <= harmless
+
+
+def _call(number: int, ground: Path, place: Path) -> str | None:
+    chance = random.Random(f"words {number}")
+    shutil.copytree(ground, place, symlinks=True)
+    os.mkfifo(place / "pipe")
+    words = _words(chance)
+    with within(LONGEST_S):
+        wrong = breach(heatsoak_here(*words, cwd=place))
+    return wrong and f"call {number}: heatsoak {words}: {wrong}"
+
+
+def _take(numbers: range, ground: Path, tmp_path: Path) -> None:
+    one = os.environ.get("HEATSOAK_FUZZ_CASE")
+    wrong = []
+    for number in numbers:
+        if one is not None and int(one) != number:
+            continue
+        place = tmp_path / str(number)
+        if (told := _call(number, ground, place)) is not None:
+            wrong.append(told)
+        if one is None:
+            shutil.rmtree(place)
+    assert not wrong, f"{len(wrong)} of {len(numbers)} calls:\n" + "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_any_words_end_in_a_line_and_a_code(ground: Path, tmp_path: Path) -> None:
+    _take(range(CALLS, CALLS + FEW), ground, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_many_words_end_in_a_line_and_a_code(ground: Path, tmp_path: Path, chunk: int) -> None:
+    size = CALLS // CHUNKS
+    _take(range(chunk * size, (chunk + 1) * size), ground, tmp_path)

@@ -1,0 +1,356 @@
+"""Damages recordings at random, and asks all commands that read them what they make of it.
+
+``make verify`` takes 10,000 cases. A case is its number: a failure names it, and
+``HEATSOAK_FUZZ_CASE=1234 pytest -m long tests/fuzz/test_damaged_recordings.py`` takes it alone.
+"""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from command import heatsoak_here
+from heatsoak.errors import HeatsoakError
+from heatsoak.serve.library import Library
+from heatsoak.serve.listing import listing
+from heatsoak.serve.shelf import Shelf
+from law import breach, within
+
+#: Cases of `make verify`, in chunks that several processes share, and of the ordinary tests.
+CASES, CHUNKS, FEW = 10_000, 20, 120
+#: A case that takes longer hangs, or asks for what grows with a number that is damaged.
+LONGEST_S = 60
+
+PROTOCOL = """
+schema = 1
+name = "short"
+file_size = "1GiB"
+[matrix]
+enclosure = "puget-{slot}-1gpu-idle"
+[matrix.axes]
+slot = ["top", "bottom"]
+[[scores]]
+name = "Reads"
+metric = "mb_s"
+steps = ["read"]
+definition = "Mean of the MB/s."
+[[steps]]
+kind = "precondition"
+name = "fill"
+rw = "write"
+bs = "1m"
+span = "1GiB"
+[[steps]]
+name = "read"
+rw = "read"
+bs = "128k"
+iodepth = 32
+span = "1GiB"
+runtime = "4s"
+[[steps]]
+kind = "pause"
+duration = "2s"
+[[steps]]
+name = "write"
+rw = "randwrite"
+bs = "4k"
+iodepth = 32
+span = "1GiB"
+runtime = "12s"
+"""
+COPY = """
+schema = 1
+name = "short-copy"
+[[steps]]
+kind = "copy"
+name = "copy"
+size = "2GB"
+"""
+
+#: Values that readers stumble over, as JSON.
+NASTY = (
+    *("null", "true", "false", "0", "-1", "1", "0.5", "1e309", "-1e309", "1e308", "-1e308"),
+    *("NaN", "Infinity", "9223372036854775808", "-9223372036854775809", "18446744073709551616"),
+    *("1e12", "1e15", "4294967296", '""', '"x"', '"1"', '"\\ud800"', '"\\u0000"', '"../.."'),
+    *('"/etc/passwd"', '"NaN"', "[]", "{}", "[1]", '[null]', '{"a":1}', '{"index":"x"}', "[[[]]]"),
+    *('"' + "x" * 5000 + '"', "9" * 400, "[" * 100_000, '"\\u202e\\u001b[31m"', '"a\\nb"'),
+)  # fmt: skip
+_NUMBER_AT = object()
+
+
+@pytest.fixture(scope="module")
+def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Directories with recordings: finished and cut ones, of a matrix, of a copy."""
+    root = tmp_path_factory.mktemp("whole")
+    (root / "short.toml").write_text(PROTOCOL)
+    (root / "copy.toml").write_text(COPY)
+    on = f"sim:{small_drive}"
+    for words in (
+        ("run", "short.toml", "--on", on, "-o", "matrix"),
+        ("run", "short.toml", "--on", on, "--set", "slot=top", "-o", "one"),
+        ("run", "copy.toml", "--on", on, "--to", on, "-o", "copy"),
+    ):
+        done = heatsoak_here(*words, cwd=root)
+        assert done.returncode == 0, done.stderr
+    made = [root / name for name in ("matrix", "one", "copy")]
+    for directory in list(made):
+        cut = root / f"{directory.name}-cut"
+        shutil.copytree(directory, cut)
+        for parquet in cut.rglob("samples.parquet"):
+            pl.read_parquet(parquet).write_ndjson(parquet.with_suffix(".jsonl"))
+            parquet.unlink()
+        made.append(cut)
+    return made
+
+
+def _json_paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _json_paths(below, (*at, key))
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from _json_paths(below, (*at, index))
+
+
+def _with_damaged_value(text: str, chance: random.Random) -> str:
+    """Put one value in a JSON document out of order."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    *above, last = chance.choice([path for path in _json_paths(document) if path] or [(None,)])
+    if last is None:
+        return chance.choice(NASTY)
+    holder = document
+    for key in above:
+        holder = holder[key]
+    what = chance.randrange(8)
+    if what == 0:
+        del holder[last]
+    elif what == 1 and isinstance(holder, dict):
+        holder[str(chance.choice([*holder, "t_s", "", "x"]))] = holder.pop(last)
+    elif what == 2 and isinstance(holder[last], int | float):
+        factor = chance.choice((-1, 0, 2, 1e3, 1e9, 1e300, 1e-9))
+        holder[last] = holder[last] * factor
+    else:
+        holder[last] = "\ue000"
+        return json.dumps(document).replace('"\\ue000"', chance.choice(NASTY), 1)
+    return json.dumps(document)
+
+
+def _damage_document(file: Path, chance: random.Random) -> str:
+    file.write_text(_with_damaged_value(file.read_text("utf-8", "replace"), chance))
+    return "a value"
+
+
+def _damage_line(file: Path, chance: random.Random) -> str:
+    lines = file.read_text("utf-8", "replace").splitlines()
+    if not lines:
+        return "nothing"
+    at = chance.randrange(len(lines))
+    what = chance.choice(
+        ("value", "value", "value", "drop", "twice", "swap", "half", "nasty", "key")
+    )
+    if what == "value":
+        lines[at] = _with_damaged_value(lines[at], chance)
+    elif what == "drop":
+        del lines[at : at + chance.choice((1, 1, 5, 1000))]
+    elif what == "twice":
+        lines.insert(chance.randrange(len(lines)), lines[at])
+    elif what == "swap":
+        other = chance.randrange(len(lines))
+        lines[at], lines[other] = lines[other], lines[at]
+    elif what == "half":
+        lines[at] = lines[at][: len(lines[at]) // 2]
+    elif what == "nasty":
+        lines.insert(at, chance.choice(NASTY))
+    else:
+        key = chance.choice(("t_s", "step", "kind", "read_bw_mb_s", "data"))
+        lines[at] = f'{{"{key}":{chance.choice(NASTY)},{lines[at].lstrip("{")}'
+    file.write_text("\n".join(lines) + chance.choice(("\n", "\n", "\n", "")))
+    return f"line {at + 1}: {what}"
+
+
+def _damage_column(file: Path, chance: random.Random) -> str:
+    """Change a key's value in each line, as a sensor or a tool that lies does."""
+    rows = []
+    for line in file.read_text("utf-8", "replace").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except (ValueError, RecursionError):
+            continue
+    rows = [row for row in rows if isinstance(row, dict)]
+    keys = sorted({key for row in rows for key in row})
+    if not keys:
+        return "nothing"
+    key = chance.choice([*keys, "t_s"])
+    factor = chance.choice((-1, 0, 1e-9, 1e3, 1e6, 1e12, 1e300))
+    same = chance.choice((None, 0, -1, 1e300, "read", "write", "x", 3600))
+    way = chance.choice(("factor", "same", "gone", "shuffled", "seldom"))
+    values = [row.get(key) for row in rows]
+    if way == "shuffled":
+        chance.shuffle(values)
+    for row, value in zip(rows, values, strict=True):
+        number = isinstance(value, int | float)
+        if way == "factor" and number:
+            row[key] = value * factor
+        elif way == "same":
+            row[key] = same
+        elif way == "gone":
+            row.pop(key, None)
+        elif way == "shuffled":
+            row[key] = value
+        elif way == "seldom" and chance.random() < 0.1:
+            row[key] = same
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"{key}: {way} {factor if way == 'factor' else same}"
+
+
+def _damage_bytes(file: Path, chance: random.Random) -> str:
+    data = bytearray(file.read_bytes())
+    for _ in range(chance.choice((1, 1, 3, 30))):
+        if data:
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    file.write_bytes(data)
+    return "bytes"
+
+
+def _cut(file: Path, chance: random.Random) -> str:
+    data = file.read_bytes()
+    file.write_bytes(data[: chance.randrange(len(data) + 1)])
+    return "cut"
+
+
+def _replace(file: Path, chance: random.Random) -> str:
+    what = chance.choice(("gone", "directory", "pipe", "itself", "null", "empty", "other", "deep"))
+    other = chance.choice(sorted(file.parent.iterdir()))
+    data = other.read_bytes() if other.is_file() else b""
+    file.unlink()
+    if what == "directory":
+        file.mkdir()
+    elif what == "pipe":
+        os.mkfifo(file)
+    elif what == "itself":
+        file.symlink_to(file.name)
+    elif what == "null":
+        file.symlink_to(os.devnull)
+    elif what == "empty":
+        file.touch()
+    elif what == "other":
+        file.write_bytes(data)
+    elif what == "deep":
+        file.write_bytes(b"[" * 100_000 + b"\n")
+    return what
+
+
+Damage = Callable[[Path, random.Random], str]
+_JSON: tuple[Damage, ...] = (_damage_document,) * 12 + (_damage_bytes, _cut, _replace)
+_LINES: tuple[Damage, ...] = (_damage_line,) * 6 + (_damage_column,) * 6 + (
+    *(_damage_bytes, _cut, _replace),
+)  # fmt: skip
+_WAYS: dict[str, tuple[Damage, ...]] = {
+    "recording.json": _JSON,
+    "events.jsonl": _LINES,
+    "samples.jsonl": _LINES,
+    # to look into a Parquet file that is not the one recorded takes a process
+    "samples.parquet": (_damage_bytes, _cut, _replace),
+}
+_WEIGHTS = {"recording.json": 10, "events.jsonl": 10, "samples.jsonl": 10, "samples.parquet": 1}
+
+#: What is asked, and with which weight.
+_ASKED: tuple[tuple[int, tuple[str, ...]], ...] = (
+    (4, ("analyze", "{}", "--format", "json")),
+    (3, ("analyze", "{}")),
+    (3, ("report", "{}", "-o", "out.html")),
+    (1, ("report", "{}", "-o", "out.csv")),
+    (1, ("report", "{}", "-o", "out.xml")),
+    (2, ("compare", "{}", "--by", "slot", "--anyway")),
+    (1, ("export", "{}", "-o", "out.csv")),
+    (1, ("export", "{}", "-o", "out.om")),
+    (1, ("export", "{}", "-o", "out.parquet")),
+    (1, ("export", "{}", "-o", "out", "--as", "fio-plot")),
+    (2, ("serve",)),
+    (1, ("run", "{}/../short.toml", "--on", "sim:small.toml", "-o", "{}", "--resume")),
+)
+
+
+def _served(root: Path) -> None:
+    """Make the pages that ``heatsoak serve`` would."""
+    library = Library(root)
+    listing(library.entries(), "a directory").encode()
+    entries = library.find(".")
+    if entries:
+        Shelf().show(entries).html.encode()
+
+
+def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str | None:
+    """Take a case; return what is wrong with how it ended."""
+    chance = random.Random(number)
+    source = chance.choice(whole)
+    directory = place / chance.choice(("r", "r", "r", "r*[1]", "é ", "\udcff"))
+    shutil.copytree(source, directory)
+    done = [source.name]
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        files = sorted(path for name in _WAYS for path in directory.rglob(name) if path.is_file())
+        files = [path for path in files if not path.is_symlink()]
+        if not files:
+            break
+        (file,) = chance.choices(files, [_WEIGHTS[path.name] for path in files])
+        damage = chance.choice(_WAYS[file.name])
+        done.append(f"{file.relative_to(directory)}: {damage(file, chance)}")
+    weights, asked = zip(*_ASKED, strict=True)
+    (words,) = chance.choices(asked, weights)
+    shutil.copy(small_drive, place / "small.toml")
+    shutil.copy(whole[0].parent / "short.toml", place / "short.toml")
+    words = tuple(word.replace("{}/..", ".").replace("{}", directory.name) for word in words)
+    wrong = None
+    with within(LONGEST_S):
+        if words == ("serve",):
+            try:
+                _served(place)
+            except HeatsoakError:
+                pass
+            except BaseException as error:
+                wrong = repr(error)
+                if os.environ.get("HEATSOAK_FUZZ_CASE"):
+                    raise
+        else:
+            wrong = breach(heatsoak_here(*words, cwd=place))
+    return wrong and f"case {number}: {done}: heatsoak {' '.join(words)!r}: {wrong}"
+
+
+def _take(numbers: range, whole: list[Path], tmp_path: Path, small_drive: Path) -> None:
+    one = os.environ.get("HEATSOAK_FUZZ_CASE")
+    wrong = []
+    for number in numbers:
+        if one is not None and int(one) != number:
+            continue
+        place = tmp_path / str(number)
+        place.mkdir()
+        if (told := _case(number, whole, place, small_drive)) is not None:
+            wrong.append(told)
+        if one is None:
+            shutil.rmtree(place)
+    assert not wrong, f"{len(wrong)} of {len(numbers)} cases:\n" + "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_damage_is_one_line_or_left_out(
+    whole: list[Path], tmp_path: Path, small_drive: Path
+) -> None:
+    _take(range(CASES, CASES + FEW), whole, tmp_path, small_drive)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_much_damage_is_one_line_or_left_out(
+    whole: list[Path], tmp_path: Path, small_drive: Path, chunk: int
+) -> None:
+    size = CASES // CHUNKS
+    _take(range(chunk * size, (chunk + 1) * size), whole, tmp_path, small_drive)
