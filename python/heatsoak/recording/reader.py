@@ -79,9 +79,7 @@ class Recording:
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
         with self._saying_what_is_damaged():
             if (self.path / PARQUET).exists():
-                # open: polars takes a path for a pattern or a URL, where it can be one
-                with (self.path / PARQUET).open("rb") as file:
-                    frame = pl.scan_parquet(file)
+                frame = _scan_parquet(self.path / PARQUET)
             else:
                 frame = scan_journal(self.path / JOURNAL, schema)
             # to sort what is sorted would hold all of it in memory
@@ -128,3 +126,15 @@ class Recording:
     def was_cut(self) -> bool:
         """Whether it was never finished: killed, out of power, or still running."""
         return self.meta.status == "running"
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    """Return what is in the file, whatever it is called: its name is no pattern and no URL."""
+    path = path.absolute()  # polars takes what begins with file: for a URL
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        # polars knows no such names; open files are few, so others are opened when they are read
+        with path.open("rb") as file:
+            return pl.scan_parquet(file)
+    return pl.scan_parquet(path, glob=False)
