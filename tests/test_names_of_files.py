@@ -3,6 +3,9 @@
 import csv
 import json
 import os
+import shutil
+import subprocess
+import sys
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -245,3 +248,15 @@ def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
     (place / "file").write_text("mine")
     done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
     assert complaint(done, 2).endswith("file is no directory: name another place with -o")
+
+
+@pytest.mark.slow
+def test_more_recordings_are_exported_together_than_files_can_be_open(tmp_path: Path) -> None:
+    write(tmp_path / "many" / "0", 1.0)
+    for number in range(1, 150):
+        shutil.copytree(tmp_path / "many" / "0", tmp_path / "many" / str(number))
+    few = 'ulimit -n 100; exec "$0" -m heatsoak export many -o all.csv'
+    words = ["sh", "-c", few, sys.executable]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + 150 * 3

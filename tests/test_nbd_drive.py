@@ -1,6 +1,7 @@
 """A simulated drive as an export: words that are wrong, its sensors, and a real fio on it."""
 
 import json
+import shlex
 import shutil
 import signal
 import socket
@@ -277,3 +278,17 @@ def answers(at: Path) -> bool:
         except OSError:
             return False
     return True
+
+
+@pytest.mark.slow
+@live
+def test_the_address_that_is_told_leads_to_the_socket_whatever_it_is_called(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "a%20b&c+d#[1]"
+    directory.mkdir()
+    with served(directory, DRIVE, "--speed", "60MB") as drive:
+        (line,) = [line for line in drive.greeting if "heatsoak run" in line]
+        words = shlex.split(line)
+        address = nbd_client.parse_uri(words[words.index("--on") + 1])
+        assert address.socket == str(drive.socket)
