@@ -193,7 +193,7 @@ def test_every_command_says_the_same_of_a_recording_whatever_it_is_called(
 ) -> None:
     assert run(place, "p.toml", "low", name).returncode == 0
     assert answers(place, name) == answers(place, "plain")
-    shown = {entry.name: entry.recording for entry in Library(place).entries()}
+    shown = {entry.name: entry.recording for entry in Library(place).contents()[0]}
     rates = shown[name].samples()["read_bw_mb_s"].to_list()
     assert rates == Recording.open(place / "plain").samples()["read_bw_mb_s"].to_list()
 

@@ -23,7 +23,7 @@ from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import Note
 from heatsoak.target.fio import NbdTarget
-from heatsoak.target.fio.nbd_client import Server
+from heatsoak.target.fio.nbd_client import Server, parse_uri
 from hypothesis import given
 from hypothesis import strategies as st
 from served_drive import served
@@ -290,5 +290,5 @@ def test_the_address_that_is_told_leads_to_the_socket_whatever_it_is_called(
     with served(directory, DRIVE, "--speed", "60MB") as drive:
         (line,) = [line for line in drive.greeting if "heatsoak run" in line]
         words = shlex.split(line)
-        address = nbd_client.parse_uri(words[words.index("--on") + 1])
+        address = parse_uri(words[words.index("--on") + 1])
         assert address.socket == str(drive.socket)

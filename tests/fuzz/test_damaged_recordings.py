@@ -283,8 +283,8 @@ _ASKED: tuple[tuple[int, tuple[str, ...]], ...] = (
 def _served(root: Path) -> None:
     """Make the pages that ``heatsoak serve`` would."""
     library = Library(root)
-    listing(library.entries(), "a directory").encode()
-    entries = library.find(".")
+    listing(*library.contents(), "a directory").encode()
+    entries, _ = library.find(".")
     if entries:
         Shelf().show(entries).html.encode()
 

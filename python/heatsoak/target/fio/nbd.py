@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak.output import printable
 from heatsoak.protocol import LoadStep, PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
 from heatsoak.target.fio.command import Place
 from heatsoak.target.fio.nbd_client import Export, Server
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.doubt import printable
 from heatsoak.units import format_bytes
 
 #: How much of each end is looked at; no signature that blkid knows lies deeper inside.

@@ -21,7 +21,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.target.guard.doubt import printable
+from heatsoak.output import printable
 
 _PORT = 10809
 _TIMEOUT_S = 20.0
