@@ -15,6 +15,11 @@ from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
 from heatsoak.recording.meta import Event, RecordingMeta
 
+#: A file of 1 MB may claim any number of samples: 100 days at 10 Hz are believed.
+MOST_ROWS = 100_000_000
+#: Samples times columns that are held at once, of 8 bytes: 10 days at 10 Hz of 15 columns.
+MOST_VALUES = 130_000_000
+
 
 def find_recordings(path: Path) -> list["Recording"]:
     """Return the recording at `path`, or all that lie below it, in the order of their names.
@@ -66,14 +71,27 @@ class Recording:
 
         A column that was never announced comes back as nulls.
         """
+        frame = self.scan(columns)
         with self._saying_what_is_damaged():
-            return self.scan(columns).collect()
+            width = len(frame.collect_schema())
+            if self._rows() * width > MOST_VALUES:
+                raise UsageError(
+                    f"{self.path}: {self._rows():,} samples of {width} columns are more than are "
+                    f"held at once ({MOST_VALUES:,} values): 'heatsoak export' writes "
+                    "them as CSV, which can be split"
+                )
+            return frame.collect()
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return what :meth:`samples` does, to be collected in streaming.
 
         Parquet that is damaged within raises polars' error when it is collected.
         """
+        if self._rows() > MOST_ROWS:
+            raise UsageError(
+                f"{self.path}: claims {self._rows():,} samples: no recording has over "
+                f"{MOST_ROWS:,}, so its {PARQUET} is damaged or no recording's"
+            )
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
@@ -87,6 +105,13 @@ class Recording:
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
+
+    def _rows(self) -> int:
+        """How many samples the Parquet file says it has; 0 where there is none."""
+        if not (self.path / PARQUET).exists():
+            return 0
+        with self._saying_what_is_damaged():
+            return int(pl.scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
         """Whether the samples lie in the order of time; Parquet never changes: asked once."""
