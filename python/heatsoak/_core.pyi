@@ -175,6 +175,9 @@ class FioLog:
     @property
     def run_lines(self) -> list[int]:
         """The line that each run begins at: a stretch of rows in which time does not fall far."""
+    @property
+    def bin_count(self) -> int:
+        """How many bins are held so far, of all runs: what memory grows with."""
     def bins(self, run: int) -> dict[str, NDArray[Any]]:
         """Return the bins of a run, in the order of time; IndexError where there is none.
 

@@ -117,6 +117,11 @@ impl FioLog {
         &self.runs
     }
 
+    /// How many bins are held, of all runs: what memory grows with.
+    pub fn bin_count(&self) -> usize {
+        self.runs.iter().map(|run| run.bins.len()).sum()
+    }
+
     /// Every row that was read, where they are kept.
     pub fn rows(&self) -> Option<&Rows> {
         self.rows.as_ref()

@@ -63,6 +63,11 @@ impl FioLog {
         self.log.runs().iter().map(|run| run.line).collect()
     }
 
+    #[getter]
+    fn bin_count(&self) -> usize {
+        self.log.bin_count()
+    }
+
     fn bins<'py>(&self, py: Python<'py>, run: usize) -> PyResult<Bound<'py, PyDict>> {
         let runs = self.log.runs();
         let bins = &runs

@@ -123,7 +123,7 @@ class Devices:
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if not self._is_part(name)]
-        disks = [name for name in whole if not self._is_layer(name)]
+        disks = {name for name in whole if not self._is_layer(name)}
         on_disks = sum(loads[name] for name in disks)
         kept = [
             name

@@ -66,7 +66,8 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
     logs = _with_summaries(join_fio(list(logs)), shift_s)
     leaders = _leaders(logs)
-    others = [log for log in logs if not any(log is leader for leader in leaders)]
+    leading = {id(leader) for leader in leaders}
+    others = [log for log in logs if id(log) not in leading]
     joined = list(leaders)
     apart: list[Log] = []
     for other in others:

@@ -28,7 +28,8 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         ),
     }
     labels |= conditions
-    steps = [_directed(step, samples) for step in log.steps or (Observed(name=LOAD),)]
+    did = _directions(samples)
+    steps = [_directed(step, did) for step in log.steps or (Observed(name=LOAD),)]
     columns = schema_of(samples.columns)
     began = None if log.begin_unix_s is None else log.begin_unix_s + begin_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
@@ -59,17 +60,20 @@ def _with_step(log: Log) -> Log:
     return replace(log, samples=log.samples.with_columns(step=pl.lit(name)))
 
 
-def _directed(step: Observed, samples: pl.DataFrame) -> Observed:
+def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
+    """Whether each step read, and whether it wrote."""
+    did = []
+    for direction in ("read", "write"):
+        names = [f"{direction}_bw_mb_s", f"{direction}_iops"]
+        moved = [(pl.col(name) > 0).any() for name in names if name in samples.columns]
+        did.append(pl.any_horizontal(pl.lit(False), *moved).alias(direction))
+    found = samples.group_by("step").agg(did)
+    return {step: (read, written) for step, read, written in found.iter_rows()}
+
+
+def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
     """The step with a direction ruled out that did nothing in it, where the other did."""
-    rows = samples.filter(pl.col("step") == step.name)
-    read, written = (
-        any(
-            bool((rows[name] > 0).any())
-            for name in (f"{direction}_bw_mb_s", f"{direction}_iops")
-            if name in rows.columns
-        )
-        for direction in ("read", "write")
-    )
+    read, written = did.get(step.name, (False, False))
     if not (read or written):
         return step
     return step.model_copy(update={"reads": step.reads and read, "writes": step.writes and written})

@@ -30,13 +30,15 @@ def steps_of(
         return ((whole,) if whole is not None else ()), None
     names: list[str | None] = []
     found: dict[str, Observed] = {}
+    times: dict[str, int] = {}
     for label, part in stretches(labels):
         label = label.strip()[:150]
         name: str | None = None
         if label and _is_load(columns, part):
-            name, number = label, 2
+            name = label
             while name in found:
-                name, number = f"{label} ({number})", number + 1
+                times[label] = times.get(label, 1) + 1
+                name = f"{label} ({times[label]})"
             found[name] = _observed(name, label, columns, part) or Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names

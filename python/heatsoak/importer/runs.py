@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.errors import UsageError
 from heatsoak.importer.frames import Array, build, intervals, rates, spells
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.moment import Times
 from heatsoak.importer.row_steps import steps_of
+from heatsoak.importer.source import MOST_RUNS
 from heatsoak.protocol import Conditions
 
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
@@ -91,19 +93,29 @@ def _usual_s(t_s: Array) -> float:
 
 
 def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[Log]:
-    """Return a log for each run, and for each drive in it, in the order of the rows."""
-    runs: list[_Run] = []
+    """Return a log for each run, and for each drive in it, in the order of the rows.
+
+    Raises UsageError for more than `MOST_RUNS` of them.
+    """
+    runs: dict[str, list[_Run]] = {}
+    count = 0
     for rows in parts:
+        own = runs.setdefault(_drive_label(rows.drive), [])
         for run in _runs(rows):
-            before = next((r for r in reversed(runs) if r.drive == run.drive), None)
-            if rows.goes_on and before is not None and _follows(before, run):
-                _append(before, run)
-            else:
-                runs.append(run)
-    drives = list(dict.fromkeys(_drive_label(run.drive) for run in runs))
+            if rows.goes_on and own and _follows(own[-1], run):
+                _append(own[-1], run)
+                continue
+            own.append(run)
+            count += 1
+            if count > MOST_RUNS:
+                raise UsageError(
+                    f"{source_name}: tells of over {MOST_RUNS:,} runs or drives: split it (a "
+                    "column that divides its rows may be no run's)"
+                )
+    drives = [drive for drive, own in runs.items() if own]
     logs = []
     for drive in drives:
-        own = [run for run in runs if _drive_label(run.drive) == drive]
+        own = runs[drive]
         for number, run in enumerate(own, 1):
             label = run.label if run.named else (str(number) if len(own) > 1 else "")
             if len(drives) > 1:
@@ -121,6 +133,9 @@ def _runs(rows: Rows) -> list[_Run]:
     known = np.flatnonzero(np.isfinite(t_s))
     if len(known) == 0:
         return []
+    if rows.steps is not None:
+        texts: dict[str, str] = {}  # a text for each step, not for each row
+        rows = replace(rows, steps=[texts.setdefault(word, word) for word in rows.steps])
     groups: list[tuple[str, Indices]] = [("", known)]
     if rows.runs is not None:
         names = list(rows.runs)
@@ -135,10 +150,12 @@ def _runs(rows: Rows) -> list[_Run]:
         if not is_in_order:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
         slices = _cuts(t_s[indices], indices, rows.marks)
-        for number, part in enumerate(slices, 1):
+        for number, part in enumerate(slices[: MOST_RUNS + 1], 1):
             label = name if number == 1 else f"{name}.{number}".strip(".")
-            run = _taken(rows, indices[part], label, named=bool(name))
+            run = _taken(rows, indices[part], label, int(known[0]), named=bool(name))
             found.append(replace(run, was_sorted=not is_in_order))
+        if len(found) > MOST_RUNS:
+            break  # more than are read
     return found
 
 
@@ -169,19 +186,18 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(bounds)]
 
 
-def _taken(rows: Rows, indices: Indices, label: str, *, named: bool) -> _Run:
+def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool) -> _Run:
+    """One run of the rows; `first` is the first row of all that has a time."""
     is_row = bool((np.diff(indices) == 1).all())
     # rows behind each other need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
     steps = None
     if rows.steps is not None:
-        known: dict[str, str] = {}  # a text for each step, not for each row
-        steps = [known.setdefault(word, word) for word in rows.steps]
-        steps = steps[which] if isinstance(which, slice) else [steps[i] for i in which.tolist()]
+        steps = [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[which]
     begin = rows.times.begin_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
-    may_count = begin is None or indices.min() == np.flatnonzero(np.isfinite(rows.times.t_s))[0]
+    may_count = begin is None or indices.min() == first
     counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
     first_s = 0.0 if counts else float(t_s[0])
     return _Run(

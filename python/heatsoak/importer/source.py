@@ -2,12 +2,16 @@
 
 Read in pieces, so that memory does not grow with the file. Whatever is wrong with it is said with
 the file's name and the line's number; nothing else ever escapes.
+
+The bounds that every reader keeps to stand here. Together they hold any file, however it was made,
+to about 1.5 GB of memory.
 """
 
 import bz2
 import codecs
 import gzip
 import io
+import json
 import lzma
 import re
 import zlib
@@ -27,9 +31,26 @@ from heatsoak.output import utf8_text
 #: How much of a file tells its format.
 HEAD_BYTES = 1 << 18
 _CHUNK_BYTES = 1 << 20
-#: No log has such lines; a longer one is no text.
+#: A line in bytes. HWiNFO's with 500 columns have 6 KB, a whole fio result in one line 1 MB.
 LONGEST_LINE = 4 << 20
+#: A JSON document in bytes, and its numbers, texts, lists and objects, each of which takes up to
+#: 200 bytes of memory. A large fio result has 10 MB; longer series come as many documents.
 LARGEST_DOCUMENT = 64 << 20
+MOST_JSON_VALUES = 5_000_000
+#: Columns of a table. HWiNFO on a large server has 2,000.
+MOST_COLUMNS = 10_000
+#: Runs, or drives, that one file may tell of: each becomes a recording.
+MOST_RUNS = 1000
+#: Bytes of values that a reader may keep of a file: what is made of them takes twice as much again.
+#: A day at 10 readings a second with 50 columns of a drive has 350 MB; what is not kept costs
+#: nothing.
+MOST_KEPT = 384 << 20
+#: What a compressed file may unpack to: as many bytes, or, above that, as many times its own size.
+#: Logs pack 10 to 100 times; what packs 1000 times is made of nothing but repetition.
+LARGEST_UNPACKED = 256 << 20
+MOST_UNPACKED_RATIO = 500
+#: Memory that unpacking xz may take; `xz -9` needs 65 MB.
+XZ_MEMORY = 256 << 20
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,10 +61,11 @@ _BOMS = (
 _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
     (b"BZh", bz2.BZ2File),
-    (b"\xfd7zXZ\x00", lzma.LZMAFile),
+    (b"\xfd7zXZ\x00", lambda raw: _Xz(raw)),
 )
 #: C programs print these where they divided by zero; no JSON has them.
-_NOT_A_NUMBER = re.compile(r"([:\[,]\s*)-?(?:nan|inf)\b", re.IGNORECASE)
+_NOT_A_NUMBER = re.compile(rb"([:\[,]\s*)-?(?:nan|inf)\b", re.IGNORECASE)
+_BETWEEN_JSON = re.compile(r"[\s,]*")
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 #: What a script put before a document in the same line: the time, as a rule.
 _BEFORE_JSON = re.compile(r"([^{}\[\]\"\s][^{}\[\]\"]{0,99})(?=\{(?:\s*\"|$))")
@@ -75,6 +97,7 @@ class Source:
         self.remarks: dict[str, Remark] = {}
         #: Told how many bytes of the file were read, now and then.
         self.on_read: Callable[[int], None] | None = None
+        self._kept_bytes = 0
 
     @classmethod
     def of_path(cls, path: Path) -> "Source":
@@ -96,8 +119,20 @@ class Source:
         """Note damage that does not keep the rest from being read."""
         self.remarks[text] = Remark(f"{self.name}: {text}", doubt=True)
 
+    def keep(self, size_bytes: int) -> None:
+        """Count what a reader keeps in memory; raises UsageError for more than `MOST_KEPT`."""
+        self._kept_bytes += size_bytes
+        if self._kept_bytes > MOST_KEPT:
+            raise self.error(
+                f"has more values than are held at once ({MOST_KEPT >> 20} MiB): split it into "
+                "shorter logs, or leave out columns that are not needed"
+            )
+
     def chunks(self) -> Iterator[bytes]:
-        """Yield the file's bytes in pieces, decompressed."""
+        """Yield the file's bytes in pieces, decompressed.
+
+        Raises UsageError for compressed data that grows beyond any log's measure.
+        """
         try:
             with self._opener() as raw:
                 yield from self._decompressed(raw)
@@ -114,10 +149,15 @@ class Source:
                 break
         else:
             stream = raw
-        given = False
+        given = 0
         while True:
             try:
                 piece = stream.read1(_CHUNK_BYTES) if stream is not raw else raw.read(_CHUNK_BYTES)
+            except _TooDemandingError as error:
+                raise self.error(
+                    f"takes over {XZ_MEMORY >> 20} MiB of memory to unpack: unpack it with "
+                    "'xz -d' and give the file that comes out"
+                ) from error
             except _DAMAGED as error:
                 if not given:
                     raise self.error(f"its compression is damaged: {error}") from error
@@ -125,7 +165,17 @@ class Source:
                 return
             if not piece:
                 return
-            given = True
+            given += len(piece)
+            if (
+                stream is not raw
+                and given > LARGEST_UNPACKED
+                and given > MOST_UNPACKED_RATIO * raw.tell()
+            ):
+                raise self.error(
+                    f"unpacks to over {LARGEST_UNPACKED >> 20} MiB, more than "
+                    f"{MOST_UNPACKED_RATIO} times its size, as no log does: unpack it first if "
+                    "it is one"
+                )
             if self.on_read is not None:
                 self.on_read(raw.tell())
             yield cast(bytes, piece)
@@ -200,22 +250,27 @@ class Source:
         In UTF-8 as far as they are text, with LF between them, and none behind the last one.
         """
         number = 1
-        rest = b""
+        rest: list[bytes] = []  # of a line whose end has not come yet
+        size = 0
         for piece in self._utf8_pieces():
-            rest += piece
-            held = b"\r" if rest.endswith(b"\r") else b""  # its LF may come with the next piece
-            whole, lf, rest = _with_lf(rest.removesuffix(held)).rpartition(b"\n")
-            rest += held
-            if lf:
-                yield number, whole
-                number += whole.count(b"\n") + 1
-            if len(rest) > LONGEST_LINE:
-                raise self.error(
-                    f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", number
-                )
-        last = _with_lf(rest).removesuffix(b"\n")
+            rest.append(piece)
+            size += len(piece)
+            if b"\n" in piece or b"\r" in piece or rest[0].endswith(b"\r"):
+                joined = b"".join(rest)
+                held = b"\r" if joined.endswith(b"\r") else b""  # its LF may come with the next
+                whole, lf, last = _with_lf(joined.removesuffix(held)).rpartition(b"\n")
+                if lf:
+                    yield number, whole
+                    number += whole.count(b"\n") + 1
+                rest, size = [last + held], len(last)
+            if size > LONGEST_LINE:
+                raise self._too_long(number)
+        last = _with_lf(b"".join(rest)).removesuffix(b"\n")
         if last:
             yield number, last
+
+    def _too_long(self, line: int) -> UsageError:
+        return self.error(f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", line)
 
     def lines_of(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line of a block, as :meth:`lines` does."""
@@ -239,9 +294,7 @@ class Source:
 
     def _line(self, line: bytes, number: int) -> str:
         if len(line) > LONGEST_LINE:
-            raise self.error(
-                f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", number
-            )
+            raise self._too_long(number)
         return _decode(line.replace(b"\0", b"") if b"\0" in line else line)
 
     def documents(self) -> Iterator[Document]:
@@ -251,65 +304,174 @@ class Source:
         file's end cut is left out with a remark. Raises UsageError for JSON that is wrong.
         """
         before: list[str] = []
-        parts: list[str] = []
-        size, begun_at, indent = 0, 0, ""
-        for number, line in self.lines():
-            body = line.strip()
-            if parts and body[:1] not in ("{", "}"):
-                parts.append(line)
-                size += len(line)
-                if size > LARGEST_DOCUMENT:
-                    raise self.error("holds a JSON document of over 64 MiB", begun_at)
-                continue
-            if not parts:
-                prefix = _BEFORE_JSON.match(body)
-                if prefix is not None:
-                    before = [*before[-20:], prefix.group(1)]
-                    line = body = body[prefix.end() :]
-                if not body.startswith("{"):
-                    if body.startswith(("[{", "[ {")) and body.endswith(("]", "],")):
-                        yield from self._array(number, body)
-                    elif body and body not in ("[", "]", ","):
-                        before = [*before[-20:], body[:1000]]
-                    continue
-                begun_at, indent = number, line[: len(line) - len(line.lstrip())]
-                whole = body.rstrip(",")
-                if body != "{" and whole.endswith("}"):
-                    yield Document(number, self._json(whole, number), "\n".join(before))
-                    before = []
-                    continue
-            elif body.startswith("{") and line.startswith(indent + "{") and body == "{":
-                # the one before was cut where another began
-                self.remark(f"line {begun_at}: a JSON document is cut: left out")
-                parts, size, begun_at = [], 0, number
-            parts.append(line)
-            size += len(line)
-            if size > LARGEST_DOCUMENT:
-                raise self.error("holds a JSON document of over 64 MiB", begun_at)
-            if body[:1] == "}" and body.rstrip(",]") == "}" and line.startswith(indent + "}"):
-                text = "\n".join(parts).rstrip().rstrip("],").rstrip()
-                yield Document(begun_at, self._json(text, begun_at), "\n".join(before))
-                parts, size, before = [], 0, []
-        if parts:
-            text = "\n".join(parts)
+        document = _Parts()
+        for number, text in self.lines():
+            line: str = text
+            while line:
+                body = line.strip()
+                if document and body[:1] not in ("{", "}"):
+                    self._add(document, line)
+                    break
+                if not document:
+                    prefix = _BEFORE_JSON.match(body)
+                    if prefix is not None:
+                        before = [*before[-20:], prefix.group(1)]
+                        line = body = body[prefix.end() :]
+                    if body.startswith("["):
+                        opened = body[1:].lstrip()
+                        whole = body.rstrip(", ")
+                        if opened.startswith("{") and not whole.endswith("]"):
+                            line = body = opened  # an array that goes on in the next line
+                        elif opened.startswith("{"):
+                            yield from self._array(number, whole)
+                            break
+                    if not body.startswith("{"):
+                        if body and body not in ("[", "]", ","):
+                            before = [*before[-20:], body[:1000]]
+                        break
+                    documents = self._in_one_line(body, number)
+                    if documents:
+                        for value in documents:
+                            yield Document(number, value, "\n".join(before))
+                            before = []
+                        break
+                    indent = line[: len(line) - len(line.lstrip())]
+                    document = _Parts(number, indent)
+                elif body == "{" and line.startswith(document.indent + "{"):
+                    # the one before was cut where another began
+                    self.remark(f"line {document.line}: a JSON document is cut: left out")
+                    document = _Parts(number, document.indent)
+                rest = ""
+                if body[:1] == "}" and line.startswith(document.indent + "}"):
+                    rest = body[1:].lstrip(" ,]")
+                    if not rest or rest.startswith("{"):
+                        self._add(document, "}")
+                        value = self._json(document.text, document.line)
+                        yield Document(document.line, value, "\n".join(before))
+                        document, before, line = _Parts(), [], rest
+                        continue
+                self._add(document, line)
+                break
+        if document:
             try:
-                value = from_json(text.rstrip().rstrip(","))
-            except ValueError:
-                self.remark(f"line {begun_at}: the file ends in a JSON document: left out")
+                value = self._json(document.text, document.line)
+            except UsageError:
+                self.remark(f"line {document.line}: the file ends in a JSON document: left out")
                 return
-            yield Document(begun_at, value, "\n".join(before))
+            yield Document(document.line, value, "\n".join(before))
+
+    def _add(self, document: "_Parts", line: str) -> None:
+        document.add(line)
+        if document.size > LARGEST_DOCUMENT:
+            raise self.error(
+                f"holds a JSON document of over {LARGEST_DOCUMENT >> 20} MiB: split it",
+                document.line,
+            )
+
+    def _in_one_line(self, body: str, line: int) -> list[Any]:
+        """The documents that stand in a line; none where one of them goes on in the next."""
+        whole = body.rstrip(", ")
+        if body == "{" or not whole.endswith(("}", "}]")):
+            return []
+        self._check_values(whole.encode(), line)
+        try:
+            return [from_json(whole)]
+        except ValueError:
+            values = _values(whole.rstrip("], "))
+        if values or whole.endswith("]"):
+            return values
+        return [self._json(whole.encode(), line)]
 
     def _array(self, number: int, text: str) -> Iterator[Document]:
-        for value in self._json(text.rstrip(","), number):
+        for value in self._json(text.encode(), number):
             yield Document(number, value)
 
-    def _json(self, text: str, line: int) -> Any:
+    def _check_values(self, data: bytes | bytearray, line: int) -> None:
+        if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_JSON_VALUES:
+            raise self.error(
+                f"holds a JSON document of over {MOST_JSON_VALUES:,} values: split it", line
+            )
+
+    def _json(self, data: bytes | bytearray, line: int) -> Any:
+        self._check_values(data, line)
         try:
-            return from_json(text)
+            return from_json(data)
         except ValueError as error:
             with suppress(ValueError):
-                return from_json(_NOT_A_NUMBER.sub(r"\g<1>null", text))
+                return from_json(_NOT_A_NUMBER.sub(rb"\g<1>null", data))
             raise self.error(f"is not valid JSON: {error}", line) from error
+
+
+class _Parts:
+    """The lines of a JSON document that is not whole yet."""
+
+    def __init__(self, line: int = 0, indent: str = "") -> None:
+        self.line, self.indent = line, indent
+        self.text = bytearray()
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def add(self, line: str) -> None:
+        """Add a line."""
+        self.text += line.encode("utf-8", "replace")
+        self.text += b"\n"
+        self.size = len(self.text)
+
+
+def _values(text: str) -> list[Any]:
+    """The JSON documents behind each other in a text; none where anything else stands in it."""
+    decoder = json.JSONDecoder()
+    values = []
+    at = 0
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+            at = _BETWEEN_JSON.match(text, at).end()  # type: ignore[union-attr]  # may be empty
+    except (ValueError, RecursionError):
+        return []
+    return values
+
+
+class _TooDemandingError(Exception):
+    """Compressed data that takes more memory than it may."""
+
+
+class _Xz:
+    """Reads xz, one stream behind the other, in memory that has a bound."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._stream: lzma.LZMADecompressor | None = None
+        self._data = b""
+
+    def read1(self, size: int) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+        while True:
+            if not self._data and (self._stream is None or self._stream.needs_input):
+                self._data = self._raw.read(1 << 16)
+                if not self._data:
+                    if self._stream is None:
+                        return b""
+                    raise EOFError("the file ended before the end of its data")
+            if self._stream is None:
+                self._data = self._data.lstrip(b"\0")  # what may stand between streams
+                if not self._data:
+                    continue
+                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+            try:
+                piece = self._stream.decompress(self._data, size)
+            except lzma.LZMAError as error:
+                if "emory" in str(error):
+                    raise _TooDemandingError from error
+                raise
+            self._data = self._stream.unused_data if self._stream.eof else b""
+            if self._stream.eof:
+                self._stream = None
+            if piece:
+                return piece
 
 
 def _with_lf(data: bytes) -> bytes:

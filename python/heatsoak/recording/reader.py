@@ -24,6 +24,11 @@ from heatsoak.recording.safely import sha256_of
 #: The first interval may have begun so long before the recording: a sensor's, or a logger's.
 _EARLY_S = 600.0
 
+#: A file of 1 MB may claim any number of samples: 100 days at 10 Hz are believed.
+MOST_ROWS = 100_000_000
+#: Samples times columns that are held at once, of 8 bytes: 10 days at 10 Hz of 15 columns.
+MOST_VALUES = 130_000_000
+
 
 def find_recordings(path: Path) -> list["Recording"]:
     """Return the recording at `path`, or all that lie below it, in the order of their names.
@@ -86,8 +91,16 @@ class Recording:
 
         A column that was never announced comes back as nulls.
         """
+        frame = self.scan(columns)
         with self._saying_what_is_damaged():
-            return self.scan(columns).collect()
+            width = len(frame.collect_schema())
+            if self._rows() * width > MOST_VALUES:
+                raise UsageError(
+                    f"{self.path}: {self._rows():,} samples of {width} columns are more than are "
+                    f"held at once ({MOST_VALUES:,} values): 'heatsoak export' writes "
+                    "them as CSV, which can be split"
+                )
+            return frame.collect()
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return what :meth:`samples` does, to be collected in streaming.
@@ -111,11 +124,16 @@ class Recording:
         if not path.exists():
             return _cleaned(scan_journal(self.path / JOURNAL, schema), schema)
         with self._saying_what_is_damaged():
-            if self.is_as_recorded:
-                return _scan_parquet(path).select(*schema)
-            if (why := _why_undecodable(path)) is not None:
+            if not self.is_as_recorded and (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
+            if self._rows() > MOST_ROWS:
+                raise UsageError(
+                    f"{path}: claims {self._rows():,} samples, and no recording has over "
+                    f"{MOST_ROWS:,}: it is damaged"
+                )
             frame = _scan_parquet(path)
+            if self.is_as_recorded:
+                return frame.select(*schema)
             _require_columns(path, frame, schema)
             return _cleaned(frame, schema)
 
@@ -127,6 +145,13 @@ class Recording:
             return False
         status = path.stat()
         return _sha256_of(path, status.st_mtime_ns, status.st_size) == self.meta.samples_sha256
+
+    def _rows(self) -> int:
+        """How many samples the Parquet file says it has; 0 where there is none."""
+        if not (self.path / PARQUET).exists():
+            return 0
+        with self._saying_what_is_damaged():
+            return int(_scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
         """Whether the samples lie in the order of time; Parquet never changes: asked once."""
@@ -205,13 +230,15 @@ def _sha256_of(path: Path, _mtime_ns: int, _size: int) -> str:
 
 
 #: Read in a process of its own, which damage may end: polars panics on it, or aborts.
-_TRIAL = """
+_TRIAL = f"""
 import sys
 import polars as pl
 try:
     with open(sys.argv[1], "rb") as file:
         frame = pl.scan_parquet(file)
-    frame.select(pl.all().max()).collect(engine="streaming")
+    # more are refused by their number alone
+    if frame.select(pl.len()).collect().item() <= {MOST_ROWS}:
+        frame.select(pl.all().max()).collect(engine="streaming")
 except (pl.exceptions.PolarsError, OSError) as error:
     print(str(error).splitlines()[0])
     sys.exit(1)

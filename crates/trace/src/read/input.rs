@@ -41,9 +41,20 @@ impl Compression {
     }
 }
 
+/// Memory that unpacking xz may take; `xz -9` needs 65 MB. Of Zstandard, its own limit holds.
+const XZ_MEMORY: u64 = 256 << 20;
+
 /// Open a file; what it says once unpacked, and what it is packed with.
+///
+/// What is no regular file is refused: a pipe may never say anything.
 pub(super) fn unpacked(path: &Path) -> io::Result<(Box<dyn Read + Send>, Compression)> {
     const PACKED: usize = 128 << 10;
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other(
+            "is a pipe or a device, and a trace is read from a file: save it as one first",
+        ));
+    }
     let mut file = File::open(path)?;
     let mut magic = Vec::new();
     (&file).take(6).read_to_end(&mut magic)?;
@@ -54,7 +65,14 @@ pub(super) fn unpacked(path: &Path) -> io::Result<(Box<dyn Read + Send>, Compres
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(MultiGzDecoder::new(packed(file))),
         Compression::Zstd => Box::new(zstd::Decoder::with_buffer(packed(file))?),
-        Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(packed(file))),
+        Compression::Xz => {
+            use liblzma::stream::{CONCATENATED, Stream};
+            let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+            Box::new(liblzma::bufread::XzDecoder::new_stream(
+                packed(file),
+                stream,
+            ))
+        }
     };
     Ok((bytes, compression))
 }

@@ -13,7 +13,7 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import MOST_RUNS, Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
 from heatsoak.importer.tables.electric import CURRENT, VOLTAGE
 from heatsoak.importer.tables.layout import Layout, layout_of, split
@@ -115,6 +115,14 @@ class _Table:
             raise self._source.error(
                 f"has no drive '{self._device_shown}': it has {', '.join(devices[:10])}"
             )
+        if len(wanted) > MOST_RUNS:
+            raise self._source.error(
+                f"has columns of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read"
+            )
+        by_device: dict[str, list[Column]] = {}
+        for column in columns:
+            if not column.meaning.is_role:
+                by_device.setdefault(column.device, []).append(column)
         parts = []
         labels = {
             slug(section.header[index]): _texts(section.words[index])
@@ -122,10 +130,7 @@ class _Table:
         }
         for device in wanted or [""]:
             # what is of no device in particular first: a device's own column goes before it
-            own = sorted(
-                (c for c in columns if c.device in (device, "") and not c.meaning.is_role),
-                key=lambda c: c.device,
-            )
+            own = by_device.get("", []) + (by_device.get(device, []) if device else [])
             values, states, totals = self._values(section, own)
             direction = by_role.get("direction")
             part = Rows(
@@ -141,9 +146,9 @@ class _Table:
             owner = by_role.get("device")
             self._identity = _identity(owner.header) if owner is not None else "path"
             owners = None if owner is None else section.words[owner.index]
+            words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
                 if direction is not None:
-                    words = section.words[direction.index]
                     rows = pivoted(rows, words if one is None else picked(words, one))
                 parts.append(rows)
         return self._busy(parts) if len(parts) > 1 else parts
@@ -199,6 +204,16 @@ class _Table:
                 f"has no drive '{self._device_shown}': "
                 f"it has {', '.join(known[:10]) or 'none by name'}"
             )
+        if len(wanted) > MOST_RUNS:
+            raise self._source.error(
+                f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
+                "--device takes one of them"
+            )
+        rows = replace(
+            rows,
+            steps=None if rows.steps is None else list(rows.steps),
+            runs=None if rows.runs is None else list(rows.runs),
+        )
         for name in wanted:
             which = found[name]
             yield which, part_of(rows, which, {self._identity: name})

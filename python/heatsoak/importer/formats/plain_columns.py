@@ -28,6 +28,8 @@ SETUPS = frozenset({
 })  # fmt: skip
 #: So many texts of a run are kept.
 _MOST_LABELS = 12
+#: So many doubts are told of one file's columns.
+_MOST_DOUBTS = 20
 #: Headers of columns that count the rows.
 _COUNTS = frozenset({
     "", "#", "sample", "samples", "index", "idx", "i", "n", "no", "nr", "num", "number", "row",
@@ -79,7 +81,11 @@ class Columns:
 
     def remarks(self, name: str) -> list[Remark]:
         """What is said of the columns, each once."""
-        return [Remark(f"{name}: {text}", doubt=True) for text in self.doubts] + [
+        doubts = list(self.doubts)
+        if len(doubts) > _MOST_DOUBTS:
+            more = f"{len(doubts) - _MOST_DOUBTS} more columns are as uncertain"
+            doubts = [*doubts[:_MOST_DOUBTS], more]
+        return [Remark(f"{name}: {text}", doubt=True) for text in doubts] + [
             Remark(f"{name}: {text}") for text in self.notes
         ]
 
@@ -222,6 +228,7 @@ class Columns:
     def _without_doubles(self, columns: list[Column]) -> list[Column]:
         """Of columns that mean the same, keep the one whose header says the least besides."""
         kept: dict[tuple[str, str], Column] = {}
+        numbers: dict[tuple[str, str], int] = {}
         for column in columns:
             key = (column.device, column.meaning.column)
             other = kept.get(key)
@@ -229,9 +236,10 @@ class Columns:
                 kept[key] = column
                 continue
             if column.meaning.column.startswith("temp_c."):
-                number = 2
+                number = numbers.get(key, 2)
                 while (column.device, f"{column.meaning.column}_{number}") in kept:
                     number += 1
+                numbers[key] = number + 1
                 name = f"{column.meaning.column}_{number}"
                 renamed = replace(column, meaning=replace(column.meaning, column=name))
                 kept[column.device, name] = renamed

@@ -114,6 +114,8 @@ class _Taken:
 
     Attributes:
         has_headers: whether each reading begins with smartctl's own first line.
+        attributes: the numbers of the ATA attributes of the present reading: each stands in it
+            once.
         precise: whether the present reading has counters of device statistics, which are better
             than attributes.
         history: the drive's own table of temperatures, as it was told last; NaN where unknown.
@@ -122,6 +124,7 @@ class _Taken:
     """
 
     has_headers: bool = False
+    attributes: set[int] = field(default_factory=set)
     sector_bytes: float = 512.0
     precise: bool = False
     history: list[float] = field(default_factory=list)
@@ -173,6 +176,7 @@ def _take_text(source: Source, readings: Readings, taken: _Taken) -> None:
             readings.stamped(line[: header.start(1)].removesuffix("smartctl "))
             readings.tools.setdefault("smartctl", header.group(1))
             taken.has_headers, taken.precise = True, False
+            taken.attributes.clear()
             continue
         key, colon, value = line.partition(":")
         if colon and _field(
@@ -193,7 +197,8 @@ def _field(
     again = not taken.has_headers
     if key in _TEMPERATURES:
         value = degrees_c(text, needs_unit=True)
-        again = again and key != "current temperature"
+        # an output tells each once: another is another output, though its first lines are gone
+        again = key != "current temperature"
         readings.value(_TEMPERATURES[key], value, begins=again)
     elif key in _COLUMNS:
         column, scale = _COLUMNS[key]
@@ -278,6 +283,10 @@ def _keep(taken: _Taken, celsius: list[float]) -> None:
 
 def _take_attribute(readings: Readings, taken: _Taken, number_: int, name: str, raw: str) -> None:
     """One of ATA's SMART attributes, whose meaning is up to the drive's maker."""
+    if number_ in taken.attributes:
+        readings.begin(readings.current.device)
+        taken.attributes.clear()
+    taken.attributes.add(number_)
     begins = not taken.has_headers
     first = re.match(r"-?\d{1,20}", raw)
     value = float(first.group()) if first else None
@@ -355,6 +364,7 @@ def _take_document(readings: Readings, taken: _Taken, value: dict[str, Any], sta
         readings.current.unix_s = now
     readings.current.stamp = stamp or readings.current.stamp
     taken.has_headers, taken.precise = True, False
+    taken.attributes.clear()
     version = _inner(value, "smartctl").get("version")
     if isinstance(version, list):
         readings.tools.setdefault("smartctl", ".".join(str(part)[:8] for part in version[:3]))

@@ -2,20 +2,21 @@
 
 import math
 import re
+from collections.abc import Iterable
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.readings.rates import counter_rates, evenly
 from heatsoak.importer.readings.taking import Drive, Reading, Taking
+from heatsoak.importer.source import MOST_RUNS
 from heatsoak.protocol import Observed
 from heatsoak.recording import SensorMeta
-
-#: More drives, or more runs, than this are none but damage.
-_MOST_LOGS = 1000
 
 
 class Readings(Taking):
@@ -83,7 +84,7 @@ class Readings(Taking):
         by_device: dict[str, list[Reading]] = {}
         for reading in readings:
             by_device.setdefault(reading.device, []).append(reading)
-        if len(by_device) > _MOST_LOGS:
+        if len(by_device) > MOST_RUNS:
             raise self.source.error(f"names {len(by_device)} drives: no machine has so many")
         logs: list[Log] = []
         for device in self._wanted(list(by_device)):
@@ -113,7 +114,7 @@ class Readings(Taking):
             remarks.append(Remark(f"{self.source.name}: {text}", doubt=True))
         readings, times = [readings[index] for index in kept], times[kept]
         runs = run_slices(times, least_jump_s=1.0)
-        if len(runs) > _MOST_LOGS:
+        if len(runs) > MOST_RUNS:
             raise self.source.error(f"has a clock that goes back {len(runs) - 1} times")
         logs = []
         for index, run in enumerate(runs, 1):
@@ -137,15 +138,18 @@ class Readings(Taking):
         """Times, their clock, its time at 0, and whether they were told at all."""
         told = np.array([math.nan if r.unix_s is None else r.unix_s for r in readings], dtype=float)
         words = [reading.stamp for reading in readings]
+        given = self._interval_s()
         if np.isfinite(told).any():
-            return told, "utc", 0.0, True
+            t_s, known = self._all_times(told, told == told, given, remarks)
+            return t_s, "utc", 0.0, known
         if any(words):
             times = read_times(words)
             if times.doubt:
                 remarks.append(Remark(f"{self.source.name}: {times.doubt}", doubt=True))
             if np.isfinite(times.t_s).any():
-                return times.t_s, times.clock, times.begin_unix_s, True
-        given = self._interval_s()
+                stamped = np.array([bool(word) for word in words])
+                t_s, known = self._all_times(times.t_s, stamped, given, remarks)
+                return t_s, times.clock, times.begin_unix_s, known
         if given is None and len(readings) > 1:
             text = (
                 "its readings have no times: taken as 1 s apart, and no rates made of its counters "
@@ -154,6 +158,39 @@ class Readings(Taking):
             remarks.append(Remark(f"{self.source.name}: {text}", doubt=True))
         times_s = np.arange(len(readings), dtype=float) * (given or 1.0)
         return times_s, "none", None, given is not None
+
+    def _all_times(
+        self, t_s: Array, stamped: NDArray[np.bool_], given: float | None, remarks: list[Remark]
+    ) -> tuple[Array, bool]:
+        """The times of all readings, where some have none or all the same; whether they are known.
+
+        A reading whose time is told and cannot be read keeps none.
+        """
+        places = np.flatnonzero(np.isfinite(t_s))
+        index = np.arange(len(t_s), dtype=float)
+        if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
+            begin_s = t_s[places[0]] - places[0] * (given or 1.0)
+            how = f"{given:g} s apart" if given else "1 s apart, and no rates made of its counters"
+            text = (
+                f"its {len(t_s)} readings tell a single time: taken as {how} "
+                "(--map interval_s=SECONDS says how far)"
+            )
+            remarks.append(Remark(f"{self.source.name}: {text}", doubt=True))
+            return begin_s + index * (given or 1.0), given is not None
+        lacking = ~stamped & ~np.isfinite(t_s)
+        if not lacking.any():
+            return t_s, True
+        # a clock that goes back begins another run: it is not evened out over that
+        usual_s = max(float(np.median(np.diff(t_s[places]) / np.diff(places))), 0.0)
+        evened = np.interp(index, places, t_s[places])
+        evened += np.minimum(index - places[0], 0.0) * usual_s
+        evened += np.maximum(index - places[-1], 0.0) * usual_s
+        text = (
+            f"{int(lacking.sum())} of {len(t_s)} readings tell no time: they are spread evenly "
+            "between those that do"
+        )
+        remarks.append(Remark(f"{self.source.name}: {text}", doubt=True))
+        return np.where(lacking, evened, t_s), True
 
     def _interval_s(self) -> float | None:
         text = self.options.mapping.get("interval_s")
@@ -247,16 +284,41 @@ class Readings(Taking):
         """What is known of a drive, whichever of its names it was told under."""
         merged = Drive({"path": device} if device.startswith("/dev/") else {})
         short = device.removeprefix("/dev/")
-        alone = len({reading.device for reading in self.all}) == 1
-        for name, drive in self.drives.items():
-            other = name.removeprefix("/dev/")
-            same = other == short or bool(
-                other and short and (_is_part(short, other) or _is_part(other, short))
-            )
-            if same or (alone and not other):
-                merged.identity = {**drive.identity, **merged.identity}
-                merged.thresholds |= drive.thresholds
+        same = {*self._names.get(short, ()), *self._names.get(_whole_of(short) or short, ())}
+        same |= {name for name in self._parts.get(short, ()) if short}
+        if self._is_alone:
+            same.update(self._names.get("", ()))
+        for name in sorted(same, key=self._order.__getitem__):
+            drive = self.drives[name]
+            merged.identity = {**drive.identity, **merged.identity}
+            merged.thresholds |= drive.thresholds
         return merged
+
+    @cached_property
+    def _is_alone(self) -> bool:
+        return len({reading.device for reading in self.all}) == 1
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.drives)}
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The names of the drives, by what they are without their directory."""
+        return _listed((name.removeprefix("/dev/"), name) for name in self.drives)
+
+    @cached_property
+    def _parts(self) -> dict[str, list[str]]:
+        """The names of namespaces, by the drive that they are of."""
+        shorts = ((name.removeprefix("/dev/"), name) for name in self.drives)
+        return _listed((whole, name) for short, name in shorts if (whole := _whole_of(short)))
+
+
+def _listed(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, name in pairs:
+        found.setdefault(key, []).append(name)
+    return found
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -270,9 +332,10 @@ def _share_stamps(readings: list[Reading]) -> None:
         seen.add(reading.device)
 
 
-def _is_part(part: str, whole_name: str) -> bool:
-    """Whether `nvme0n1` is a namespace of `nvme0`."""
-    return re.fullmatch(re.escape(whole_name) + r"n\d+", part) is not None
+def _whole_of(name: str) -> str | None:
+    """The drive that a namespace is of: `nvme0` of `nvme0n1`."""
+    match = re.fullmatch(r"(.+)n\d+", name)
+    return match.group(1) if match is not None else None
 
 
 def _column(rows: list[dict[str, float]], name: str) -> Array:

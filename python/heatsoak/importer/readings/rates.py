@@ -16,7 +16,7 @@ def evenly(t_s: Array) -> tuple[Array, bool]:
     """Return times whose fractions were cut off, spread as a steady loop would have had them.
 
     They stay as they are where they have fractions, are far apart, or follow no steady beat; but
-    several within one second are spread over it.
+    several within one second, or one minute where no seconds are told, are spread over it.
     """
     if len(t_s) < 3 or np.any(t_s != np.floor(t_s)):
         return t_s, False
@@ -28,13 +28,15 @@ def evenly(t_s: Array) -> tuple[Array, bool]:
     if beat <= 0:
         return t_s, False
     off = t_s - beat * index
-    if float(off.max() - off.min()) <= 1.5:
+    # a clock without seconds tells the minute of several readings
+    unit_s = 60.0 if np.all(t_s % 60.0 == 0) else 1.0
+    if float(off.max() - off.min()) <= 1.5 * unit_s:
         return beat * index, True
     if np.all(steps > 0):
         return t_s, False
     seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
     firsts = np.searchsorted(t_s, seconds)
-    return t_s + (index - firsts[inverse]) / counts[inverse], True
+    return t_s + unit_s * (index - firsts[inverse]) / counts[inverse], True
 
 
 def counter_rates(

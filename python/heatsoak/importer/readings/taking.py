@@ -11,6 +11,8 @@ from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.readings.words import POSSIBLE_C, plain, stamp_in
 from heatsoak.importer.source import Source
 
+#: What a reading takes in memory, and each value of it.
+READING_BYTES, VALUE_BYTES = 320, 48
 #: Bytes of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
 DATA_UNIT_BYTES = 512_000.0
 _EVERY = re.compile(r"Every (\d{1,6}[.,]?\d{0,3}) ?s(?:ec)?[^:]{0,4}:")
@@ -22,7 +24,7 @@ _TIME_KEY = re.compile(
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class Reading:
     """What one output of the tool says.
 
@@ -100,6 +102,7 @@ class Taking:
             return
         current, self._current = self._current, None
         if current.values or current.counters:
+            self.source.keep(READING_BYTES + VALUE_BYTES * len(current.values | current.counters))
             self.all.append(current)
             self.give(current.device)
         elif current.stamp and not self.stamp:

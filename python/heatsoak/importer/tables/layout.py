@@ -24,8 +24,6 @@ _SAMPLED = 60
 #: What can part cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
 _GAP = re.compile(r"\s{2,}|\t")
-#: A line that is drawn.
-RULE = re.compile(r"^[\s|+:=-]*(?:--|==)[\s|+:=-]*$")
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,11 @@ class Layout:
     def width(self) -> int:
         """How many columns it has."""
         return len(self.header) or max((len(row) for row in self.rows), default=0)
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is only drawn."""
+    return ("--" in line or "==" in line) and not line.strip(" \t\r\f\v|+:=-")
 
 
 def split(line: str, delimiter: str | None) -> list[str]:
@@ -90,7 +93,7 @@ def find_layout(lines: Sequence[str]) -> Layout | None:
     filled = [
         (number, line)
         for number, line in enumerate(lines[:_HEAD_LINES], 1)
-        if len(line) < 1 << 18 and line.strip() and not RULE.match(line)
+        if len(line) < 1 << 18 and line.strip() and not is_rule(line)
     ]
     if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0][:1000])):
         found = _layout(filled, match.group(1))

@@ -28,7 +28,7 @@ def pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
 
 def picked(words: Sequence[str], which: Indices) -> list[str]:
     """Some of the texts."""
-    texts = list(words)
+    texts = words if isinstance(words, list) else list(words)
     return [texts[index] for index in which.tolist()]
 
 

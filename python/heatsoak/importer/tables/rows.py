@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import MOST_COLUMNS, MOST_RUNS, Source
 from heatsoak.importer.tables.cells import Numbers, is_timed, is_value
-from heatsoak.importer.tables.layout import RULE, Layout, decimals_of, split
+from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
 from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.texts import Words
 from heatsoak.importer.tables.units import Unit, unit_of
@@ -25,6 +25,8 @@ from heatsoak.output import from_spreadsheet
 _LEAST_BLOCK = 1 << 16
 #: No logger writes larger numbers.
 _LARGEST = 1e21
+#: So many columns are named that have cells which are no numbers, and of each so many cells.
+_MOST_NAMED, _MOST_SHOWN = 8, 3
 #: Those that are a single character, always.
 _SINGLE = (",", ";", "\t")
 
@@ -99,6 +101,7 @@ class Reader:
         self._odd_count = 0
         self._cut: list[int] = []
         self._cut_count = 0
+        self._left_out: dict[str, _LeftOut] = {}
 
     def sections(self) -> list[Section]:
         """Return the sections: a new one for each header that differs from the one before."""
@@ -139,7 +142,13 @@ class Reader:
                     if folded == names:
                         sink.mark()
                     elif _is_header(cells, width):
-                        sections.append(sink.section())
+                        if len(sections) >= MOST_RUNS:
+                            raise self._source.error(
+                                f"has over {MOST_RUNS} different headers: split it where they "
+                                "change",
+                                number,
+                            )
+                        sections.append(sink.section(self._left_out))
                         header = tuple(cell.strip() for cell in cells)
                         sink = self._begin(header, ())
                         names, width = folded, len(cells)
@@ -149,18 +158,24 @@ class Reader:
                     sink.note(line)
                     is_below_header = False
                     continue
-                if RULE.match(line):
+                if is_rule(line):
                     continue
                 self._count_odd(number)
                 odd_since += 1
         if pending is not None:
             self._source.remark(f"line {pending[1]}, the last, is cut: left out")
-        sections.append(sink.section())
+        sections.append(sink.section(self._left_out))
         self._remark()
         return [section for section in sections if len(section)]
 
     def _begin(self, header: tuple[str, ...], units: tuple[str, ...]) -> "_Sink":
-        return _Sink(header, units, self._choose(header, units), self._numbers)
+        if len(header) > MOST_COLUMNS:
+            raise self._source.error(
+                f"has {len(header):,} columns, more than the {MOST_COLUMNS:,} that are read: "
+                "export those of the drive"
+            )
+        wanted = self._choose(header, units)
+        return _Sink(self._source, header, units, wanted, self._numbers)
 
     def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
         """A row with cells missing in the middle of a file: its last cell may be cut, too."""
@@ -193,14 +208,50 @@ class Reader:
         if self._cut_count:
             what = "line is" if self._cut_count == 1 else "lines are"
             self._source.remark(f"{self._cut_count} {what} cut, the first is line {self._cut[0]}")
+        told = {name: lost for name, lost in self._left_out.items() if lost.count}
+        for name, lost in list(told.items())[:_MOST_NAMED]:
+            self._source.remark(lost.told(name))
+        if len(told) > _MOST_NAMED:
+            count = sum(lost.count for lost in list(told.values())[_MOST_NAMED:])
+            self._source.remark(
+                f"{len(told) - _MOST_NAMED} more columns have cells that are no numbers: "
+                f"{count:,} left out"
+            )
+
+
+@dataclass
+class _LeftOut:
+    """Cells of a column that are no numbers, nor empty."""
+
+    count: int = 0
+    cells: int = 0
+    shown: dict[str, None] = field(default_factory=dict)
+
+    def show(self, cell: str) -> None:
+        """Show one of them, if it is not shown yet and few are."""
+        if len(self.shown) < _MOST_SHOWN:
+            self.shown.setdefault(" ".join(cell.split())[:20])
+
+    def told(self, name: str) -> str:
+        """What is said of them."""
+        shown = ", ".join(repr(cell) for cell in self.shown)
+        what = "cells is no number" if self.count == 1 else "cells are no numbers"
+        name = " ".join(name.replace("\x1f", " ").split())[:60]
+        return f"column '{name}': {self.count:,} of {self.cells:,} {what} ({shown}), left out"
 
 
 class _Sink:
     """Takes rows into the arrays of a section."""
 
     def __init__(
-        self, header: tuple[str, ...], units: tuple[str, ...], wanted: Wanted, numbers: Numbers
+        self,
+        source: Source,
+        header: tuple[str, ...],
+        units: tuple[str, ...],
+        wanted: Wanted,
+        numbers: Numbers,
     ) -> None:
+        self._source = source
         self._header, self._units, self._wanted = header, units, wanted
         self._read = numbers.read
         self._columns = {index: array("d") for index in wanted.numbers}
@@ -210,6 +261,10 @@ class _Sink:
         self._marks: list[int] = []
         self._footer = ""
         self._scales: dict[tuple[int, str], float] = {}
+        self._empty = dict.fromkeys(wanted.numbers, 0)
+        self._left_out = {index: _LeftOut() for index in wanted.numbers}
+        #: What a row takes: its line's number, its numbers, and its texts, of about three words.
+        self._row_bytes = 8 * (1 + len(wanted.numbers) + 3 * len(wanted.words))
         self._key = wanted.keys[0] if wanted.keys else None
         self.needed = max([*wanted.numbers, *wanted.words, *wanted.keys], default=0) + 1
 
@@ -237,6 +292,7 @@ class _Sink:
         for index, words in self._words.items():
             words.append(from_spreadsheet(cells[index].strip()).replace("\n", " "))
         self._lines.append(number)
+        self._source.keep(self._row_bytes)
         return True
 
     def take(self, block: bytes, delimiter: str | None, number: int) -> bool:
@@ -267,6 +323,7 @@ class _Sink:
             column.frombytes(self._numbers(index, by_place[index]).tobytes())
         for index, words in self._words.items():
             words.extend([from_spreadsheet(cell.strip()) for cell in by_place[index].to_list()])
+        self._source.keep(self._row_bytes * rows)
         self._lines.frombytes(np.arange(number, number + rows, dtype=np.uint64).tobytes())
         return True
 
@@ -287,7 +344,13 @@ class _Sink:
 
     def _slow(self, index: int, cell: str) -> float:
         value, unit = self._read(cell)
-        if not unit or value != value:
+        if value != value:
+            if cell.strip(" \t\"'"):
+                self._left_out[index].show(cell)
+            else:
+                self._empty[index] += 1
+            return value
+        if not unit:
             return value
         scale = self._scales.get((index, unit))
         if scale is None:
@@ -307,10 +370,17 @@ class _Sink:
         """A row of texts stood below the header."""
         self._footer = self._footer or line
 
-    def section(self) -> Section:
-        """Return what was taken, and let go of it."""
+    def section(self, left_out: dict[str, _LeftOut]) -> Section:
+        """Return what was taken, and let go of it; add to `left_out`, by header, what is not."""
         self._fill = []
-        columns = {index: _sane(self._columns.pop(index)) for index in list(self._columns)}
+        columns = {index: self._sane(index) for index in list(self._columns)}
+        for index, lost in self._left_out.items():
+            name = self._header[index] if index < len(self._header) else f"column {index + 1}"
+            known = left_out.setdefault(name, _LeftOut())
+            known.count += lost.count
+            known.cells += len(self._lines)
+            for cell in lost.shown:
+                known.show(cell)
         return Section(
             self._header,
             self._units,
@@ -322,12 +392,19 @@ class _Sink:
             self._footer,
         )
 
-
-def _sane(column: "array[float]") -> Array:
-    """The numbers, without those that nothing measures and that would overflow."""
-    values = np.frombuffer(column, float) if column else np.empty(0)
-    values[~(np.abs(values) < _LARGEST)] = np.nan
-    return values
+    def _sane(self, index: int) -> Array:
+        """The numbers of a column, without those that nothing measures and that would overflow."""
+        column = self._columns.pop(index)
+        values = np.frombuffer(column, float) if column else np.empty(0)
+        wrong = ~(np.abs(values) < _LARGEST)
+        lost = self._left_out[index]
+        lost.count = int(np.count_nonzero(wrong)) - self._empty[index]
+        for value in values[wrong & ~np.isnan(values)][:_MOST_SHOWN].tolist():
+            lost.show(f"{value:g}")
+        if lost.count and not lost.shown:
+            lost.show("NaN")
+        values[wrong] = np.nan
+        return values
 
 
 def _folded(cells: Sequence[str]) -> list[str]:

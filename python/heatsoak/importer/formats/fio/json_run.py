@@ -1,5 +1,6 @@
 """One run of fio in its JSON: documents that belong together, and the steps of their jobs."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,8 @@ class Run:
     def log(self, source: Source) -> Log | None:
         """Return what the documents tell; None where nothing was done."""
         options = JobOptions(self.last)
-        names: set[str] = set()
+        names: dict[str, int] = {}
+        same = Counter(map(_identity, self.jobs))
         step_names: list[str] = []
         steps: list[Observed] = []
         facts: list[JobFacts] = []
@@ -118,7 +120,7 @@ class Run:
                 end_s = max(end_s, last_s)
             for job, one in zip(jobs, merged, strict=True):
                 count = whole_of(one.get("numjobs")) or 1
-                repeated = sum(_identity(other) == _identity(job) for other in self.jobs) > 1
+                repeated = same[_identity(job)] > 1
                 last = job_number + (0 if repeated else count - 1)
                 prefixes = frozenset(
                     text_of(one[key]) or text_of(job.get("jobname")) for key in _LOGS if key in one
@@ -212,9 +214,11 @@ def _name_of(jobs: list[dict[str, Any]]) -> str:
     return "+".join(name for name in names if name)[:150] or "fio"
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    found, number = name, 2
+def _unique(name: str, taken: dict[str, int]) -> str:
+    """The name, with a number behind it where it is taken; `taken` has the last one of each."""
+    found = name
     while found in taken:
-        found, number = f"{name} {number}", number + 1
-    taken.add(found)
+        taken[name] += 1
+        found = f"{name} {taken[name]}"
+    taken[found] = 1
     return found

@@ -38,6 +38,8 @@ _SAID_TWICE = re.compile(
 _EPOCH_MS = 1e12
 #: fio 1 and 2 logged bandwidth in windows of half a second even where it logged each I/O.
 _LEAST_WINDOW_MS = 200.0
+#: What a tenth of a second of a log takes in memory.
+_BIN_BYTES = 100
 #: I/Os that can be in flight: below, or above, latencies were read in the wrong unit.
 _FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
 
@@ -138,8 +140,11 @@ def _of_several(source: Source, count: int, part: Part) -> Remark:
 
 def _fed(source: Source) -> FioLog:
     log = FioLog()
+    kept = 0
     for piece in _pieces(source):
         log.feed(piece)
+        source.keep(_BIN_BYTES * (log.bin_count - kept))
+        kept = log.bin_count
     log.finish()
     if log.disordered:
         raise source.error("its times fall again and again: is it sorted by another column?")

@@ -1,0 +1,376 @@
+"""Hostile files, and files damaged past recognition: bounds, and work that grows with the file."""
+
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import polars as pl
+import pytest
+from command import heatsoak, heatsoak_here
+from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.importer import Options, Source, import_files, read, source
+from heatsoak.recording import Recording
+from made_recording import make_recording
+
+TABLE = "time,write_mb_s,temp_c\n"
+
+
+def log_of(text: str, options: Options | None = None) -> Any:
+    (log,) = read(Source.of_bytes("mine.log", text.encode()), options)
+    return log
+
+
+def said_of(text: str) -> str:
+    return " | ".join(remark.text for remark in log_of(text).remarks)
+
+
+# --- cells that are no numbers -------------------------------------------------------------------
+
+
+def test_cells_that_are_no_numbers_are_counted_and_shown() -> None:
+    odd = {3: "n/a", 7: "ERR", 8: "n/a", 20: "nan"}
+    rows = [f"{i},500,{odd.get(i, 40)}" for i in range(1, 61)]
+    said = said_of(TABLE + "\n".join(rows) + "\n")
+    assert "column 'temp_c': 4 of 60 cells are no numbers ('n/a', 'ERR'), left out" in said
+
+
+def test_they_are_counted_alike_where_rows_are_taken_at_once() -> None:
+    odd = {3: "n/a", 7: "ERR", 8: "NaN", 20: ""}
+    rows = [f"{i},500,{odd.get(i, 40)},x" for i in range(1, 40_001)]
+    said = said_of("time,write_mb_s,temp_c,z\n" + "\n".join(rows) + "\n")
+    assert "column 'temp_c': 3 of 40,000 cells are no numbers ('n/a', 'ERR'" in said
+
+
+def test_numbers_that_nothing_measures_are_counted_too_and_empty_cells_are_not() -> None:
+    rows = [f"{i},{'1e309' if i == 5 else 500},{'' if i % 2 else 40}" for i in range(1, 31)]
+    said = said_of(TABLE + "\n".join(rows) + "\n")
+    assert "column 'write_mb_s': 1 of 30 cells is no number ('inf'), left out" in said
+    assert "column 'temp_c'" not in said
+
+
+# --- series of readings --------------------------------------------------------------------------
+
+COUNT = 96
+
+
+def of_nvme(i: int) -> dict[str, Any]:
+    return {"critical_warning": 0, "temperature": 313 + i % 5, "avail_spare": 100,
+            "data_units_written": 1000 + 2000 * i}  # fmt: skip
+
+
+def of_smartctl(i: int) -> str:
+    return (
+        "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n"
+        "=== START OF SMART DATA SECTION ===\nCritical Warning:                   0x00\n"
+        f"Temperature:                        {40 + i % 5} Celsius\n"
+        f"Data Units Written:                 {1000 + 2000 * i}\n\n"
+    )
+
+
+def of_ata(i: int) -> str:
+    return (
+        "190 Airflow_Temperature_Cel 0x0032   060   050   000    Old_age   Always       -       "
+        f"{40 + i % 5}\n"
+        f"241 Total_LBAs_Written      0x0032   099   099   000    Old_age   Always       -       "
+        f"{i * 1000}\n"
+    )
+
+
+def body_of(text: str) -> str:
+    return text.split("\n", 1)[1]
+
+
+DATE = "Sat Nov 21 10:00:00 UTC 2026\n"
+EVERY = range(COUNT)
+SERIES = {
+    "documents with nothing between": "".join(json.dumps(of_nvme(i)) for i in EVERY),
+    "documents in one line": " ".join(json.dumps(of_nvme(i)) for i in EVERY),
+    "indented, with nothing between": "".join(json.dumps(of_nvme(i), indent=2) for i in EVERY),
+    "an array, one a line": "[" + ",\n".join(json.dumps(of_nvme(i)) for i in EVERY) + "]\n",
+    "an array of indented ones": "["
+    + ",\n".join(json.dumps(of_nvme(i), indent=1) for i in EVERY)
+    + "]",
+    "one a line": "".join(json.dumps(of_nvme(i)) + "\n" for i in EVERY),
+    "a date before the first": DATE + "".join(json.dumps(of_nvme(i)) + "\n" for i in EVERY),
+    "the same date in all": "".join(DATE + json.dumps(of_nvme(i)) + "\n" for i in EVERY),
+    "smartctl, behind each other": "".join(map(of_smartctl, EVERY)),
+    "smartctl, with its first line once": of_smartctl(0)
+    + "".join(body_of(of_smartctl(i)) for i in EVERY[1:]),
+    "smartctl, a date before the first": DATE + "".join(map(of_smartctl, EVERY)),
+    "smartctl, attributes alone": "".join(map(of_ata, EVERY)),
+}
+
+
+@pytest.mark.parametrize("text", SERIES.values(), ids=SERIES)
+def test_all_readings_of_a_file_are_a_series(text: str) -> None:
+    log = log_of(text)
+    assert log.samples.height == COUNT
+    about_times = [r.text for r in log.remarks if "--map interval_s=SECONDS" in r.text]
+    assert len(about_times) == 1
+    told = log_of(text, Options(mapping={"interval_s": "10"}))
+    assert told.samples["t_s"][-1] == pytest.approx(10.0 * (COUNT - 1))
+    assert told.has_rates
+
+
+def test_a_date_before_the_first_reading_says_when_they_began() -> None:
+    log = log_of(SERIES["a date before the first"])
+    assert (log.clock, log.begin_unix_s) == ("utc", 1795255200.0)
+
+
+def test_readings_without_a_time_lie_between_those_that_have_one() -> None:
+    stamps = [f"2026-11-21T10:00:{i:02d}Z\n" if i % 5 == 0 else "" for i in range(41)]
+    log = log_of("".join(s + json.dumps(of_nvme(i)) + "\n" for i, s in enumerate(stamps)))
+    assert log.samples["t_s"].to_list() == pytest.approx(list(range(41)))
+    assert any("32 of 41 readings tell no time" in remark.text for remark in log.remarks)
+
+
+def test_readings_of_the_same_minute_are_spread_over_it() -> None:
+    stamps = [f"2026-11-21 10:{i // 6:02d}\n" for i in range(60)]
+    log = log_of("".join(s + json.dumps(of_nvme(i)) + "\n" for i, s in enumerate(stamps)))
+    assert log.samples["t_s"].diff().drop_nulls().is_between(8.0, 12.0).all()
+
+
+# --- work that grows with the file ---------------------------------------------------------------
+
+
+def steps_of_work(do: Callable[[], object]) -> int:
+    """How many lines Python runs."""
+    count = 0
+
+    def trace(_: FrameType, event: str, __: object) -> Any:
+        nonlocal count
+        count += event in ("line", "call")
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        do()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def wide(name: str) -> Callable[[int], str]:
+    def of(n: int) -> str:
+        header = ",".join(name.format(i) for i in range(n))
+        return f"time,write_mb_s,{header}\n" + "".join(
+            f"{row},5,{','.join(['1'] * n)}\n" for row in range(5)
+        )
+
+    return of
+
+
+def of_fio(n: int) -> str:
+    job = {"job_runtime": 1000, "write": {"io_bytes": 10**6, "runtime": 1000, "total_ios": 10}}
+    jobs = [{"jobname": "j", **job} for i in range(n)]
+    return json.dumps({"fio version": "fio-3.33", "timestamp": 1700000000, "jobs": jobs}, indent=1)
+
+
+GROWING: dict[str, tuple[Callable[[int], str], int]] = {
+    "columns of temperatures": (wide("temp {}"), 300),
+    "columns of the same temperature": (wide("Temp [C]"), 300),
+    "columns of throttling": (wide("throttle {}"), 100),
+    "devices": (
+        lambda n: (
+            "device,time,write_mb_s\n" + "".join(f"d{i // 2},{i % 2},5\n" for i in range(2 * n))
+        ),
+        100,
+    ),
+    "runs": (
+        lambda n: "run,time,write_mb_s\n" + "".join(f"{i // 2},{i % 2},5\n" for i in range(2 * n)),
+        100,
+    ),
+    "steps": (
+        lambda n: (
+            "step,time,write_mb_s\n" + "".join(f"{'ab'[i // 3 % 2]},{i},5\n" for i in range(3 * n))
+        ),
+        300,
+    ),
+    "drives of nvme-cli": (
+        lambda n: "".join(
+            f"Smart Log for NVME device:nvme{i}n1 namespace-id:ffffffff\ntemperature : 40 C\n"
+            for i in range(n)
+        ),
+        100,
+    ),
+    "jobs of fio": (of_fio, 100),
+    "drives of sar": (
+        lambda n: (
+            "Linux 6.1.0 (h) \t11/21/2026 \t_x86_64_\t(8 CPU)\n\n"
+            "10:00:00 DEV tps rkB/s wkB/s %util\n"
+            + "".join(f"10:00:01 disk{i} 1 2 3 4\n" for i in range(n))
+        ),
+        300,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", GROWING)
+def test_four_times_the_file_is_about_four_times_the_work(shape: str, tmp_path: Path) -> None:
+    make, n = GROWING[shape]
+
+    def work(times: int) -> int:
+        path = tmp_path / f"{times}.log"
+        path.write_text(make(times * n))
+        return steps_of_work(lambda: import_files([path], joins=False))
+
+    work(1)  # what is loaded, or remembered, once
+    assert work(4) < 6 * work(1)
+
+
+@pytest.mark.parametrize("begin", ["-", "=", "+-", "| - "])
+def test_a_long_line_that_is_nearly_drawn_hangs_nothing(begin: str) -> None:
+    text = "\n".join([begin * (200_000 // len(begin)) + "x", *["a,b"] * 30])
+    with pytest.raises(HeatsoakError, match="in no format"):
+        read(Source.of_bytes("mine.log", text.encode()))
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time,write_mb_s," + ",".join("c" for _ in range(10_000)) + "\n" + "1,2\n" * 9, "columns"),
+        ("".join(f"time,write_mb_s,c{i}\n{i},5,1\n" for i in range(2000)), "different headers"),
+        (
+            "run,time,write_mb_s\n" + "".join(f"{i},1,5\n{i},2,5\n" for i in range(3000)),
+            "over 1,000 runs",
+        ),
+        ("a" * (6 << 20), "in no format"),
+        (TABLE + "1,5,40\n" * 9 + "1" * (6 << 20), "line 11: is longer than 4 MiB"),
+        (
+            '{"smartctl": 1, "a": [\n' + "[],[],[],[]\n," * 1_300_000 + "[]\n]\n}\n",
+            "line 1: holds a JSON document of over 5,000,000 values: split it",
+        ),
+        ("[" * 100_000, "in no format"),
+        ('{"smartctl": ' + "[" * 100_000 + "\n}", "recursion limit"),
+        ('{"smartctl": 1, "temperature": {"current": ' + "9" * 10_000 + "}}\n", "number out of"),
+    ],
+    ids=range(9),
+)
+def test_what_is_beyond_any_log_is_refused_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        read(Source.of_bytes("mine.log", text.encode()))
+    assert str(caught.value).startswith("mine.log: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE + "".join(f"{i},5,40\n" for i in range(40_000)),
+        "".join(json.dumps({"time": i, "write_mb_s": 5}) + "\n" for i in range(40_000)),
+        "".join(f"temperature : {40 + i % 5} C\n" for i in range(10_000)),
+        "".join(json.dumps(of_nvme(i)) + "\n" for i in range(10_000)),
+        "".join(f"{i * 100}, 1000, 1, 4096, 0\n" for i in range(60_000)),
+    ],
+    ids=["table", "rows as JSON", "readings", "documents", "fio's log"],
+)
+def test_no_more_values_are_kept_than_there_is_room_for(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MOST_KEPT", 1 << 19)
+    with pytest.raises(UsageError, match=r"more values than are held at once .*: split it"):
+        read(Source.of_bytes("mine.log", text.encode()))
+
+
+def test_a_compressed_log_that_grows_beyond_measure_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(TABLE.encode() + b"1,5,40\n" * 100)
+        for _ in range(300):
+            file.write(b"\n" * (1 << 20))
+    with pytest.raises(UsageError, match="unpacks to over 256 MiB, more than 500 times its size"):
+        import_files([path])
+
+
+def test_xz_that_needs_too_much_memory_to_unpack_is_refused() -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 400 << 20, "mode": lzma.MODE_FAST,
+                "mf": lzma.MF_HC3, "nice_len": 8}]  # fmt: skip
+    packer = lzma.LZMACompressor(lzma.FORMAT_XZ, filters=filters)
+    data = packer.compress(TABLE.encode() + b"1,5,40\n" * 10) + packer.flush()
+    with pytest.raises(UsageError, match="over 256 MiB of memory to unpack: unpack it with 'xz"):
+        read(Source.of_bytes("mine.xz", data))
+
+
+def test_streams_of_xz_behind_each_other_are_one_file() -> None:
+    rows = "".join(f"{i},5,40\n" for i in range(200))
+    data = lzma.compress(TABLE.encode()) + b"\0" * 8 + lzma.compress(rows.encode())
+    (log,) = read(Source.of_bytes("mine.xz", data))
+    assert log.samples.height == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rows", "readings", "documents"])
+def test_no_bomb_takes_more_than_one_and_a_half_gb(kind: str, tmp_path: Path) -> None:
+    line, head = {
+        "rows": (b"7,5,40\n", TABLE.encode()),
+        "readings": (b"temperature : 40 C\n", b""),
+        "documents": (b'{"time":1,"write_mb_s":5}\n', b""),
+    }[kind]
+    path = tmp_path / "bomb.xz"
+    block = line * ((1 << 20) // len(line))
+    with lzma.open(path, "wb", preset=0) as file:
+        file.write(head)
+        for _ in range(300):
+            file.write(block)
+    code = (
+        "import resource, sys\nfrom pathlib import Path\nfrom heatsoak.errors import UsageError\n"
+        "from heatsoak.importer import import_files\n"
+        "try:\n    import_files([Path(sys.argv[1])])\nexcept UsageError as error:\n"
+        "    print(error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    *said, peak_kib = done.stdout.splitlines()
+    assert len(said) == 1
+    assert int(peak_kib) < 1_500_000
+
+
+# --- what is no file -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["analyze"], ["import", "-o", "out"], ["trace", "stats"]])
+def test_a_pipe_is_refused_at_once(command: list[str], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = heatsoak(*command, str(pipe), cwd=tmp_path, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "is a pipe" in done.stderr
+
+
+def test_a_device_is_refused_at_once(tmp_path: Path) -> None:
+    done = heatsoak_here("analyze", "/dev/zero", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "/dev/zero: is a device" in done.stderr
+
+
+# --- recordings ----------------------------------------------------------------------------------
+
+
+def test_a_recording_that_claims_more_than_memory_holds_is_refused(tmp_path: Path) -> None:
+    columns = [f"temp_c.sensor{i}" for i in range(1, 41)]
+    few = pl.DataFrame({"t_s": [1.0, 2.0], **{name: [40.0, 40.0] for name in columns}})
+    recording = make_recording(tmp_path / "r", few.with_columns(step=pl.lit("load")))
+    rows = 4_000_000
+    same = pl.Series("same", [40.0]).new_from_index(0, rows)
+    many = pl.DataFrame([same.alias(name) for name in ("t_s", *columns)])
+    many.with_columns(step=pl.lit("load")).write_parquet(recording.path / "samples.parquet")
+    assert (recording.path / "samples.parquet").stat().st_size < 4 << 20
+    opened = Recording.open(recording.path)
+    with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are more"):
+        opened.samples()
+    assert opened.samples(["t_s", "step"]).height == rows
