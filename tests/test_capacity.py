@@ -4,9 +4,11 @@ import dataclasses
 import os
 import re
 import signal
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import polars as pl
 import pytest
@@ -162,14 +164,15 @@ def test_a_purge_without_a_capacity_uses_the_whole_drive_again(tmp_path: Path) -
 # -- what a drive hides
 
 HDPARM = """#!/bin/sh
-echo "$*" >> {directory}/log
-shown=$(cat {directory}/shown) native={native}
+cd {directory} || exit 1
+echo "$*" >> log
+shown=$(cat shown) native={native}
 case "$*" in
     *-N[0-9]*)
         for word; do case $word in -N*) wanted=${{word#-N}} ;; esac; done
-        if [ -e {directory}/stubborn ]; then wanted=$shown; fi
-        if [ -e {directory}/once ]; then rm {directory}/once; wanted=$shown; fi
-        echo "$wanted" > {directory}/shown ;;
+        if [ -e stubborn ]; then wanted=$shown; fi
+        if [ -e once ]; then rm once; wanted=$shown; fi
+        echo "$wanted" > shown ;;
     -N*)
         state=disabled
         [ "$shown" = "$native" ] || state=enabled
@@ -217,7 +220,9 @@ def sata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSata]:
             directory = tmp_path / "bin"
             directory.mkdir()
             tool = directory / "hdparm"
-            tool.write_text(HDPARM.format(directory=directory, native=SECTORS, words=words))
+            tool.write_text(
+                HDPARM.format(directory=quote(str(directory)), native=SECTORS, words=words)
+            )
             tool.chmod(0o755)
             monkeypatch.setenv(TOOLS, str(directory))
             found = Sata(directory, held, tmp_path / "state")
@@ -424,8 +429,13 @@ def killed_run(drive: Sata) -> None:
     """Hide a part of a drive in a process that is killed meanwhile."""
     child = os.fork()
     if child == 0:
-        hide(drive.claim, USED, state=drive.state)
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            hide(drive.claim, USED, state=drive.state)
+            os.kill(os.getpid(), signal.SIGKILL)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)  # it must not go on as a second pytest
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
 

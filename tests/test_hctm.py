@@ -4,6 +4,7 @@ import json
 import mmap
 import os
 import signal
+import traceback
 from pathlib import Path
 
 import pytest
@@ -224,9 +225,13 @@ def killed_run(drive: Controller, roots: Roots, state: Path) -> None:
     """Set thresholds in a process that is killed meanwhile."""
     child = os.fork()
     if child == 0:
-        with held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state):
-            os.kill(os.getpid(), signal.SIGKILL)
-        os._exit(1)
+        try:
+            with held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state):
+                os.kill(os.getpid(), signal.SIGKILL)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)  # it must not go on as a second pytest
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
 

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from shlex import quote
 
 import loop_drive
 import nvme_controller
@@ -265,8 +266,8 @@ class Hdparm:
         program = directory / "hdparm"
         log = tmp_path / "log"
         text = HDPARM.format(
-            log=log,
-            words=tmp_path / "words",
+            log=quote(str(log)),
+            words=quote(str(tmp_path / "words")),
             erase=erase,
             lock=":",
             shows=":" if shows is None else f"echo ' {shows}'",
@@ -285,7 +286,10 @@ def test_a_secure_erase_sets_a_password_erases_and_looks(
     claimed: Callable[[str], Claim], image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Hdparm.make(
-        tmp_path, monkeypatch, status=0x21, erase=f"/bin/dd if=/dev/zero of={image} bs=1M count=32"
+        tmp_path,
+        monkeypatch,
+        status=0x21,
+        erase=f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32",
     )
     held = claimed("sata")
     way = ata.way(held)

@@ -238,8 +238,9 @@ def test_the_drive_behind_an_overlay_is_that_of_its_upper_layer(tmp_path: Path) 
         directory.mkdir(parents=True)
 
     def mounted(upperdir: Path) -> None:
-        layers, place = str(upper.parent), str(merged)
-        named = str(upperdir).replace(" ", "\\040")
+        layers, place, named = (
+            str(path).replace(" ", "\\040") for path in (upper.parent, merged, upperdir)
+        )
         (machine.roots.proc / "self" / "mountinfo").write_text(
             f"1 0 0:30 / / rw - tmpfs none rw\n"
             f"2 1 0:40 / {layers} rw - btrfs {blocks[0]} rw,subvol=/a\n"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 import psutil
 import pytest
@@ -160,7 +161,9 @@ def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_p
     script = tmp_path / "broken"
     script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
     script.chmod(0o755)
-    name = protocol(tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{script} --all"\n')
+    name = protocol(
+        tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{quote(str(script))} --all"\n'
+    )
     done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     assert done.returncode == 3
     assert "broken ended with exit code 19, and said: no card found" in done.stderr
