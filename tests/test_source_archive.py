@@ -1,0 +1,62 @@
+"""A source archive holds all that a wheel is built from."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+_BUILD = "import sys, heatsoak_build; heatsoak_build.build_sdist(sys.argv[1])"
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive that the build backend makes of this tree, unpacked."""
+    pytest.importorskip("maturin")
+    place = tmp_path_factory.mktemp("archive")
+    words = [sys.executable, "-c", _BUILD, str(place)]
+    env = {"PYTHONPATH": str(ROOT / "build_backend"), "PATH": _path()}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (archive,) = place.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(place, filter="data")
+    (root,) = (path for path in place.iterdir() if path.is_dir())
+    return root
+
+
+def _path() -> str:
+    tools = [sys.executable, shutil.which("cargo"), shutil.which("npm")]
+    found = [str(Path(tool).parent) for tool in tools if tool is not None]
+    return ":".join([*found, "/usr/bin", "/bin"])
+
+
+def _tracked(*folders: str) -> set[str]:
+    words = ["git", "ls-files", "--", *folders]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a checkout")
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_it_holds_every_file_of_the_program(unpacked: Path) -> None:
+    there = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
+    tracked = _tracked("crates", "python", "web", "build_backend", "Cargo.lock", "pyproject.toml")
+    wanted = {name for name in tracked if not name.startswith("web/") or "/src/" in name}
+    assert sorted(wanted - there) == []
+
+
+@pytest.mark.slow
+def test_cargo_finds_every_crate_and_its_lock_file_fits(unpacked: Path) -> None:
+    words = ["cargo", "metadata", "--no-deps", "--offline", "--locked", "--format-version=1"]
+    done = subprocess.run(words, cwd=unpacked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    here = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
+    packages = json.loads(done.stdout)["packages"]
+    assert {Path(package["manifest_path"]).parent.name for package in packages} == here
+    assert "heatsoak-nbd" in {package["name"] for package in packages}
