@@ -19,6 +19,7 @@ from heatsoak.importer import Options, Source, import_files, read, source
 from heatsoak.recording import Recording
 from made_recording import make_recording
 
+SAMPLES = Path(__file__).parent / "data"
 TABLE = "time,write_mb_s,temp_c\n"
 
 
@@ -282,6 +283,28 @@ def test_no_more_values_are_kept_than_there_is_room_for(
     monkeypatch.setattr(source, "MOST_KEPT", 1 << 19)
     with pytest.raises(UsageError, match=r"more values than are held at once .*: split it"):
         read(Source.of_bytes("mine.log", text.encode()))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "iostat/xt_en.txt",
+        "iostat/x.json",
+        "sar/sadf_p.txt",
+        "dstat/dool.csv",
+        "iometer/results-2004.csv",
+        "diskspd/intervals.xml",
+        "elbencho/livemix.csv",
+        "crystaldiskmark/8.0.4-mix.txt",
+        "as_ssd/mbs-de.txt",
+    ],
+)
+def test_every_reader_counts_what_it_keeps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (SAMPLES / name).read_bytes()
+    assert read(Source.of_bytes(name, data))
+    monkeypatch.setattr(source, "MOST_KEPT", 100)
+    with pytest.raises(UsageError, match="more values than are held at once"):
+        read(Source.of_bytes(name, data))
 
 
 def test_a_compressed_log_that_grows_beyond_measure_is_refused(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ class Rows:
                 known = self.columns[name] = array("d", [np.nan]) * len(self.reports)
             known[-1] = value
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its values."""
+        return 8 * len(self.reports) * (1 + len(self.columns))
+
     def order(self) -> NDArray[np.intp]:
         """Return the places of its rows in the order of their reports."""
         return np.argsort(np.frombuffer(self.reports, dtype=np.int64), kind="stable")
@@ -97,8 +102,9 @@ class Reports:
 class Devices:
     """All devices of one log."""
 
-    def __init__(self) -> None:
-        """Take no devices yet."""
+    def __init__(self, source: Source) -> None:
+        """Take no devices yet; `source` counts what is kept."""
+        self._source = source
         self.rows: dict[str, Rows] = {}
         #: Sums of other devices in the same log: never taken unasked.
         self.groups: set[str] = set()
@@ -108,7 +114,9 @@ class Devices:
         rows = self.rows.get(device)
         if rows is None:
             rows = self.rows[device] = Rows()
+        before = rows.size_bytes
         rows.add(report, values)
+        self._source.keep(rows.size_bytes - before)
 
     def chosen(
         self, source: Source, options: Options, runs: Sequence[Reports]

@@ -45,6 +45,8 @@ MOST_RUNS = 1000
 #: A day at 10 readings a second with 50 columns of a drive has 350 MB; what is not kept costs
 #: nothing.
 MOST_KEPT = 384 << 20
+#: What a reader of result texts keeps of a line besides its text: some numbers under their names.
+KEPT_LINE_BYTES = 1024
 #: What a compressed file may unpack to: as many bytes, or, above that, as many times its own size.
 #: Logs pack 10 to 100 times; what packs 1000 times is made of nothing but repetition.
 LARGEST_UNPACKED = 256 << 20
@@ -243,6 +245,15 @@ class Source:
         """
         for number, block in self.blocks():
             yield from self.lines_of(number, block)
+
+    def kept_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield what :meth:`lines` does, for a reader that keeps what each line says.
+
+        Raises UsageError as :meth:`keep` does.
+        """
+        for number, line in self.lines():
+            self.keep(KEPT_LINE_BYTES + len(line))
+            yield number, line
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines that stand together: the first one's number, and their bytes.

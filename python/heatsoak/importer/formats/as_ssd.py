@@ -67,7 +67,7 @@ def _read(source: Source, _: Options) -> list[Log]:
 def _runs(source: Source, unreadable: Unreadable) -> list[_Run]:
     runs: list[_Run] = []
     section: tuple[str, bool, int | None, int] | None = None
-    for line, text in source.lines():
+    for line, text in source.kept_lines():
         header = _HEADER.match(text)
         if header is not None:
             runs.append(_Run(header.group(1).rstrip(".")))

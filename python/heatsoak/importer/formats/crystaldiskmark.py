@@ -89,7 +89,7 @@ def _runs(source: Source, unreadable: Unreadable) -> list[_Run]:
     """Return the results that are in the file one behind the other."""
     runs = [_Run()]
     section, reads_pct = "", None
-    for line, text in source.lines():
+    for line, text in source.kept_lines():
         run = runs[-1]
         header = _HEADER.search(text) if "DiskMark" in text else None
         if header is not None:

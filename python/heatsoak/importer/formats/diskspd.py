@@ -131,7 +131,7 @@ class _Text:
         """Return the runs in the file."""
         runs = [self._run]
         unreadable = Unreadable()
-        for line, text in self._source.lines():
+        for line, text in self._source.kept_lines():
             if _COMMAND.match(text):
                 if self._run.spans:
                     self._run = _Run()
@@ -251,7 +251,7 @@ def _of_xml(source: Source) -> list[_Run]:
     runs: list[_Run] = []
     parser = None
     begun_at = 0
-    for line, text in source.lines():
+    for line, text in source.kept_lines():
         if "<Results>" in text and text.lstrip().startswith("<"):
             if parser is not None:
                 source.remark(f"line {begun_at}: results are cut where others begin")

@@ -63,7 +63,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    devices = Devices()
+    devices = Devices(source)
     runs: list[_Run] = []
     columns = _Columns()
     groups: list[str] = []

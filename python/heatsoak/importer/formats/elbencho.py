@@ -86,7 +86,7 @@ def _read_live(source: Source) -> list[Log]:
     columns: dict[str, int] = {}
     phase: _Live | None = None
     bad, first_bad = 0, 0
-    for number, line in source.lines():
+    for number, line in source.kept_lines():
         words = line.split(",")
         if "RuntimeMS" in line and set(words) >= _LIVE:
             columns = {name.strip(): at for at, name in enumerate(words) if name.strip()}
@@ -371,7 +371,7 @@ def _phase_begins(phases: Sequence[_Phase]) -> tuple[list[float], float | None, 
 def _csv_phases(source: Source) -> Iterator[_Phase]:
     columns: dict[str, int] = {}
     bad, first_bad = 0, 0
-    for number, line in source.lines():
+    for number, line in source.kept_lines():
         words = line.split(",")
         if "[last]" in line and set(words) >= _RESULTS:
             columns = {name: at for at, name in enumerate(words)}
@@ -460,7 +460,7 @@ def _text_phases(source: Source) -> Iterator[_Phase]:
     phase: _Phase | None = None
     date = ""
     command: dict[str, str] = {}
-    for _, line in source.lines():
+    for _, line in source.kept_lines():
         if line.startswith("ISO DATE:"):
             date = line.partition(":")[2].strip()
             command = {}

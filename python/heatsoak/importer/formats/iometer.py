@@ -151,7 +151,7 @@ class _Parser:
     def tests(self) -> Iterator[_Test]:
         """Yield each test, also what stands before the first header."""
         awaited = ""
-        for line, text in self._source.lines():
+        for line, text in self._source.kept_lines():
             if not text.strip(" \t,;\"'"):
                 continue
             marker = self._marker(text)

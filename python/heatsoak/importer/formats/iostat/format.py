@@ -35,7 +35,7 @@ def _kind(source: Source) -> Literal["text", "json", "bsd"] | None:
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    reader = Reader()
+    reader = Reader(source)
     kind = _kind(source)
     if kind == "json":
         take_json(source, reader)

@@ -10,6 +10,7 @@ import numpy as np
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices
+from heatsoak.importer.source import Source
 from heatsoak.importer.tables.texts import Words
 
 COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
@@ -34,8 +35,8 @@ class Call:
 class Reader:
     """Takes lines, or parts of JSON, and keeps what they tell."""
 
-    def __init__(self) -> None:
-        self.devices = Devices()
+    def __init__(self, source: Source) -> None:
+        self.devices = Devices(source)
         self.calls: list[Call] = []
         self.headers: dict[str, None] = {}
         self.interval_s: float | None = None

@@ -42,7 +42,7 @@ def _read(source: Source, options: Options) -> list[Log]:
         raise source.error(
             "is sar's binary file: 'sadf -d FILE -- -d -u > FILE.csv' makes one to import"
         )
-    reader = Reader()
+    reader = Reader(source)
     kind = _kind(source)
     if kind == "csv":
         logs = take_csv(source, reader, options)

@@ -10,6 +10,7 @@ import numpy as np
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices
+from heatsoak.importer.source import Source
 
 Kind = Literal["disk", "io", "cpu", "temp", "other"]
 #: A device that stands for all of them: rows of `sar -b`.
@@ -34,8 +35,8 @@ class Table:
 class Reader:
     """Takes rows, and keeps what they tell by their time."""
 
-    def __init__(self) -> None:
-        self.devices = Devices()
+    def __init__(self, source: Source) -> None:
+        self.devices = Devices(source)
         self.headers: dict[str, None] = {}
         self.numbers: dict[Any, int] = {}
         self.lasted_s = array("d")
