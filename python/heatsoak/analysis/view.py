@@ -222,11 +222,14 @@ class StepView:
         """Return what was written from the step's begin to `t_s`."""
         if not self.step.writes or not self.columns("write_bw_mb_s"):
             return None
-        rows = self._samples.filter(
-            (pl.col("t_s") <= self.begin_s + t_s + 1e-9) & pl.col("write_bw_mb_s").is_finite()
-        )
-        written_mb = (rows["write_bw_mb_s"] * rows["interval_s"]).sum()
-        return float(written_mb) / 1e3
+        rows = int(np.searchsorted(self.column("t_s"), self.begin_s + t_s + 1e-9, side="right"))
+        return float(self._written_mb[rows]) / 1e3
+
+    @cached_property
+    def _written_mb(self) -> Array:
+        """What was written before each row, and in all."""
+        written_mb = self.column("write_bw_mb_s") * self.column("interval_s")
+        return np.cumsum(np.append(0.0, np.where(np.isfinite(written_mb), written_mb, 0.0)))
 
 
 #: What a judgement may read; the simulator's own truth is not among it.

@@ -11,6 +11,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.series import Array
+from heatsoak.analysis.view import Track
 
 #: Falls that began at one temperature began within this much of each other.
 SAME_K = 2.0
@@ -85,16 +86,21 @@ def _turns(case: Case) -> _Turns | None:
     order = np.searchsorted(rises_s, falls_s)
     if not np.array_equal(order, np.arange(len(falls_s))):
         return None
-    fall_c = np.array([np.max(near) for t in falls_s if len(near := _near(case, t))])
-    rise_c = np.array([np.min(near) for t in rises_s if len(near := _near(case, t))])
-    if len(fall_c) < len(falls_s) or len(rise_c) < len(rises_s):
+    fall_c, rise_c = _near(temp, falls_s, np.maximum), _near(temp, rises_s, np.minimum)
+    if fall_c is None or rise_c is None:
         return None
     return _Turns(falls_s, rises_s, fall_c, rise_c)
 
 
-def _near(case: Case, t_s: float) -> Array:
-    """What the sensor read around a turn: it is behind."""
-    return case.view.temp.between(t_s - LAG_S / 2, t_s + LAG_S)
+def _near(temp: Track, turns_s: Array, most: np.ufunc) -> Array | None:
+    """The most that the sensor read around each turn: it is behind. None where it read nothing."""
+    first = np.searchsorted(temp.t_s, turns_s - LAG_S / 2, side="left")
+    last = np.searchsorted(temp.t_s, turns_s + LAG_S, side="right")
+    if np.any(first >= last):
+        return None
+    edges = np.stack([first, last], axis=1).ravel()
+    # an edge may lie behind the last reading
+    return np.asarray(most.reduceat(np.append(temp.values, np.nan), edges)[::2])
 
 
 def _of_swing(case: Case) -> tuple[Array, Array]:
