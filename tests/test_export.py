@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -488,7 +489,7 @@ def test_a_reader_that_goes_away_is_no_error(make: Make, tmp_path: Path) -> None
     make("a", many.with_columns(power_w=pl.col("t_s")))
     for kind in ("csv", "openmetrics"):
         done = subprocess.run(
-            f"{sys.executable} -m heatsoak export recordings/a -o - --as {kind} | head -1",
+            f"{shlex.quote(sys.executable)} -m heatsoak export recordings/a -o - --as {kind} | head -1",
             cwd=tmp_path,
             shell=True,
             capture_output=True,

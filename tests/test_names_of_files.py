@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.exporter import export
+from heatsoak.output import printable
 from heatsoak.protocol import Protocol
 from heatsoak.recording import (
     Event,
@@ -194,7 +195,7 @@ def test_every_command_says_the_same_of_a_recording_whatever_it_is_called(
     assert run(place, "p.toml", "low", name).returncode == 0
     assert answers(place, name) == answers(place, "plain")
     shown = {entry.name: entry.recording for entry in Library(place).contents()[0]}
-    rates = shown[name].samples()["read_bw_mb_s"].to_list()
+    rates = shown[printable(name)].samples()["read_bw_mb_s"].to_list()
     assert rates == Recording.open(place / "plain").samples()["read_bw_mb_s"].to_list()
 
 

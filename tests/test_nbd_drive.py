@@ -83,10 +83,10 @@ def test_a_socket_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_PLUGIN", tmp_path / "heatsoak_nbd.so")
-    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/nbdkit")
+    monkeypatch.setattr(shutil, "which", lambda _, **__: "/usr/bin/nbdkit")
     done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
     assert "the plugin for nbdkit is missing" in complaint(done, 3)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _, **__: None)
     done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
     assert "nbdkit is not installed: apt-get install nbdkit" in complaint(done, 3)
 

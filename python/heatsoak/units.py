@@ -43,13 +43,13 @@ def parse_size(text: str | int | float) -> int:
 
 def parse_seconds(text: str | int | float) -> float:
     """Return the seconds in `text` (``300``, ``"300s"``, ``"5m"``, ``"500ms"``, ``"1h"``)."""
-    if isinstance(text, float) and 0 <= text < _LONGEST_S:
+    if isinstance(text, float) and 0 <= text <= _LONGEST_S:
         return text  # its digits may stand with an exponent
     match = None if isinstance(text, bool) else _TIME.match(str(text))
     if match is None:
         raise ValueError(f"'{text}' is not a time: seconds, or a number with us, ms, s, m, h or d")
     seconds = float(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
-    if seconds >= _LONGEST_S:
+    if seconds > _LONGEST_S:
         raise ValueError(f"'{str(text)[:40]}' is longer than thirty years")
     return seconds
 

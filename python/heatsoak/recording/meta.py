@@ -77,7 +77,7 @@ class _EventData(TypedDict, total=False):
     duration_s: Duration
     load_cpu_s: float | None
     command: str | list[str]
-    latency_bins: dict[str, _LatencyBins] | None
+    latency_bins: dict[str, _LatencyBins | None] | None
 
 
 def _holding(known: Any) -> AfterValidator:
