@@ -487,9 +487,10 @@ def test_a_wrong_word_is_one_line_and_exit_code_2(
 def test_a_reader_that_goes_away_is_no_error(make: Make, tmp_path: Path) -> None:
     many = pl.DataFrame({"t_s": [0.1 * i for i in range(100_000)], "step": "write"})
     make("a", many.with_columns(power_w=pl.col("t_s")))
+    python = shlex.quote(sys.executable)
     for kind in ("csv", "openmetrics"):
         done = subprocess.run(
-            f"{shlex.quote(sys.executable)} -m heatsoak export recordings/a -o - --as {kind} | head -1",
+            f"{python} -m heatsoak export recordings/a -o - --as {kind} | head -1",
             cwd=tmp_path,
             shell=True,
             capture_output=True,

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -188,8 +187,13 @@ def test_whatever_is_put_into_a_table_or_text_stays_one_line_of_text(text: str) 
     from rich.table import Table
 
     screen = StringIO()
-    with patch.dict(os.environ, TERM="xterm"):  # a dumb terminal has 80 columns
-        console = Console(file=screen, force_terminal=True, width=4000, color_system=None)
+    console = Console(
+        file=screen,
+        force_terminal=True,
+        width=4000,
+        color_system=None,
+        _environ={"TERM": "xterm"},  # a dumb terminal has 80 columns
+    )
     table = Table(text, box=None)
     table.add_row(text)
     table.add_row(Text(text).append(text))
