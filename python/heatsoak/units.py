@@ -5,7 +5,6 @@ in every place but a native fio job file, where fio itself has it the other way 
 (fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
 """
 
-import math
 import os
 import re
 from dataclasses import dataclass

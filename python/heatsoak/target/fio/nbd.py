@@ -1,8 +1,8 @@
 """An NBD export: a virtual drive, or somebody's data behind a socket."""
 
+import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,14 +169,22 @@ def _signature(export: Export) -> str | None:
     blkid = shutil.which("blkid", path=TOOL_PATH) or shutil.which("blkid")
     if blkid is None:
         raise RefusedError("blkid is missing, so what an export holds cannot be known")
-    with tempfile.NamedTemporaryFile(prefix="heatsoak-") as copy:
-        copy.truncate(export.size_bytes)
+    # in memory, where a sparse file may be of any size; file systems end at 16 TiB or before
+    with os.fdopen(os.memfd_create("heatsoak"), "r+b") as copy:
+        try:
+            copy.truncate(export.size_bytes)
+        except OSError as error:
+            raise RefusedError(
+                f"what an export of {format_bytes(export.size_bytes)} holds cannot be known: "
+                f"{error.strerror}"
+            ) from error
         for start, length in _ends(export.size_bytes):
             copy.seek(start)
             copy.write(export.read(start, length))
         copy.flush()
         seen = subprocess.run(
-            [blkid, "-p", "-o", "export", copy.name],
+            [blkid, "-p", "-o", "export", f"/dev/fd/{copy.fileno()}"],
+            pass_fds=[copy.fileno()],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
