@@ -7,9 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
@@ -67,6 +69,14 @@ def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
         (("analyze", "empty"), "neither a recording nor a log"),
         (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
         (("demo", "-o", "broken"), "broken: is there already"),
+        (("demo", "-o", "mine.toml/x"), "mine.toml is a file, not a directory"),
+        (("run", "pipe", "--on", "."), "pipe: cannot be read: is a pipe"),
+        (("run", "quick", "--on", "sim:pipe.toml"), "pipe.toml: cannot be read: is a pipe"),
+        (("analyze", "pipe"), "pipe: cannot be read: is a pipe"),
+        (("trace", "stats", "pipe"), "pipe: cannot be read: is a pipe"),
+        (("trace", "stats", "x", "--span", "9" * 400), "more than any drive holds"),
+        (("trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
+        (("trace", "stats", "n" * 300), "File name too long"),
         (("demo", "--format", "xml"), "Invalid value for '--format'"),
     ],
 )
@@ -80,7 +90,31 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recording.json").write_text("{")
+    (tmp_path / "x").touch()
+    for pipe in ("pipe", "pipe.toml"):
+        os.mkfifo(tmp_path / pipe)
     assert said in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RecursionError("deep"), MemoryError(), pl.exceptions.PanicException("a\nb"), KeyError(1)],
+)
+def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fails(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("heatsoak.cli.app.app", fails)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    line = complaint(heatsoak_here("protocols", cwd=tmp_path), 3)
+    assert f"a fault in heatsoak itself: {type(error).__name__}" in line
+    (file,) = tmp_path.glob("heatsoak-fault-*.txt")
+    assert line.endswith(f"please report it with the details in {file}")
+    assert "Traceback" in file.read_text()
+    monkeypatch.setenv("HEATSOAK_DEBUG", "1")
+    assert "Traceback" in heatsoak_here("protocols", cwd=tmp_path).stderr
 
 
 @pytest.mark.slow

@@ -162,6 +162,17 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve
 
 @pytest.mark.slow
 @needs_nbdkit
+@pytest.mark.parametrize("size", ["17T", "9223372036854775807"])
+def test_an_export_larger_than_any_file_can_be_named(serve: Servers, size: str) -> None:
+    uri = serve("null", size)
+    with pytest.raises(RefusedError, match="--erase names 'x', but this export is") as caught:
+        NbdTarget(uri, "x").open(writes=True)
+    name = str(caught.value).split("'")[-2]
+    NbdTarget(uri, name).open(writes=True)
+
+
+@pytest.mark.slow
+@needs_nbdkit
 def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     serve: Servers, tmp_path: Path
 ) -> None:

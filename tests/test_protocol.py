@@ -60,6 +60,7 @@ def test_quick_never_purges() -> None:
         (STEP + "rwmixread = 50\n", r"steps\[1\]: rwmixread needs rw=rw or rw=randrw"),
         (STEP + 'rw = "read"\n', "not valid TOML"),
         (STEP.replace('"read"', '"red"'), r"steps\[1\].rw"),
+        (STEP.replace('"read"', '["read"]'), r"steps\[1\].rw"),
         (STEP + "size = 0\n", r"steps\[1\]: span is 0"),
         (STEP + 'size = "120%"\n', "more than the whole"),
         (STEP + '[[steps]]\nname = "a"\nrw = "write"\n', "two steps are named 'a'"),

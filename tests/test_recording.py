@@ -1,9 +1,12 @@
 import json
+import math
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -250,3 +253,127 @@ def test_an_end_that_is_interrupted_again_is_still_said(
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "interrupted"
     assert recording.samples(["t_s"])["t_s"].to_list() == [0.5]
+
+
+def finished(path: Path, count: int = 50) -> Recording:
+    with RecordingWriter(path, meta()) as writer:
+        writer.append(frame(0, count))
+        writer.event(Event(t_s=0, kind="step-begin", step="a"))
+        writer.event(Event(t_s=5, kind="step-end", step="a"))
+        writer.finish("finished", 5)
+    return Recording.open(path)
+
+
+@pytest.mark.parametrize("what", ["bytes", "cut", "empty", "metadata", "text"])
+def test_damaged_parquet_is_one_line_whatever_polars_makes_of_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], what: str
+) -> None:
+    parquet = finished(tmp_path / "r").path / PARQUET
+    whole = parquet.read_bytes()
+    chance = random.Random(1)
+    for _ in range(10 if what in ("bytes", "metadata") else 1):
+        data = bytearray(whole)
+        if what in ("bytes", "metadata"):
+            footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+            for _ in range(5):
+                at = chance.randrange(*((4, footer) if what == "bytes" else (footer, len(data))))
+                data[at] ^= 1 << chance.randrange(8)
+        parquet.write_bytes({"cut": whole[:900], "empty": b"", "text": b"[" * 999}.get(what, data))
+        with suppress(UsageError):  # what can be read all the same is
+            Recording.open(tmp_path / "r").samples()
+    assert capfd.readouterr().err == ""  # not what Rust says when it panics, either
+
+
+def test_parquet_that_was_not_recorded_is_read_where_it_has_the_columns(tmp_path: Path) -> None:
+    parquet = finished(tmp_path / "r").path / PARQUET
+    given = pl.read_parquet(parquet)
+    rate = pl.col("read_bw_mb_s")
+    odd = pl.when(pl.col("t_s") < 1).then(math.nan).when(pl.col("t_s") < 2).then(math.inf)
+    given.with_columns(odd.otherwise(rate).alias("read_bw_mb_s")).write_parquet(parquet)
+    read = Recording.open(tmp_path / "r").samples()
+    assert read["read_bw_mb_s"].null_count() == 20
+    assert read["read_bw_mb_s"].drop_nulls().is_finite().all()
+    for changed, told in (
+        (given.drop("temp_c.nand"), "lacks the column temp_c.nand"),
+        (given.with_columns(pl.lit("x").alias("t_s")), "the column t_s holds String"),
+    ):
+        changed.write_parquet(parquet)
+        with pytest.raises(UsageError, match=told):
+            Recording.open(tmp_path / "r").samples()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"[" * 100_000, b'{"t_s":1e309}', b'{"t_s":"x"}', b'{"t_s":true}', b'{"t_s":NaN}'),
+        *(b'{"t_s":' + b"9" * 400 + b"}", b'{"t_s":1e300,"step":"a"}', b"\xff", b"x" * 999_999),
+    ],
+)  # fmt: skip
+def test_a_line_that_no_writer_writes_is_left_out(tmp_path: Path, line: bytes) -> None:
+    recording = finished(tmp_path / "r")
+    recording.samples().write_ndjson(recording.path / JOURNAL)
+    (recording.path / PARQUET).unlink()
+    for name in (JOURNAL, EVENTS):
+        with (recording.path / name).open("ab") as file:
+            file.write(line + b"\n" + b'{"t_s":5.5,"kind":"info","step":"a"}\n')
+    again = Recording.open(tmp_path / "r")
+    assert again.samples().height == 51
+    assert [event.t_s for event in again.events] == [0, 5, 5.5]
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        *[("t_s", value) for value in ("1e309", '"x"', "null", "NaN", "[]")],
+        *[("kind", value) for value in ("1", "null")],
+        ("data", '{"index":"x"}'),
+        ("data", '{"duration_s":-1}'),
+        ("data", '{"latency_bins":{"read":{"upper_us":[[]],"ios":["x"]}}}'),
+        ("data", "[]"),
+    ],
+)
+def test_an_event_with_something_else_than_its_kind_has_is_left_out(
+    tmp_path: Path, where: str, value: str
+) -> None:
+    recording = finished(tmp_path / "r")
+    fields = {"t_s": "6", "kind": '"step-end"', "step": '"a"', where: value}
+    line = "{" + ",".join(f'"{key}":{text}' for key, text in fields.items()) + "}\n"
+    with (recording.path / EVENTS).open("a") as file:
+        file.write(line)
+    assert len(Recording.open(tmp_path / "r").events) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("drive", '{"size_bytes":{}}'),
+        ("drive", '{"details":{"link":"x"}}'),
+        ("drive", '{"details":{"temps":[NaN]}}'),
+        ("duration_s", "1e309"),
+        ("duration_s", "1e300"),
+        ("started_unix_s", "NaN"),
+        ("columns", '{"step":"String"}'),
+        ("load", '{"imported":1}'),
+        ("host", "9" * 400),
+    ],
+)
+def test_a_description_that_cannot_be_is_one_line(tmp_path: Path, key: str, value: str) -> None:
+    file = finished(tmp_path / "r").path / META
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: "@"}).replace('"@"', value))
+    with pytest.raises(UsageError, match=rf"recording\.json: {key}"):
+        Recording.open(tmp_path / "r")
+
+
+@pytest.mark.parametrize("name", [META, EVENTS, PARQUET])
+@pytest.mark.parametrize("what", ["pipe", "directory", "link"])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str, what: str) -> None:
+    file = finished(tmp_path / "r").path / name
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "directory":
+        file.mkdir()
+    else:
+        file.symlink_to(file.name)
+    with pytest.raises(UsageError, match=f"{name}: cannot be read: is a {what}"):
+        Recording.open(tmp_path / "r")

@@ -19,6 +19,9 @@ from command import heatsoak_here
 from heatsoak.cli.app import app
 from law import breach, within
 
+#: A warning of numpy's would be more on standard error than the one line.
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 CALLS, CHUNKS, FEW = 2_000, 10, 50
 LONGEST_S = 60
 

@@ -21,6 +21,9 @@ from heatsoak.serve.listing import listing
 from heatsoak.serve.shelf import Shelf
 from law import breach, within
 
+#: A warning of numpy's would be more on standard error than the one line.
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 #: Cases of `make verify`, in chunks that several processes share, and of the ordinary tests.
 CASES, CHUNKS, FEW = 10_000, 20, 120
 #: A case that takes longer hangs, or asks for what grows with a number that is damaged.

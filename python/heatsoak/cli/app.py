@@ -38,7 +38,10 @@ from heatsoak.output import announce, print_err, print_out
 #: What ends a command as Ctrl-C does: itself, a shutdown, and a terminal that is closed.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 #: The system's errors where a file that was named is not what it should be.
-_WRONG_FILE = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
+_WRONG_FILE = {
+    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
+    errno.EACCES,
+}
 #: Characters of an unforeseen error's own words; the rest is in the details.
 _MOST_SAID = 300
 
@@ -130,7 +133,7 @@ def _run() -> int:
         # what no command had words for: a name that cannot be, a directory without permission
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         announce(f"{place}{error.strerror or error}")
-        code = UsageError.exit_code if isinstance(error, _WRONG_FILE) else ToolError.exit_code
+        code = (UsageError if error.errno in _WRONG_FILE else ToolError).exit_code
     except BaseException as error:  # a panic in polars is no Exception
         announce(_fault(error))
         code = HeatsoakError.exit_code

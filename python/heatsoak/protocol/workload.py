@@ -64,7 +64,9 @@ class Workload(Model):
             target takes them.
     """
 
-    rw: Annotated[RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v))]
+    rw: Annotated[
+        RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v) if isinstance(v, str) else v)
+    ]
     rwmixread: int | None = Field(None, ge=0, le=100)
     bs: Bytes = Field(4096, ge=512)
     iodepth: int = Field(1, ge=1, le=65536)

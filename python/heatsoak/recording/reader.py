@@ -23,6 +23,8 @@ from heatsoak.recording.safely import sha256_of
 
 #: The first interval may have begun so long before the recording: a sensor's, or a logger's.
 _EARLY_S = 600.0
+#: No rate, temperature or count is beyond, in its unit, and squares of them are numbers still.
+_GREATEST = 1e18
 
 #: A file of 1 MB may claim any number of samples: 100 days at 10 Hz are believed.
 MOST_ROWS = 100_000_000
@@ -207,14 +209,14 @@ def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.
 def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
     """Return the columns of `schema` without what cannot have been recorded.
 
-    Infinite numbers become nulls, and intervals that began before the recording; rows without a
-    time that a recording can have are left out.
+    Numbers that no drive or sensor can give become nulls, and intervals that began before the
+    recording; rows without a time that a recording can have are left out.
     """
     columns = (pl.col(name).cast(dtype, strict=False) for name, dtype in schema.items())
     floats = pl.col(pl.Float64)
     kept = (
         frame.select(columns)
-        .with_columns(pl.when(floats.is_finite()).then(floats).name.keep())
+        .with_columns(pl.when(floats.is_between(-_GREATEST, _GREATEST)).then(floats).name.keep())
         .filter(pl.col("t_s").is_between(-LONGEST_S, LONGEST_S))
     )
     if "interval_s" not in schema:
