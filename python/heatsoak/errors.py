@@ -55,7 +55,7 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- an end, not an error
 def require_file(path: Path) -> None:
     """Raise UsageError where `path` is there and no regular file: a pipe may never end."""
     if os.path.lexists(path) and not path.is_file():
-        raise UsageError(f"{path}: {_kind(path)}, not a regular file")
+        raise UsageError(f"{path}: cannot be read: {_kind(path)}, and not a regular file")
 
 
 def _kind(path: Path) -> str:

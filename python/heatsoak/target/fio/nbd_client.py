@@ -29,6 +29,8 @@ _POLL_MS = 200
 #: What is asked for at once: servers take reads of 32 MiB, and counts below 4 GiB.
 _READ_BYTES = 1 << 20
 _STATUS_BYTES = 2 << 30
+#: Asked 2 GiB at a time, a larger export would take minutes to look through.
+_LARGEST_TOLD = 1 << 50
 
 #: Which parts of an export hold data, in the words of NBD's own description (doc/proto.md).
 _ALLOCATION = b"base:allocation"
@@ -204,8 +206,10 @@ class Export:
                 self.size_bytes: int = self._call("nbd_get_size")
                 self.read_only = bool(self._call("nbd_is_read_only"))
                 self.trims = bool(self._call("nbd_can_trim"))
-                #: Whether it says which parts of it are holes.
-                self.tells_holes = bool(self._call("nbd_can_meta_context", _ALLOCATION))
+                #: Whether it says which parts of it are holes, and can be asked about all of them.
+                self.tells_holes = self.size_bytes <= _LARGEST_TOLD and bool(
+                    self._call("nbd_can_meta_context", _ALLOCATION)
+                )
             except BaseException:
                 self.close()
                 raise
