@@ -226,8 +226,8 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ("file/x", "file/x: file is no directory"),
-        ("file/deep/x", "file is no directory"),
+        ("file/x", "file/x: file is a file, not a directory"),
+        ("file/deep/x", "file is a file, not a directory"),
         ("n" * 300, "cannot be made: File name too long"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_place_that_cannot_be_made_is_one_line_before_anything_is_done(
 def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
     (place / "file").write_text("mine")
     done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
-    assert complaint(done, 2).endswith("file is no directory: name another place with -o")
+    assert complaint(done, 2).endswith("file is a file, not a directory: name another place with -o")
 
 
 @pytest.mark.slow
