@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ runtime = "2s"
 
 
 @pytest.fixture(scope="module")
-def place(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def place(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a recording and what one more is made with."""
     root = tmp_path_factory.mktemp("streams")
     (root / "tiny.toml").write_text(PROTOCOL)
@@ -111,8 +110,8 @@ def test_the_exit_code_of_a_limit_outlasts_the_reader(place: Path) -> None:
 @pytest.mark.slow
 def test_names_that_are_no_utf_8_are_read_and_written(place: Path, tmp_path: Path) -> None:
     name = os.fsdecode(b"r\xff")
-    words = ("run", "tiny.toml", "--on", "sim:small.toml", "-o", str(tmp_path / name))
-    assert heatsoak_here(*words, cwd=place).returncode == 0
+    made = ("run", "tiny.toml", "--on", "sim:small.toml", "-o", str(tmp_path / name))
+    assert heatsoak_here(*made, cwd=place).returncode == 0
     for words in (
         ("analyze", name),
         ("analyze", name, "--format", "json"),

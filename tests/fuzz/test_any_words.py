@@ -119,7 +119,16 @@ LAST: dict[str, tuple[str, ...]] = {
     "nbd": ("--socket", "missing/socket"),
     "watch": ("--for", "0.1s", "--interval", "99"),
 }
-_SELDOM = ("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols")
+_SELDOM: tuple[str, ...] = (
+    "calibrate",
+    "reproduce",
+    "demo",
+    "corpus",
+    "serve",
+    "nbd",
+    "drives",
+    "protocols",
+)
 _SELDOM += ("watch", "trace check", "trace stats")
 
 

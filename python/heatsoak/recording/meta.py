@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
@@ -22,19 +22,19 @@ Duration = Annotated[float, Field(ge=0, le=LONGEST_S)]
 _Text = str | None
 
 
+@with_config(_STRICT)
 class _Link(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     ceiling_mb_s: float | None
     max_ceiling_mb_s: float | None
 
 
+@with_config(_STRICT)
 class _DriveDetails(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     link: _Link | None
 
 
+@with_config(_STRICT)
 class _Drive(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     kind: _Text
     path: _Text
     model: _Text
@@ -44,32 +44,32 @@ class _Drive(TypedDict, total=False):
     details: _DriveDetails
 
 
+@with_config(_STRICT)
 class _Load(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     imported: dict[str, Any]
 
 
+@with_config(_STRICT)
 class _PowerState(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     state: int
     max_w: float
 
 
+@with_config(_STRICT)
 class _SensorDetails(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     power: _Text
     power_states: list[_PowerState] | None
     error_pct: float | None
 
 
+@with_config(_STRICT)
 class _LatencyBins(TypedDict):
-    __pydantic_config__ = _STRICT
     upper_us: list[float]
     ios: list[Annotated[int, Field(ge=0, lt=_LARGEST)]]
 
 
+@with_config(_STRICT)
 class _EventData(TypedDict, total=False):
-    __pydantic_config__ = _STRICT
     index: int
     round: int | None
     step_kind: str
