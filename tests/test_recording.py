@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from heatsoak.analysis.judge import judge
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import (
@@ -293,11 +294,14 @@ def test_parquet_that_was_not_recorded_is_read_where_it_has_the_columns(tmp_path
     read = Recording.open(tmp_path / "r").samples()
     assert read["read_bw_mb_s"].null_count() == 20
     assert read["read_bw_mb_s"].drop_nulls().is_finite().all()
-    for changed, told in (
+    note = "samples.parquet was changed, or damaged, since it was recorded"
+    assert note in judge(Recording.open(tmp_path / "r")).notes
+    assert note not in judge(finished(tmp_path / "another")).notes
+    for other, told in (
         (given.drop("temp_c.nand"), "lacks the column temp_c.nand"),
         (given.with_columns(pl.lit("x").alias("t_s")), "the column t_s holds String"),
     ):
-        changed.write_parquet(parquet)
+        other.write_parquet(parquet)
         with pytest.raises(UsageError, match=told):
             Recording.open(tmp_path / "r").samples()
 

@@ -16,6 +16,8 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
         notes.append("the recording was cut, or is still running: it ends where it was cut")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
+    if recording.was_changed:
+        notes.append("samples.parquet was changed, or damaged, since it was recorded")
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in warmth(view)]

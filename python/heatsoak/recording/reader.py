@@ -155,6 +155,12 @@ class Recording:
         with self._saying_what_is_damaged():
             return int(_scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
 
+    @property
+    def was_changed(self) -> bool:
+        """Whether the Parquet file is another than the one that was written."""
+        told = self.meta.samples_sha256 is not None and (self.path / PARQUET).exists()
+        return told and not self.is_as_recorded
+
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
         """Whether the samples lie in the order of time; Parquet never changes: asked once."""
         path = self.path / PARQUET
