@@ -249,7 +249,7 @@ def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
     (place / "file").write_text("mine")
     done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
     assert complaint(done, 2).endswith(
-        "file is a file, not a directory: name another place with -o"
+        "file is a file, not a directory: name another with -o"
     )
 
 

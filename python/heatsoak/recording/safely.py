@@ -24,7 +24,7 @@ def check_way(path: Path) -> None:
         nearest = next((place for place in places if os.path.lexists(place)), path)
         if nearest != path and not nearest.is_dir():
             raise UsageError(
-                f"{path}: {nearest} is a file, not a directory: name another place with -o"
+                f"{path}: {nearest} is a file, not a directory: name another with -o"
             )
         path.lstat()
     except FileNotFoundError:
