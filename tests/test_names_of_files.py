@@ -248,9 +248,7 @@ def test_a_place_that_cannot_be_made_is_one_line_before_anything_is_done(
 def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
     (place / "file").write_text("mine")
     done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
-    assert complaint(done, 2).endswith(
-        "file is a file, not a directory: name another with -o"
-    )
+    assert complaint(done, 2).endswith("file is a file, not a directory: name another with -o")
 
 
 @pytest.mark.slow

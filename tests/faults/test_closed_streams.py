@@ -1,6 +1,7 @@
 """Whoever reads the output may go, or never have been there: what was begun is done."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from command import heatsoak_here
 from heatsoak.recording import Recording
 
-_HEATSOAK = f"{sys.executable} -m heatsoak"
+_HEATSOAK = f"{shlex.quote(sys.executable)} -m heatsoak"
 
 
 def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -23,9 +23,7 @@ def check_way(path: Path) -> None:
         places = (path, *path.parents)
         nearest = next((place for place in places if os.path.lexists(place)), path)
         if nearest != path and not nearest.is_dir():
-            raise UsageError(
-                f"{path}: {nearest} is a file, not a directory: name another with -o"
-            )
+            raise UsageError(f"{path}: {nearest} is a file, not a directory: name another with -o")
         path.lstat()
     except FileNotFoundError:
         return
