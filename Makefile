@@ -29,7 +29,7 @@ reproduce: build ## Hold the simulated drives against every published figure
 	$(BIN)/heatsoak reproduce
 
 # many tests wait for fio, for heat or for what a drive does: four processes on two cores
-test: build $(VENV)/.tested $(VENV)/.tools ## Run every test but those of make verify
+test: build $(VENV)/.tested $(VENV)/.tools ## Run the tests (the long ones: make verify)
 	cargo test --workspace --tests --quiet
 	$(BIN)/python build_backend/page_bundle.py test
 	$(BIN)/pytest -n 4 --dist worksteal -m "not long"
