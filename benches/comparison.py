@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from heatsoak.analysis.comparison import compare
-from heatsoak.analysis.comparison.noise import Noise
+from heatsoak.analysis.comparison.bootstrap import Noise
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import HeldRecording, RecordingMeta

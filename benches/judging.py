@@ -21,7 +21,7 @@ from heatsoak._core import fpop
 from heatsoak.analysis import Findings, analyze
 from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, make
 from heatsoak.corpus.machine import Array
-from heatsoak.corpus.noise import averaged, factors
+from heatsoak.corpus.recordings import averaged, factors
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import HeldRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of

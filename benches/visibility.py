@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from heatsoak.corpus import Labelled, TrueEpisode, make
 from heatsoak.corpus.machine import Array
-from heatsoak.corpus.noise import FINE_S
+from heatsoak.corpus.recordings import FINE_S
 from scipy.special import ndtri
 from scipy.stats import norm
 

@@ -12,9 +12,9 @@ import heatsoak.analysis.cause as cause_package
 import tomlkit
 from heatsoak.analysis.cause.fit import Labelled as Row
 from heatsoak.analysis.cause.fit import fit
-from heatsoak.analysis.cause.table import Table, table, written
-from heatsoak.analysis.episodes import judged_drops
-from heatsoak.analysis.looked import Looked, siblings_of
+from heatsoak.analysis.cause.weigh import Table, table, written
+from heatsoak.analysis.steps import judged_drops
+from heatsoak.analysis.view import Looked, siblings_of
 from heatsoak.corpus import DEVELOPMENT, make
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from command import heatsoak, heatsoak_here
 from heatsoak.protocol import LoadStep, Protocol, Rounds
 from heatsoak.recording import Recording
-from heatsoak.recording.layout import JOURNAL, META
+from heatsoak.recording.meta import JOURNAL, META
 from heatsoak.target.lock import DIRECTORY_VARIABLE
 from waiting import until
 

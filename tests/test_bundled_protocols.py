@@ -1,14 +1,7 @@
 """The bundled protocols against the published methods."""
 
 import pytest
-from heatsoak.protocol import (
-    Pause,
-    Precondition,
-    Purge,
-    Replay,
-    WorkloadStep,
-    load,
-)
+from heatsoak.protocol import Pause, Precondition, Purge, Replay, WorkloadStep, load
 
 DEPTHS = [1, 2, 4, 8, 16, 32]
 

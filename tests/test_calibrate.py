@@ -15,10 +15,10 @@ from heatsoak.twin import calibration
 from heatsoak.twin.calibration import (
     MOST_PARAMETERS,
     Calibration,
-    baseline,
     bench,
     calibrate,
     check,
+    holdout,
     leave_one_out,
     write,
     write_roles,
@@ -256,7 +256,7 @@ def test_main_effects_are_exact_where_there_is_nothing_else() -> None:
     cells = additive(40)
     for cell in cells:
         others = [other for other in cells if other is not cell]
-        onset_s, depth_pct = baseline.predict(others, cell)
+        onset_s, depth_pct = holdout.predict(others, cell)
         assert onset_s == pytest.approx(cell.onset_s[0])
         assert depth_pct == pytest.approx(cell.depth_pct[0])
 

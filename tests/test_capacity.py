@@ -19,10 +19,10 @@ from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings, load
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots
-from heatsoak.target import Note
-from heatsoak.target.capacity import hide, hpa, put_back, require
+from heatsoak.target import Note, hidden_sectors
 from heatsoak.target.fio import BlockTarget
 from heatsoak.target.guard import Claim, claim
+from heatsoak.target.hidden_sectors import hide, put_back, require
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.target.spare import used_bytes
 from heatsoak.tools import VARIABLE as TOOLS
@@ -341,13 +341,13 @@ def test_a_signal_while_it_is_put_back_waits_until_it_is(
 ) -> None:
     drive = sata()
     hidden = hide(drive.claim, USED, state=drive.state)
-    show = hpa.show
+    show = hidden_sectors.show
 
     def interrupted(*words: object) -> None:
         os.kill(os.getpid(), number)
         show(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(hpa, "show", interrupted)
+    monkeypatch.setattr(hidden_sectors, "show", interrupted)
 
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -367,7 +367,7 @@ def hiding(sata: MakeSata, monkeypatch: pytest.MonkeyPatch) -> tuple[Sata, Block
     """Return a target that is open, and its drive, of which it has had 16 MiB hidden."""
     drive = sata()
     monkeypatch.setattr("heatsoak.target.fio.block.claim", lambda *_, **__: drive.claim)
-    monkeypatch.setattr("heatsoak.target.capacity.hide", partial(hide, state=drive.state))
+    monkeypatch.setattr("heatsoak.target.hidden_sectors.hide", partial(hide, state=drive.state))
     target = BlockTarget(drive.claim.path, drive.claim.id)
     target.open(writes=True)
     list(target.use(Size(bytes=USED), "hpa"))
@@ -507,7 +507,7 @@ def test_a_run_that_lives_keeps_what_it_hides(sata: MakeSata, tmp_path: Path) ->
 def test_whatever_hdparm_says_is_sectors_or_an_error(text: str) -> None:
     for said in (text, f" max sectors   = {text}, HPA is enabled"):
         try:
-            sectors = hpa.parse(said)
+            sectors = hidden_sectors.parse(said)
         except ValueError:
             continue
         assert 0 < sectors.shown <= sectors.native

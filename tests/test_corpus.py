@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings, analyze
-from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, make, noise, recipes
+from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, loads, make, recordings
 from heatsoak.corpus.loads import Like
 from heatsoak.corpus.machine import Array, Course
 from heatsoak.corpus.scenario import Frame, Scenario, course_of, load
@@ -197,7 +197,7 @@ def around(course: Course, onset_s: float) -> tuple[slice, slice]:
 @pytest.mark.slow
 def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
     wanted = Like(onset_s=60.0, depth=0.5)
-    scenario = recipes.write_cache(np.random.default_rng(1), FRAME, wanted)
+    scenario = loads.write_cache(np.random.default_rng(1), FRAME, wanted)
     course, (episode,) = course_and_truth(scenario)
     assert episode.cause == "write-cache"
     assert episode.onset_s == pytest.approx(60, abs=2)
@@ -212,7 +212,7 @@ def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
 
 def test_pages_are_moved_from_where_the_spare_area_episode_begins() -> None:
     wanted = Like(onset_s=70.0, depth=0.6)
-    scenario = recipes.spare_area(np.random.default_rng(2), FRAME, wanted)
+    scenario = loads.spare_area(np.random.default_rng(2), FRAME, wanted)
     course, (episode,) = course_and_truth(scenario)
     assert episode.cause == "spare-area"
     assert episode.onset_s == pytest.approx(70, abs=4)
@@ -224,7 +224,7 @@ def test_pages_are_moved_from_where_the_spare_area_episode_begins() -> None:
 
 
 def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
-    course, found = course_and_truth(recipes.thermal(np.random.default_rng(1), FRAME))
+    course, found = course_and_truth(loads.thermal(np.random.default_rng(1), FRAME))
     assert {episode.cause for episode in found} == {"thermal"}
     before, after = around(course, found[0].onset_s)
     assert course.permitted[before].min() > 0.999
@@ -234,7 +234,7 @@ def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
 
 @pytest.mark.slow
 def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
-    scenario = recipes.limited_by_host(np.random.default_rng(4), FRAME)
+    scenario = loads.limited_by_host(np.random.default_rng(4), FRAME)
     (take,) = scenario.takes
     (step,) = take.steps
     assert isinstance(step, WorkloadStep)
@@ -246,7 +246,7 @@ def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
 
 
 def test_a_narrow_link_is_told_from_a_slow_drive() -> None:
-    scenario = recipes.narrow_link(np.random.default_rng(5), FRAME)
+    scenario = loads.narrow_link(np.random.default_rng(5), FRAME)
     course, found = course_and_truth(scenario)
     stated = scenario.takes[0].link_mb_s
     assert stated is not None
@@ -406,24 +406,24 @@ def test_heat_that_had_not_swung_before_falls_on_top_of_another_cause() -> None:
 def test_noise_has_the_spread_and_the_correlation_that_were_drawn(
     sigma: float, correlation: float, seed: int
 ) -> None:
-    values = noise.autoregressive(40_000, sigma, correlation, np.random.default_rng(seed))
+    values = recordings.autoregressive(40_000, sigma, correlation, np.random.default_rng(seed))
     assert np.std(values) == pytest.approx(sigma, rel=0.15)
     assert np.corrcoef(values[1:], values[:-1])[0, 1] == pytest.approx(correlation, abs=0.04)
 
 
 def test_one_sample_in_a_hundred_is_a_dip() -> None:
-    factors = noise.factors(100_000, 0.01, 0.6, True, np.random.default_rng(5))
+    factors = recordings.factors(100_000, 0.01, 0.6, True, np.random.default_rng(5))
     assert np.mean(factors < 0.7) == pytest.approx(0.01, rel=0.1)
     assert factors.min() > 0.15
 
 
 def test_coarse_samples_are_means_of_fine_ones() -> None:
-    assert noise.averaged(np.arange(10.0), 5) == pytest.approx([2, 7])
-    assert noise.averaged(np.arange(8.0), 5) == pytest.approx([2, 6])
+    assert recordings.averaged(np.arange(10.0), 5) == pytest.approx([2, 7])
+    assert recordings.averaged(np.arange(8.0), 5) == pytest.approx([2, 6])
 
 
 def test_a_ramp_is_as_long_as_its_window_and_begins_with_the_step() -> None:
-    ramped = noise.ramped(levels((2, 100), (2, 0)), 10)
+    ramped = recordings.ramped(levels((2, 100), (2, 0)), 10)
     assert ramped[:20] == pytest.approx(100)
     assert ramped[20] == pytest.approx(90)
     assert ramped[29:] == pytest.approx(0)

@@ -19,7 +19,7 @@ from heatsoak.exporter import Kind, export
 from heatsoak.output import from_spreadsheet
 from heatsoak.protocol import Observation, Observed, Protocol
 from heatsoak.recording import HeldRecording, Recording, RecordingMeta, RecordingWriter
-from heatsoak.recording.layout import META, PARQUET
+from heatsoak.recording.meta import META, PARQUET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families

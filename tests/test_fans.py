@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor import discover, host_sensors
-from heatsoak.sensor.fans import FanSensor
+from heatsoak.sensor.hwmon import FanSensor
 from machine import Machine
 
 

@@ -14,7 +14,7 @@ import pytest
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Note
-from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, stalls, tool
+from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, lane, tool
 from heatsoak.target.fio.command import Place, command
 from heatsoak.target.fio.file import SMALLEST_ROOM
 from heatsoak.tools import VARIABLE
@@ -341,7 +341,7 @@ def test_a_document_of_a_fio_that_fails_is_kept(
 def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stalls, "WARNED_S", 0.3)
+    monkeypatch.setattr(lane, "WARNED_S", 0.3)
     fake_fio(say((1, 0, 4096, 250)) + "sleep 1.2\n" + say((2, 0, 8192, 500)))
     target = DirectoryTarget(directory, SMALL)
     target.open(writes=True)

@@ -23,7 +23,7 @@ from guarded import (
 )
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import claim, tools, why_not
+from heatsoak.target.guard import claim, doubt, why_not
 from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -99,7 +99,7 @@ def test_a_witness_that_hangs_means_refusal(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_tool(tmp_path / "bin", "blkid", "exec sleep 60", monkeypatch)
-    monkeypatch.setattr(tools, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(doubt, "TIMEOUT_S", 0.2)
     assert "blkid did not end" in refusal(drive.node, drive.id)
 
 

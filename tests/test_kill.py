@@ -11,7 +11,7 @@ import pytest
 from cut_run import PROTOCOL, begin, own_locks, require_whole, resume
 from heatsoak.analysis import analyze
 from heatsoak.recording import find_recordings
-from heatsoak.recording.layout import JOURNAL, META
+from heatsoak.recording.meta import JOURNAL, META
 from waiting import is_alive, until
 
 pytestmark = [

@@ -24,7 +24,7 @@ from heatsoak.recording import (
     find_recordings,
     reopen,
 )
-from heatsoak.recording.layout import JOURNAL, PARQUET
+from heatsoak.recording.meta import JOURNAL, PARQUET
 from heatsoak.serve.library import Library
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -16,7 +16,7 @@ from command import complaint, heatsoak, heatsoak_here
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.nbd import Export, server
-from heatsoak.nbd.tree import write_tree
+from heatsoak.nbd.export import write_tree
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import find_recordings
 from heatsoak.sensor import drive_sensors

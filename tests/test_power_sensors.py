@@ -10,7 +10,7 @@ from command import heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor import Roots, Sensor, discover, drive_sensors
-from heatsoak.sensor.nvme_power import measures_power, parse_power, parse_power_states
+from heatsoak.sensor.nvme_admin import measures_power, parse_power, parse_power_states
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -22,7 +22,7 @@ from heatsoak.recording import (
     find_recordings,
     reopen,
 )
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
+from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

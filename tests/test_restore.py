@@ -14,7 +14,7 @@ from damage import DAMAGE
 from guarded import SIZE, Drive, Machine, drives_in, needs_loop
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots
-from heatsoak.target import written_down
+from heatsoak.target import undo
 from heatsoak.tools import VARIABLE
 
 SECTORS = SIZE // 512
@@ -101,7 +101,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         (dev / "sdx").symlink_to(mine.node)
         (dev / "sdy").symlink_to(other.node)
         monkeypatch.setattr(Roots.__init__, "__defaults__", (machine.base, dev, Path("/proc")))
-        monkeypatch.setattr(written_down, "STATE", tmp_path / "state")
+        monkeypatch.setattr(undo, "STATE", tmp_path / "state")
         tools = tmp_path / "bin"
         tools.mkdir()
         for drive in (mine, other):

@@ -23,7 +23,7 @@ from cut_run import (
     wait_for_step,
 )
 from heatsoak.recording import Recording, RecordingWriter, reopen
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RESERVE
+from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

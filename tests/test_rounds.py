@@ -8,14 +8,7 @@ from heatsoak.bench import Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import RunInterrupted, UsageError
-from heatsoak.protocol import (
-    Protocol,
-    SingleStep,
-    Step,
-    WorkloadStep,
-    apply_settings,
-    load,
-)
+from heatsoak.protocol import Protocol, SingleStep, Step, WorkloadStep, apply_settings, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import Recording
 from heatsoak.target import parse_place

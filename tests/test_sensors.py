@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor import Poller, Roots, SensorInfo, discover
+from heatsoak.sensor.base import SUSPECT_READINGS
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.nvme import NvmeSensor, parse_health_log, parse_identify
 from heatsoak.sensor.nvme_admin import NvmeAdmin
-from heatsoak.sensor.placeholder import SUSPECT_READINGS
 from hypothesis import given
 from hypothesis import strategies as st
 

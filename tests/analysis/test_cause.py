@@ -7,7 +7,7 @@ import heatsoak.analysis.cause.evidence as evidence
 import numpy as np
 import pytest
 from heatsoak.analysis.cause.fit import UNFORESEEN, fit
-from heatsoak.analysis.cause.table import CAUSES, OTHER, table, written
+from heatsoak.analysis.cause.weigh import CAUSES, OTHER, table, written
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from command import complaint, heatsoak
 from heatsoak.analysis import Consistency, analyze
 from heatsoak.analysis.consistency import consistency, end_level, find_levels, steady_state
 from heatsoak.analysis.series import Series
-from heatsoak.report.steadiness import consistency_text
+from heatsoak.report.findings import consistency_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_recording import make_recording

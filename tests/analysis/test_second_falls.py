@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from heatsoak.analysis.course import Course
-from heatsoak.analysis.episodes import judged_drops
 from heatsoak.analysis.segments import Drop, find_drops
 from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import WorkloadStep
 from hypothesis import assume, given, settings

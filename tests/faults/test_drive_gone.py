@@ -14,7 +14,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.target.fio import NbdTarget, stalls
+from heatsoak.target.fio import NbdTarget, lane
 from loop_drive import attached, losetup
 from started import fill, protocol, small_disk, started
 from waiting import is_alive, until
@@ -127,7 +127,7 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         batches = target.run(what)
         while not (isinstance(batch := next(batches), pl.DataFrame) and batch.height):
             pass
-        monkeypatch.setattr(stalls, "GIVEN_UP_S", 1.0)
+        monkeypatch.setattr(lane, "GIVEN_UP_S", 1.0)
         monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
         serving.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"no I/O has completed for .* s: given up"):

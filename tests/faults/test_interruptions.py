@@ -5,13 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from heatsoak.bench.interruptions import (
-    Clocks,
-    Interruption,
-    Interruptions,
-    boot_now,
-    passed_since,
-)
+from heatsoak.bench.interruptions import Clocks, Interruption, Interruptions, boot_now, passed_since
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Boot, RecordingMeta
 from hypothesis import given

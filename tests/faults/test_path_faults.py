@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heatsoak.sensor import Sensor, drive_sensors
-from heatsoak.sensor.path_faults import PathFaults
+from heatsoak.sensor.link import PathFaults
 from machine import Machine
 
 TRAINED = {"current_link_speed": "8.0 GT/s PCIe", "current_link_width": 4}

@@ -12,8 +12,8 @@ import psutil
 import pytest
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import heater
-from heatsoak.heat.cpu import cpus_to_load
 from heatsoak.heat.process import ProcessHeater
+from heatsoak.heat.sources import cpus_to_load
 from heatsoak.tools import VARIABLE
 from waiting import below, until
 

@@ -25,7 +25,7 @@ from heatsoak.protocol import Conditions, apply_settings, load
 from heatsoak.recording import Recording, find_recordings
 from heatsoak.sensor import Roots
 from heatsoak.target import Place, parse_place
-from heatsoak.target.again import drive_at, found_again
+from heatsoak.target.place import drive_at, found_again
 from hypothesis import given
 from hypothesis import strategies as st
 from machine import Machine

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from heatsoak.report.page.thinning import thinned
+from heatsoak.report.page.packing import thinned
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

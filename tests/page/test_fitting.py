@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from compared import noise
-from heatsoak.report.page.fitting import fit, pack
-from heatsoak.report.page.packing import Packer, decoded, unpacked
+from heatsoak.report.page.packing import Packer, decoded, fit, pack, unpacked
 from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, Course
 
 BUDGET = 1_100_000

@@ -7,7 +7,7 @@ from compared import run, steady
 from heatsoak.protocol import Observation, Protocol, apply_settings, bundled, load
 from heatsoak.protocol.source import parse
 from heatsoak.recording import RecordingMeta
-from heatsoak.report.page.repeating import command, protocol_toml
+from heatsoak.report.page.facts import command, protocol_toml
 
 
 @pytest.mark.parametrize("name", bundled())

@@ -4,11 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from heatsoak.analysis.copied import CopyFindings, CopyStepFindings
-from heatsoak.analysis.findings import Episode, RecordingFindings, StepFindings
-from heatsoak.analysis.looked import Looked
-from heatsoak.analysis.view import StepView
-from heatsoak.analysis.waiting import Partner, waiting_shares
+from heatsoak.analysis.findings import (
+    CopyFindings,
+    CopyStepFindings,
+    Episode,
+    RecordingFindings,
+    StepFindings,
+)
+from heatsoak.analysis.view import Looked, Partner, StepView
+from heatsoak.analysis.waiting import waiting_shares
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
 

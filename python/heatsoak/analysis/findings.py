@@ -4,9 +4,129 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from heatsoak.analysis.copied import CopyFindings
-from heatsoak.analysis.power import Power
-from heatsoak.analysis.scored import RoundsFindings, Score
+#: ``measured``: by a sensor or a meter outside the drive's firmware; ``reported``: by the drive of
+#: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, which does not say.
+PowerSource = Literal["measured", "reported", "modelled", "logged"]
+
+
+class Power(BaseModel):
+    """Where power comes from; a rating is what the drive states, and no measurement.
+
+    Attributes:
+        source: None where no power was recorded.
+        text: who told it and how, in words.
+        rated_max_w: the most that the drive states for the power states it was seen in, of all
+            its states where that was not asked; None where it states none.
+        rated_states: those states' numbers.
+    """
+
+    source: PowerSource | None = None
+    text: str = ""
+    rated_max_w: float | None = None
+    rated_states: list[int] = []
+
+
+class CopyStepFindings(BaseModel):
+    """What both sides of a copy show together.
+
+    Attributes:
+        bytes: what was written.
+        duration_s: from the first read to the last write.
+        mb_s: of the copy as a whole.
+        bottleneck: the drive that the other waited for, for at least half of the time; None where
+            that is not known.
+        source_pct: the share of the time in which the destination waited for the source, its queue
+            the emptier one; likewise `destination_pct`.
+        text: who held up whom, and why.
+    """
+
+    step: str
+    bytes: int | None
+    duration_s: float
+    mb_s: float | None
+    bottleneck: Literal["source", "destination", "neither"] | None
+    source_pct: float | None
+    destination_pct: float | None
+    text: str
+
+
+class CopyFindings(BaseModel):
+    """A copy of which both recordings are given, by their paths."""
+
+    source: str
+    destination: str
+    steps: list[CopyStepFindings]
+
+
+class RoundStep(BaseModel):
+    """A step's means over the last rounds, five at most."""
+
+    step: str
+    workload: str
+    mean_iops: float | None
+    mean_mb_s: float | None
+
+
+class RoundsFindings(BaseModel):
+    """Whether rounds became steady, as SNIA's performance test specification asks.
+
+    Attributes:
+        taken: whole rounds.
+        tracked: the step whose mean IOPS have to be steady; None for rounds that only repeat.
+        iops: those means, round by round; null where nothing was measured.
+        is_steady: whether the last five are; None where nothing is tracked.
+        range_pct: by how much the last five differ, of their average; at most 20.
+        slope_pct: by how much the line through them rises or falls, likewise; at most 10.
+        steps: of one round, with means over the last five.
+        text: the same in a sentence.
+    """
+
+    name: str
+    taken: int
+    tracked: str | None
+    iops: list[float | None]
+    is_steady: bool | None
+    range_pct: float | None
+    slope_pct: float | None
+    steps: list[RoundStep]
+    text: str
+
+
+class Score(BaseModel):
+    """A number that a protocol is run for.
+
+    Attributes:
+        value: in `unit`; None where `why` says why there is none.
+        better: which way is better.
+        definition: how it is worked out, in a sentence.
+        of_steps: what each step gives; the score is their mean. Of rounds, the last five.
+        window_s: how much of each step's end counts; None is all of it.
+        while_busy: whether time without any I/O in flight is left out.
+        power_w: of a rate, the mean power over the same time; None where none was logged.
+        mb_s_per_w: of a rate, what was moved for each watt: the same as megabytes a joule.
+        cpu_us_per_io: what the load generator's processors spent on each I/O of those steps.
+        cpu_core_pct: the same as a share of one core.
+        scale: what share of the protocol's sizes and times was run; below 1 it is no result of it.
+    """
+
+    name: str
+    metric: str
+    statistic: str
+    value: float | None
+    unit: str
+    better: Literal["higher", "lower"]
+    definition: str
+    steps: list[str]
+    of_steps: dict[str, float] = {}
+    window_s: float | None = None
+    while_busy: bool = False
+    why: str | None = None
+    power_w: float | None = None
+    mb_s_per_w: float | None = None
+    cpu_us_per_io: float | None = None
+    cpu_core_pct: float | None = None
+    scale: float = 1.0
+
 
 #: What can take throughput, in the order of the tables.
 Cause = Literal[

@@ -4,17 +4,15 @@ from collections.abc import Iterable
 
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, introduce, pairs_of
-from heatsoak.analysis.cost import cost_of
-from heatsoak.analysis.episodes import judged_drops
 from heatsoak.analysis.findings import Findings, RecordingFindings
-from heatsoak.analysis.looked import Looked, siblings_of
 from heatsoak.analysis.notes import notes_of
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import Onset, judge_sensors_together
-from heatsoak.analysis.steps import step_findings
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.steps import judged_drops, step_findings
+from heatsoak.analysis.totals import cost_of
+from heatsoak.analysis.view import Looked, StepView, siblings_of
 from heatsoak.recording import Recording
 
 

@@ -1,34 +1,12 @@
 """Where a recording's power comes from, and what bounds it."""
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel
-
+from heatsoak.analysis.findings import Power
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observation
 from heatsoak.recording import Recording, SensorMeta
-
-#: ``measured``: by a sensor or a meter outside the drive's firmware; ``reported``: by the drive of
-#: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, which does not say.
-PowerSource = Literal["measured", "reported", "modelled", "logged"]
-
-
-class Power(BaseModel):
-    """Where power comes from; a rating is what the drive states, and no measurement.
-
-    Attributes:
-        source: None where no power was recorded.
-        text: who told it and how, in words.
-        rated_max_w: the most that the drive states for the power states it was seen in, of all
-            its states where that was not asked; None where it states none.
-        rated_states: those states' numbers.
-    """
-
-    source: PowerSource | None = None
-    text: str = ""
-    rated_max_w: float | None = None
-    rated_states: list[int] = []
 
 
 def power_of(recording: Recording) -> Power | None:

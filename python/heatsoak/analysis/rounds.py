@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.consistency import judge_rounds
-from heatsoak.analysis.findings import SteadyState
-from heatsoak.analysis.scored import RoundsFindings, RoundStep
+from heatsoak.analysis.findings import RoundsFindings, RoundStep, SteadyState
 from heatsoak.analysis.series import Series, iops
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import LoadStep, Precondition, Rounds

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.consistency import by_second
-from heatsoak.analysis.cost import Cost, cost_of
-from heatsoak.analysis.scored import RoundsFindings, Score
-from heatsoak.analysis.totals import Totals, totals
+from heatsoak.analysis.findings import RoundsFindings, Score
+from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Protocol
 from heatsoak.protocol import Score as Wanted

@@ -1,22 +1,21 @@
-"""One judged step of a recording, ready to be asked for evidence."""
+"""One judged step of a recording, ready to be asked for evidence, and the recordings of a set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.course import Course, course_of
+from heatsoak.analysis.course import Course, course_of, drive_of
+from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
+from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
-from heatsoak.protocol import LoadStep, Observed, Precondition
+from heatsoak.protocol import LoadStep, Observed, Precondition, Role
 from heatsoak.recording import Recording
-
-if TYPE_CHECKING:
-    from heatsoak.analysis.waiting import Partner
 
 #: A direction that carries less of the throughput than this is not judged by itself.
 _LEAST_SHARE = 0.1
@@ -286,3 +285,73 @@ def _begin_s(rows: pl.DataFrame) -> float:
     rates = rows.filter(pl.col("interval_s").is_not_null())
     first = (rates if not rates.is_empty() else rows).row(0, named=True)
     return float(first["t_s"] - (first["interval_s"] or 0.0))
+
+
+#: A shorter rest is none.
+_RESTED_S = 5.0
+
+
+class Looked:
+    """A recording, read and looked at; temperatures with a flaw give no evidence.
+
+    Attributes:
+        views: its judged steps; `fills` are its preconditions.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        distrusted = frozenset(
+            sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
+        )
+        loaded = list(loaded_steps(recording, distrusted))
+        for before, view in pairwise(loaded):
+            purged = view.course.was_purged_between(before.end_s, view.begin_s)
+            if view.course.rest_before_s(view.begin_s) < _RESTED_S and not purged:
+                view.behind = before
+        self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
+        self.views = [view for view in loaded if not isinstance(view.step, Precondition)]
+
+    @property
+    def drive(self) -> object:
+        """What two recordings of one drive have in common."""
+        return drive_of(self.recording)
+
+
+def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
+    """Return the steps of the other recordings of the same drive."""
+    return [
+        view
+        for other in looked
+        if other is not one and other.drive == one.drive and not _copied(one, other)
+        for view in other.views
+    ]
+
+
+def _copied(one: Looked, other: Looked) -> bool:
+    """Whether one was copied to the other: two drives, even if they are of one model."""
+    parts = [each.recording.meta.part_of_copy for each in (one, other)]
+    return parts[0] is not None and parts[1] is not None and parts[0].id == parts[1].id
+
+
+@dataclass
+class Partner:
+    """The same step of a copy on its other side.
+
+    Attributes:
+        role: the other's.
+        told: its drops with their causes, once those are known.
+    """
+
+    role: Role
+    view: "StepView"
+    told: Sequence[tuple[Drop, Verdict]] = ()
+
+    def cause_between(self, begin_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
+        """Return its drop that has most in common with a time, from the recording's begin."""
+
+        def common_s(drop: Drop) -> float:
+            zero_s = self.view.begin_s
+            return min(end_s, zero_s + drop.end_s) - max(begin_s, zero_s + drop.onset_s)
+
+        drops = [told for told in self.told if common_s(told[0]) > 0.5 * (end_s - begin_s)]
+        return max(drops, key=lambda told: common_s(told[0]), default=None)

@@ -1,21 +1,13 @@
 """Which of a copy's two drives waits for the other: the one whose queue is not full."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.series import Array
-from heatsoak.protocol import Role
-
-if TYPE_CHECKING:
-    from heatsoak.analysis.view import StepView
+from heatsoak.analysis.view import StepView
 
 #: Queues that differ by less than this share of their depth are as full as each other.
 APART = 0.25
@@ -61,7 +53,7 @@ class Queue:
         return means
 
 
-def queue_of(view: "StepView") -> Queue | None:
+def queue_of(view: StepView) -> Queue | None:
     """Return the queue of a step; None where its depth or its latencies are not known."""
     depth = getattr(view.step, "iodepth", None)
     rows = view.samples.filter(pl.col("interval_s").is_not_null())
@@ -76,35 +68,6 @@ def queue_of(view: "StepView") -> Queue | None:
         # without an I/O that came back there is no latency, and of an unused direction no rate
         in_flight += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
     return Queue(rows["t_s"].to_numpy(), rows["interval_s"].to_numpy(), in_flight, int(depth))
-
-
-@dataclass
-class Partner:
-    """The same step of a copy on its other side.
-
-    Attributes:
-        role: the other's.
-        told: its drops with their causes, once those are known.
-    """
-
-    role: Role
-    view: "StepView"
-    told: Sequence[tuple[Drop, Verdict]] = ()
-
-    @cached_property
-    def queue(self) -> Queue | None:
-        """Its queue."""
-        return queue_of(self.view)
-
-    def cause_between(self, begin_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
-        """Return its drop that has most in common with a time, from the recording's begin."""
-
-        def common_s(drop: Drop) -> float:
-            zero_s = self.view.begin_s
-            return min(end_s, zero_s + drop.end_s) - max(begin_s, zero_s + drop.onset_s)
-
-        drops = [told for told in self.told if common_s(told[0]) > 0.5 * (end_s - begin_s)]
-        return max(drops, key=lambda told: common_s(told[0]), default=None)
 
 
 @dataclass(frozen=True)
@@ -135,7 +98,7 @@ def fullness(own: Queue, other: Queue, edges_s: Array) -> Fullness:
     return Fullness(own.means(edges_s) / own.depth, other.means(edges_s) / other.depth)
 
 
-def waiting_shares(own: "StepView", other: "StepView") -> tuple[float, float] | None:
+def waiting_shares(own: StepView, other: StepView) -> tuple[float, float] | None:
     """Return the share of the time in which `own` waited for `other`, and the other way round.
 
     Of the time in which both ran, second by second; None where queues are not known.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.recording import META, Recording, check_way, is_written
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
+from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
 PARENT = Path("recordings")

@@ -8,9 +8,9 @@ from heatsoak.bench.places import HeatPreview, Run
 from heatsoak.bench.prompt import is_attended
 from heatsoak.errors import UsageError
 from heatsoak.heat import Heater, heater
-from heatsoak.heat.base import Ask
+from heatsoak.heat.process import Ask
 from heatsoak.protocol import Heat, Protocol
-from heatsoak.recording.layout import RAW
+from heatsoak.recording.meta import RAW
 
 
 class HeatSources:

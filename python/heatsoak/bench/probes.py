@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from heatsoak.analysis.drops import Drop, drops_of
+from heatsoak.analysis.steps import Drop, drops_of
 from heatsoak.protocol import LoadStep, Purge, Step
 
 #: What a drop is seen in.

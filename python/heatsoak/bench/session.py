@@ -16,13 +16,7 @@ from heatsoak.bench.heating import Heating
 from heatsoak.bench.live import make_view
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.past import Past
-from heatsoak.bench.places import (
-    Preview,
-    Run,
-    preview,
-    sensors_at,
-    sensors_of_tree,
-)
+from heatsoak.bench.places import Preview, Run, preview, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import View
 from heatsoak.bench.prompt import Prompt
@@ -31,12 +25,12 @@ from heatsoak.bench.walking import changed, described, walk
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
-from heatsoak.recording.layout import RAW
-from heatsoak.sensor import Roots, hwmon_power
+from heatsoak.recording.meta import RAW
+from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Place
-from heatsoak.target.again import drive_at, found_again
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
+from heatsoak.target.place import drive_at, found_again
 
 #: What became of several runs: a recording, an error, or nothing where none was begun.
 Results = Sequence[Recording | HeatsoakError | None]
@@ -101,7 +95,7 @@ class Session:
                 raise UsageError(
                     "--power-sensor is of real drives: a simulated one's power is modelled"
                 )
-            hwmon_power.named(power_sensor, self.roots)
+            hwmon.named_power(power_sensor, self.roots)
         require_thresholds(place, self.thresholds, self.roots)
         if sensors is not None:
             if place.kind != "nbd":

@@ -13,9 +13,9 @@ _TELL_S = 60.0
 
 def leftovers() -> list[Note]:
     """Say what runs that were killed have left changed on drives; no drive is asked."""
-    from heatsoak.target import capacity, hctm  # block devices are Linux's
+    from heatsoak.target import hctm, hidden_sectors  # block devices are Linux's
 
-    return _each_once([*hctm.left(), *capacity.left()])
+    return _each_once([*hctm.left(), *hidden_sectors.left()])
 
 
 def put_back(roots: Roots) -> list[Note]:
@@ -23,9 +23,9 @@ def put_back(roots: Roots) -> list[Note]:
 
     What is still left then is a note with ``data["is_left"]``.
     """
-    from heatsoak.target import capacity, hctm
+    from heatsoak.target import hctm, hidden_sectors
 
-    return _each_once([*hctm.put_back(roots), *capacity.put_back(roots)])
+    return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
 
 
 def _each_once(notes: list[Note]) -> list[Note]:

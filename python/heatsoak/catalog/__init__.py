@@ -5,7 +5,6 @@ whole family of them; shapes of traces in ``traces/``; what articles printed in 
 A user's own files of the same form are taken wherever an id is.
 """
 
-from heatsoak.catalog.figure import Figure
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
@@ -32,7 +31,7 @@ from heatsoak.catalog.published import (
     puget_cell,
     roles,
 )
-from heatsoak.catalog.specs import Drive
+from heatsoak.catalog.specs import Drive, Figure
 from heatsoak.catalog.traces import TraceShape
 
 __all__ = [

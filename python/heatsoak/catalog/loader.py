@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.catalog.figure import Strict
 from heatsoak.catalog.places import Enclosure, Family
-from heatsoak.catalog.specs import Drive
+from heatsoak.catalog.specs import Drive, Strict
 from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, require_file, suggestion
 

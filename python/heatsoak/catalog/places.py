@@ -5,8 +5,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.figure import Figure, Strict, plain
-from heatsoak.catalog.specs import Link, Name, Node
+from heatsoak.catalog.specs import Figure, Link, Name, Node, Strict, plain
 
 
 class Host(Strict):

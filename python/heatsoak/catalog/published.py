@@ -5,8 +5,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.figure import Strict
 from heatsoak.catalog.loader import read_catalog
+from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
 
 Range = tuple[float, float]

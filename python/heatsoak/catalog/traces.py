@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from heatsoak.catalog.figure import Figure, Strict
+from heatsoak.catalog.specs import Figure, Strict
 from heatsoak.units import GB, format_block, parse_size
 
 DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")

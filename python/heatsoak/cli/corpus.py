@@ -22,7 +22,7 @@ def corpus_command(
     """Write recordings of simulated drives whose falls, and their causes, are known."""
     # these take a while to load, and every command loads this module
     from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
-    from heatsoak.corpus.saved import save
+    from heatsoak.corpus.labels import save
 
     seeds = HELD_OUT if held_out else DEVELOPMENT
     if count > len(seeds):

@@ -1,18 +1,178 @@
 """Makes a labelled case of a seed: draws, simulates, labels, and logs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from heatsoak.corpus import host, protocols, recipes, truth
-from heatsoak.corpus.habits import draw_habits
+from heatsoak.corpus import loads, recordings, truth
+from heatsoak.corpus.draw import Setup
 from heatsoak.corpus.labels import Choices, Labelled, NoiseFree, TrueEpisode, TrueVerdict
-from heatsoak.corpus.loads import Like
+from heatsoak.corpus.loads import LINKS_MB_S, Like
 from heatsoak.corpus.machine import Array, Course, Machine
-from heatsoak.corpus.recorded import recorded
-from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take
-from heatsoak.protocol import Precondition, WorkloadStep
+from heatsoak.corpus.recordings import Habits, recorded
+from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take, fill, load, pause
+from heatsoak.protocol import Precondition, Purge, WorkloadStep
+
+WITH_TEMPS = 0.75
+SIGMA = (0.01, 0.08)
+CORRELATION = (0.6, 0.95)
+WITH_DIPS = 0.8
+WITH_GAPS = 0.2
+#: A sensor that does not measure where the case is not about that.
+NOT_MEASURING = 0.03
+#: What of the host is recorded, where nothing asks for it.
+_OTHERS = {"cpu": 0.5, "steal": 0.25, "device": 0.45, "link": 0.45}
+#: What shows in which of the host's sensors.
+_SHOWN_BY = {"cpu": "cpu", "link": "link", "traffic": "device", "steal": "steal"}
+#: Sensors that would show what nothing is to show.
+_TELLING = {"limited-by-host": {"cpu", "link"}, "interference": {"device", "steal"}}
+
+
+def draw_habits(
+    scenario: Scenario, frame: Frame, fastest_mb_s: float, chance: np.random.Generator
+) -> Habits:
+    """Return how all recordings of a case are taken; `fastest_mb_s` is the highest rate seen."""
+    setup = scenario.takes[0].setup
+    has_temps = bool(chance.random() < WITH_TEMPS)
+    sensor = scenario.sensor
+    if sensor == "good" and chance.random() < NOT_MEASURING:
+        sensor = str(chance.choice(["stuck", "placeholder"]))
+    counts = has_temps and bool(chance.random() < 0.4)
+    if chance.random() < 0.4:
+        for take in scenario.takes:
+            take.setup.limits_c = {}
+    others = {name for name, part in _OTHERS.items() if chance.random() < part}
+    for take in scenario.takes:
+        for held in take.held:
+            if held.how in _SHOWN_BY:
+                others.add(_SHOWN_BY[held.how])
+            else:
+                others -= _TELLING.get(held.cause, set())
+    if scenario.at_ceiling:
+        others.add("link")
+    whole = float(chance.uniform(3, 50))
+    wide_enough = [
+        link for link in LINKS_MB_S if link * 0.8 > fastest_mb_s and _is_wider(scenario, link)
+    ]
+    return Habits(
+        sampling_s=frame.sampling_s,
+        sigma=float(chance.uniform(*SIGMA)),
+        correlation=float(chance.uniform(*CORRELATION)),
+        has_dips=bool(chance.random() < WITH_DIPS),
+        gaps=int(chance.integers(1, 4)) if chance.random() < WITH_GAPS else 0,
+        has_latencies=bool(chance.random() < 0.6),
+        sensor=sensor if has_temps else "none",
+        weights=_weights(setup, chance),
+        lag_s=float(chance.uniform(0.5, 8)),
+        offset_c=float(chance.uniform(-8, 3)) if chance.random() < 0.5 else 0.0,
+        step_c=1.0,
+        apart=bool(chance.random() < 0.5),
+        levels=_levels(setup) if counts else (),
+        others=frozenset(others),
+        busy_pct=(whole, float(chance.uniform(max(whole, 15), 80))),
+        link_mb_s=wide_enough[int(chance.integers(0, min(2, len(wide_enough))))],
+    )
+
+
+def _is_wider(scenario: Scenario, link_mb_s: float) -> bool:
+    stated = scenario.takes[0].link_mb_s
+    return stated is None or link_mb_s >= 1.9 * stated
+
+
+def _weights(setup: Setup, chance: np.random.Generator) -> dict[str, float]:
+    """What the sensor feels: what the governor acts on, or something beside it."""
+    kind = chance.random()
+    if kind < 0.45:
+        return dict(setup.drive["governor"]["weights"])
+    if kind < 0.7:
+        return {"nand": 1.0}
+    return {"controller": 0.5, "board": 0.5}
+
+
+def _levels(setup: Setup) -> tuple[float, ...]:
+    """Permitted shares below which light and heavy throttling are counted."""
+    law = setup.drive["governor"]["law"]
+    heavy = 0.5
+    if law["kind"] == "steps":
+        heavy = law["levels"][0]["share"] - 1e-3
+    return (0.995, heavy)
+
+
+SINGLE = 0.5
+SEVERAL = 0.1
+_FINNED_RESISTANCE = (0.25, 0.6)
+
+
+def extend(scenario: Scenario, frame: Frame, chance: np.random.Generator) -> None:
+    """Add steps to half of the scenarios, and recordings to some."""
+    (take,) = scenario.takes
+    if chance.random() < SINGLE:
+        if chance.random() < 2 * SEVERAL and not take.held and not take.paces:
+            _repeat(scenario, chance)
+        return
+    (step,) = take.steps
+    assert isinstance(step, WorkloadStep)
+    shapes = ["warm re-run", "re-run after a pause", "other direction"]
+    if not step.reads:
+        shapes.append("re-run after a purge")
+    if take.history:
+        shapes.append("filled first")
+    scenario.protocol = str(chance.choice(shapes))
+    again = step.model_copy(update={"name": f"{step.name} again"})
+    long_pause = pause(chance.uniform(0.5, 1.5) * frame.duration_s)
+    if "re-run" in scenario.protocol:
+        # a slide is of the drive, and comes again
+        take.held += [replace(h, step=again.name) for h in take.held if h.cause == "sliding"]
+    match scenario.protocol:
+        case "warm re-run":
+            take.steps = [step, pause(chance.uniform(5, 30)), again]
+        case "re-run after a pause":
+            take.steps = [step, long_pause, again]
+        case "re-run after a purge":
+            take.steps = [step, Purge(kind="purge"), long_pause, again]
+        case "other direction":
+            rw = "read" if step.writes else "write"
+            other = load(f"{rw} beside", rw, 1 << 17, 0.7 * frame.duration_s)
+            take.steps = [step, long_pause, other]
+        case _:
+            take.steps = [fill(), pause(1.5 * frame.duration_s), step]
+            take.history = []
+
+
+def _repeat(scenario: Scenario, chance: np.random.Generator) -> None:
+    """The same again, or with fins and without where heat is what it is about."""
+    (take,) = scenario.takes
+    if scenario.wanted == ("thermal",) and chance.random() < 0.7:
+        scenario.several = "conditions"
+        take.conditions = {"heatsink": "none"}
+        finned = _again(take, chance)
+        finned.conditions = {"heatsink": "finned"}
+        _fit_fins(finned.setup, float(chance.uniform(*_FINNED_RESISTANCE)))
+        scenario.takes.append(finned)
+        return
+    scenario.several = "repeats"
+    scenario.takes += [_again(take, chance) for _ in range(int(chance.integers(1, 3)))]
+
+
+def _again(take: Take, chance: np.random.Generator) -> Take:
+    return Take(
+        take.setup.copy(),
+        list(take.steps),
+        history=list(take.history),
+        conditions=dict(take.conditions),
+        link_mb_s=take.link_mb_s,
+        size_bytes=take.size_bytes,
+        model=take.model,
+        seed=int(chance.integers(1 << 31)),
+    )
+
+
+def _fit_fins(setup: Setup, factor: float) -> None:
+    for way in setup.place["links"].values():
+        if "air" in way["between"]:
+            way["k_per_w"] *= factor
+
 
 #: Changes with everything that changes what a seed makes.
 EDITION = 1
@@ -25,15 +185,15 @@ HOTTEST_C = 105.0
 #: Pairs of seeds whose two cases match in onset and depth.
 PAIRED = 0.12
 RECIPES: dict[str, tuple[float, Recipe]] = {
-    "thermal": (0.22, recipes.thermal),
-    "spare-area": (0.12, recipes.spare_area),
-    "write-cache": (0.12, recipes.write_cache),
-    "overlap": (0.23, recipes.overlap),
-    "steady": (0.10, recipes.steady),
-    "narrow-link": (0.03, recipes.narrow_link),
-    "limited-by-host": (0.07, recipes.limited_by_host),
-    "interference": (0.06, recipes.interference),
-    "sliding": (0.05, recipes.sliding),
+    "thermal": (0.22, loads.thermal),
+    "spare-area": (0.12, loads.spare_area),
+    "write-cache": (0.12, loads.write_cache),
+    "overlap": (0.23, loads.overlap),
+    "steady": (0.10, loads.steady),
+    "narrow-link": (0.03, loads.narrow_link),
+    "limited-by-host": (0.07, loads.limited_by_host),
+    "interference": (0.06, loads.interference),
+    "sliding": (0.05, loads.sliding),
 }
 #: Sudden changes become ramps of up to this long.
 MOST_RAMP_S = 2.0
@@ -55,12 +215,12 @@ def make(seed: int) -> Labelled:
         return _made(seed, name, RECIPES[name][1], frame, None)
     frame = _frame(np.random.default_rng([EDITION, 2, seed // 2]))
     if seed % 2 == 0:
-        return _made(seed, "thermal", recipes.thermal, frame, pair)
+        return _made(seed, "thermal", loads.thermal, frame, pair)
     (first,) = make(pair).truth
     like = Like(first.onset_s, first.depth_pct / 100)
     others: list[tuple[str, Recipe]] = [
-        ("spare-area", partial(recipes.spare_area, like=like)),
-        ("write-cache", partial(recipes.write_cache, like=like)),
+        ("spare-area", partial(loads.spare_area, like=like)),
+        ("write-cache", partial(loads.write_cache, like=like)),
     ]
     if np.random.default_rng([EDITION, 3, seed]).random() < 0.4:
         others.reverse()
@@ -97,7 +257,7 @@ def _tried(
         chance = np.random.default_rng([EDITION, 4, seed, attempt])
         scenario = recipe(chance, frame)
         if pair is None:
-            protocols.extend(scenario, frame, chance)
+            extend(scenario, frame, chance)
         runs = [_run(take, frame) for take in scenario.takes]
         ramp_s = float(chance.uniform(0, MOST_RAMP_S))
         seen = [
@@ -149,7 +309,7 @@ def _seen(
             continue
         is_explained &= float(course.controller_c.max()) <= HOTTEST_C
         held = [stretch for stretch in take.held if stretch.step == step.name]
-        rate, by_host = host.held_back(course, held, ramp_s)
+        rate, by_host = recordings.held_back(course, held, ramp_s)
         shown[step.name] = rate
         if isinstance(step, Precondition):
             continue

@@ -4,8 +4,8 @@
 draws, or as OpenMetrics text that Prometheus takes in.
 """
 
+from heatsoak.exporter.atomic_write import Written
 from heatsoak.exporter.export import export
-from heatsoak.exporter.kinds import Kind
-from heatsoak.exporter.outlet import Written
+from heatsoak.exporter.formats import Kind
 
 __all__ = ["Kind", "Written", "export"]

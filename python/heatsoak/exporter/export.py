@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.exporter.atomic_write import Written, check_free, replacing, saying_what_failed
 from heatsoak.exporter.fioplot import fio_files
-from heatsoak.exporter.kinds import STANDARD_OUTPUT, SUFFIXES, Kind, is_directory, kind_of
+from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, Kind, is_directory, kind_of
 from heatsoak.exporter.names import recording_names
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
-from heatsoak.exporter.outlet import Written, check_free, replacing, saying_what_failed
 from heatsoak.exporter.table import (
     about,
     count_rows,

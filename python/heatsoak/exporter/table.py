@@ -6,9 +6,9 @@ from typing import IO, Any
 
 import polars as pl
 
-from heatsoak.exporter.kinds import Kind
+from heatsoak.exporter.atomic_write import for_spreadsheets
+from heatsoak.exporter.formats import Kind
 from heatsoak.exporter.names import condition_names
-from heatsoak.exporter.outlet import for_spreadsheets
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
 

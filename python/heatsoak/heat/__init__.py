@@ -7,11 +7,8 @@ Whatever ends heatsoak, kill -9 included, ends it too.
 from collections.abc import Callable
 from pathlib import Path
 
-from heatsoak.heat.base import Ask, Heater
-from heatsoak.heat.command import command_heater
-from heatsoak.heat.cpu import cpu_heater
-from heatsoak.heat.gpu import gpu_heater
-from heatsoak.heat.person import PersonHeater
+from heatsoak.heat.process import Ask, Heater
+from heatsoak.heat.sources import PersonHeater, command_heater, cpu_heater, gpu_heater
 from heatsoak.heat.steady import Steadiness
 
 __all__ = ["Heater", "Steadiness", "heater"]

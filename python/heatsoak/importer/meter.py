@@ -21,7 +21,7 @@ from heatsoak.recording import (
     save_all,
     schema_of,
 )
-from heatsoak.recording.layout import RAW
+from heatsoak.recording.meta import RAW
 
 #: Of what lies before and after a recording, so much is kept.
 _MARGIN_S = 5.0

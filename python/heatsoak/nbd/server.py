@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.nbd.export import Export
-from heatsoak.nbd.tree import write_tree
+from heatsoak.nbd.export import Export, write_tree
 from heatsoak.output import announce
 from heatsoak.tools import environment, find_tool
 

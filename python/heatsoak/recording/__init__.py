@@ -6,13 +6,11 @@ while it runs and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with 
 
 from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
-from heatsoak.recording.held import HeldRecording, save_all
-from heatsoak.recording.layout import META
-from heatsoak.recording.meta import Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
+from heatsoak.recording.files import check_way
+from heatsoak.recording.in_memory import HeldRecording, save_all
+from heatsoak.recording.meta import META, Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
-from heatsoak.recording.safely import check_way
-from heatsoak.recording.writer import RecordingWriter
-from heatsoak.recording.writing import is_written
+from heatsoak.recording.writer import RecordingWriter, is_written
 
 __all__ = [
     "META",

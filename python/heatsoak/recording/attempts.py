@@ -11,14 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
-from heatsoak.recording.meta import Event
+from heatsoak.recording.files import as_system_error, put_in_place, saying_that_it_cannot_be_written
+from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
-from heatsoak.recording.safely import (
-    as_system_error,
-    put_in_place,
-    saying_that_it_cannot_be_written,
-)
 
 _ATTEMPT = re.compile(r"(?s)(.+)~([0-9]+)")
 

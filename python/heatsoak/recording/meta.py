@@ -1,4 +1,4 @@
-"""`recording.json` and the lines of `events.jsonl`."""
+"""`recording.json`, the lines of `events.jsonl`, and the names of a recording's files."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -7,6 +7,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
+
+META = "recording.json"
+JOURNAL = "samples.jsonl"
+PARQUET = "samples.parquet"
+EVENTS = "events.jsonl"
+RAW = "raw"
+#: Room that is kept while it is written, for what has to be said once the disk is full.
+RESERVE = "reserve"
+#: What follows a file's name while it is written, before it is put in its place.
+PARTIAL = ".partial"
+
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 

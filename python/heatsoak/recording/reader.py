@@ -15,11 +15,9 @@ from pydantic import ValidationError
 from heatsoak.errors import UsageError, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MOST_META_BYTES, read_regular
+from heatsoak.recording.files import MOST_META_BYTES, read_regular, sha256_of
 from heatsoak.recording.journal import scan_journal, whole_lines
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET
-from heatsoak.recording.meta import LONGEST_S, Event, RecordingMeta
-from heatsoak.recording.safely import sha256_of
+from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 
 #: The first interval may have begun so long before the recording: a sensor's, or a logger's.
 _EARLY_S = 600.0

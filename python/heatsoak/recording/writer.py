@@ -1,11 +1,4 @@
-"""A writer that loses at most the last second, whatever happens to the process or the machine.
-
-Each batch goes to the journal, and to the kernel, at once, so that a killed process loses nothing
-it had handed over; a thread syncs the journal each second, so that power loss costs a second. The
-journal becomes Parquet at the end, and goes only when the Parquet file is safely on disk.
-
-Where the disk fills up, a little room that was kept in reserve takes what has to be said last.
-"""
+"""Which recording somebody is writing: its events are locked until the writer closes or dies."""
 
 import json
 import math
@@ -22,10 +15,7 @@ import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.journal import scan_journal
-from heatsoak.recording.layout import EVENTS, JOURNAL, META, PARQUET, RAW, RESERVE
-from heatsoak.recording.meta import Event, RecordingMeta, Status
-from heatsoak.recording.safely import (
+from heatsoak.recording.files import (
     as_system_error,
     cannot_write,
     check_way,
@@ -34,7 +24,45 @@ from heatsoak.recording.safely import (
     saying_that_it_cannot_be_written,
     sha256_of,
 )
-from heatsoak.recording.writing import hold
+from heatsoak.recording.journal import scan_journal
+from heatsoak.recording.meta import (
+    EVENTS,
+    JOURNAL,
+    META,
+    PARQUET,
+    RAW,
+    RESERVE,
+    Event,
+    RecordingMeta,
+    Status,
+)
+
+
+def hold(events: FileIO) -> bool:
+    """Lock the open file of events; return False where another process has."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where nothing is run, only imported
+        return True
+    try:
+        fcntl.flock(events.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system that knows no locks
+    return True
+
+
+def is_written(directory: Path) -> bool:
+    """Whether a process that lives writes a recording in `directory`."""
+    try:
+        if not (directory / EVENTS).is_file():
+            return False  # to open a pipe would wait for its writer
+        with (directory / EVENTS).open("rb", buffering=0) as events:
+            return not hold(events)
+    except OSError:
+        return False
+
 
 SYNC_INTERVAL_S = 1.0
 

@@ -2,8 +2,14 @@
 
 from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings
-from heatsoak.report.imported import imported_rows, print_imported
-from heatsoak.report.lists import print_drives, print_preview, print_protocols, print_written
+from heatsoak.report.lists import (
+    imported_rows,
+    print_drives,
+    print_imported,
+    print_preview,
+    print_protocols,
+    print_written,
+)
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from heatsoak.analysis import Findings
 from heatsoak.errors import UsageError
-from heatsoak.exporter.outlet import check_free, replacing
+from heatsoak.exporter.atomic_write import check_free, replacing
 from heatsoak.recording import Recording
 from heatsoak.report.junit import write_junit
 from heatsoak.report.page.names import names_of
-from heatsoak.report.tidy import write_findings
+from heatsoak.report.table import write_findings
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page

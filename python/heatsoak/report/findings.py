@@ -3,13 +3,187 @@
 from rich.padding import Padding
 from rich.table import Table
 
-from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis import (
+    Consistency,
+    CopyFindings,
+    Episode,
+    Findings,
+    RecordingFindings,
+    RoundsFindings,
+    Score,
+    SensorTrust,
+    StepFindings,
+)
+from heatsoak.analysis.findings import RateLevel
 from heatsoak.output import Console, Text
-from heatsoak.report.copies import print_copy
-from heatsoak.report.power import power_text
-from heatsoak.report.scores import print_rounds, print_scores
-from heatsoak.report.steadiness import consistency_text, sensor_text
-from heatsoak.units import format_duration
+from heatsoak.units import format_bytes, format_duration
+
+_COUNTS = {2: "two", 3: "three", 4: "four"}
+
+
+def consistency_text(found: Consistency) -> str:
+    """Return ``consistency (last 400 s): 5,800 IOPS +- 1,900, ratio 3.1; two levels: ...``."""
+    text = f"consistency (last {found.window_s:.0f} s): {_iops(found.mean_iops)} IOPS"
+    if found.ratio is None:
+        text += " without any deviation"
+    else:
+        text += (
+            f" +- {_iops(found.stdev_iops)}, ratio {found.ratio:.{1 if found.ratio < 100 else 0}f}"
+        )
+    if found.derived_from_bytes:
+        text += " (by MB/s and block size)"
+    if found.each_s != 1:
+        text += f" (means of {found.each_s:.3g} s)"
+    return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
+
+
+def sensor_text(sensor: SensorTrust) -> str | None:
+    """Return what must be known of a sensor; None where there is nothing to say."""
+    if sensor.trust == "poor":
+        return f"{sensor.name}: not to be trusted: {sensor.why}"
+    if sensor.trust == "good":
+        return f"{sensor.name}: to be trusted: {sensor.why}"
+    return None
+
+
+def _levels(found: Consistency) -> list[str]:
+    if len(found.levels) < 2:
+        return []
+    count = _COUNTS.get(len(found.levels), str(len(found.levels)))
+    by_share = sorted(found.levels, key=lambda level: -level.share)
+    levels = ", ".join(f"{_short(level)} for {level.share:.0%}" for level in by_share)
+    changes = f"{found.changes} change{'' if found.changes == 1 else 's'}"
+    return [f"{count} levels: {levels} of the time, {changes}"]
+
+
+def _since(found: Consistency) -> list[str]:
+    since_s = found.as_at_end_since_s
+    return [f"so since {format_duration(since_s)}"] if since_s else []
+
+
+def _steady(found: Consistency) -> list[str]:
+    steady = found.steady_state
+    if steady is None:
+        return []
+    figures = f"range {steady.range_pct:.0f} %, slope {steady.slope_pct:.0f} %"
+    if not steady.reached or steady.since_s is None:
+        return [f"no steady state by SNIA's test ({figures})"]
+    begin = format_duration(steady.since_s) if steady.since_s > 0 else "the begin"
+    text = f"steady state by SNIA's test from {begin}"
+    return [text if steady.at_end else f"{text}, not at the end"]
+
+
+def _short(level: RateLevel) -> str:
+    return f"{level.iops / 1000:.1f} k" if level.iops >= 1000 else f"{level.iops:.0f}"
+
+
+def _iops(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+_DASH = "-"
+
+
+def print_scores(recording: RecordingFindings, console: Console) -> None:
+    """Print a recording's scores with their definitions, and why one is missing."""
+    if not recording.scores:
+        return
+    scale = recording.scores[0].scale
+    title = Text("Scores", style="bold")
+    if scale != 1:
+        title.append(f"  of a run at {scale:g} of the protocol's sizes and times", style="yellow")
+        title.append(": no result of it", style="yellow")
+    console.print(title)
+    has_power = any(score.power_w is not None for score in recording.scores)
+    has_cost = any(score.cpu_us_per_io is not None for score in recording.scores)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    table.add_column("", justify="right", no_wrap=True)
+    for heading in ("W", "MB/s per W") if has_power else ():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("CPU us/IO", "of a core") if has_cost else ():
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for score in recording.scores:
+        table.add_row(
+            Text(score.name),
+            Text(score_text(score)),
+            *([_number(score.power_w), _number(score.mb_s_per_w)] if has_power else []),
+            *([_number(score.cpu_us_per_io), _share(score.cpu_core_pct)] if has_cost else []),
+            Text(score.definition)
+            if score.why is None
+            else Text(f"no score: {score.why}", style="yellow"),
+        )
+    console.print(table)
+
+
+def print_rounds(rounds: RoundsFindings, console: Console) -> None:
+    """Print whether rounds became steady, and the means of their last ones."""
+    style = {True: "green", False: "yellow", None: ""}[rounds.is_steady]
+    console.print(Text(rounds.name, style="bold").append(f"  {rounds.text}", style=style))
+    if rounds.iops:
+        means = ", ".join("?" if mean is None else f"{mean:,.0f}" for mean in rounds.iops)
+        console.print(Text(f"{rounds.tracked}, IOPS round by round: {means}"))
+    if rounds.taken == 0:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Step")
+    table.add_column("Workload")
+    for heading in ("IOPS", "MB/s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for step in rounds.steps:
+        table.add_row(
+            Text(step.step), Text(step.workload), _number(step.mean_iops), _number(step.mean_mb_s)
+        )
+    console.print(table)
+
+
+def score_text(score: Score) -> str:
+    """Return a score with its unit: ``"11,204 IOPS"``; a dash where there is none."""
+    if score.value is None:
+        return _DASH
+    unit = "" if score.unit == "x" else f" {score.unit}"
+    return f"{_number(score.value)}{unit}"
+
+
+def _share(pct: float | None) -> str:
+    return "" if pct is None else f"{pct:.0f} %"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def print_copy(copy: CopyFindings, console: Console) -> None:
+    """Print a copy as a whole, each of its steps in a sentence or two."""
+    console.print(Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
+    for step in copy.steps:
+        moved = "" if step.bytes is None else f"{format_bytes(step.bytes)} "
+        rate = "" if step.mb_s is None else f", {step.mb_s:,.0f} MB/s"
+        took = f"{step.step}: {moved}in {format_duration(step.duration_s)}{rate}; "
+        console.print(Text(took + step.text), soft_wrap=True)
+
+
+def power_text(recording: RecordingFindings) -> str | None:
+    """Return where a recording's power comes from, and what bounds it; None without either."""
+    power = recording.power
+    if power is None:
+        return None
+    parts = ["not measured" if power.source is None else f"{power.source} {_told(power.text)}"]
+    if power.rated_max_w is not None:
+        states = ", ".join(map(str, power.rated_states))
+        which = f"power state{'s' if len(power.rated_states) > 1 else ''} {states}"
+        parts.append(f"the drive rates itself at {power.rated_max_w:g} W at most in {which}")
+    return f"power: {'; '.join(parts)}"
+
+
+def _told(text: str) -> str:
+    return text if text.startswith(("by ", "as ")) else f"by {text}"
+
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
 _OTHER_CAUSE = "magenta"

@@ -2,19 +2,17 @@
 
 from pathlib import Path
 
-from heatsoak.sensor import hwmon, hwmon_power, sysfs
+from heatsoak.sensor import hwmon, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
-from heatsoak.sensor.counters import CountersSensor
 from heatsoak.sensor.cpu import CpuSensor
-from heatsoak.sensor.fans import FanSensor
 from heatsoak.sensor.gpu import GpuSensor
+from heatsoak.sensor.hwmon import FanSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import NvmeSensor
+from heatsoak.sensor.nvme import NvmeSensor, PowerStateSensor
 from heatsoak.sensor.nvme_admin import Ioctl
-from heatsoak.sensor.nvme_state import PowerStateSensor
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
-from heatsoak.sensor.traffic import BusyTime, TrafficSensor
+from heatsoak.sensor.traffic import BusyTime, CountersSensor, TrafficSensor
 from heatsoak.sensor.vendor_log import VendorLogSensor
 
 __all__ = [
@@ -47,7 +45,7 @@ def discover(
     """
     roots = roots or Roots()
     own = [] if device is None else drive_sensors(device, roots, ioctl=ioctl)
-    meter = [] if power is None else [hwmon_power.named(power, roots)]
+    meter = [] if power is None else [hwmon.named_power(power, roots)]
     return [*_powered_once([*meter, *own]), *host_sensors(roots)]
 
 
@@ -62,7 +60,7 @@ def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> l
     disk = sysfs.whole_disk(directory)
     carrier = sysfs.disk_under_loop(disk, roots) or disk
     around: list[Sensor | None] = [
-        hwmon_power.of_drive(disk, roots),
+        hwmon.power_of_drive(disk, roots),
         *_thermometers(disk, roots, ioctl),
         PowerStateSensor.find(disk, roots, ioctl),
         VendorLogSensor.find(disk, roots),
@@ -92,7 +90,7 @@ def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
     kept: list[Sensor] = []
     for sensor in sensors:
         if any("power_w" in other.info.columns for other in kept):
-            if isinstance(sensor, hwmon_power.HwmonPower):
+            if isinstance(sensor, hwmon.HwmonPower):
                 continue
             if isinstance(sensor, NvmeSensor):
                 sensor.leave_out("power_w")

@@ -1,25 +1,15 @@
-"""Temperatures from the kernel's hwmon nodes: of the drive, matched by parent, and of the CPU.
-
-A node belongs to a drive when its `device` link leads to the drive or to its controller; its
-name never decides, since two drives of a kind have nodes of the same name. Both drivers that
-speak of drives are read alike: `nvme` (composite and sensors 1 to 8) and `drivetemp` (SATA).
-
-What it costs: each `_input` makes the drive answer a command. `_label` and `_crit` are in the
-kernel's memory and are read once. `_min` and `_max` make an NVMe drive answer one command each,
-and have taken seconds on one host: there only `temp1_max`, the warning threshold, is read, once,
-before the load begins. A drivetemp node has all its limits in memory.
-"""
+"""The kernel's hwmon nodes: temperatures, the drive's power, and fans."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
-from heatsoak.sensor.placeholder import PlaceholderWatch
 
-_INPUT = re.compile(r"temp([0-9]+)_input")
+_TEMP_INPUT = re.compile(r"temp([0-9]+)_input")
 _UNWANTED = re.compile(r"[^a-z0-9]+")
 _LIMITS = {"warning_c": "max", "critical_c": "crit"}
 
@@ -60,7 +50,7 @@ class HwmonSensor:
         self._inputs: dict[str, Path] = {}
         self.last_error: str | None = None
         labels: dict[str, str] = {}
-        matches = (_INPUT.fullmatch(name) for name in sysfs.names(node.directory))
+        matches = (_TEMP_INPUT.fullmatch(name) for name in sysfs.names(node.directory))
         for number in sorted(int(match.group(1)) for match in matches if match):
             label = sysfs.read_text(node.directory / f"temp{number}_label") or ""
             column = f"temp_c.{self._word(number, label)}"
@@ -135,3 +125,165 @@ def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
     parents = sysfs.hwmon_parents(disk)
     sensors = [HwmonSensor(node, roots) for node in nodes(roots) if node.parent in parents]
     return [sensor for sensor in sensors if sensor.info.columns]
+
+
+_CHANNEL = re.compile(r"power([0-9]+)_(average|input)")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One power reading of a node.
+
+    Attributes:
+        node: the directory's name, ``hwmon4``.
+        driver: what the node calls itself, ``ina226``.
+        name: ``power1``.
+    """
+
+    node: str
+    driver: str
+    name: str
+    label: str
+    file: Path
+    parent: Path | None
+
+    @property
+    def shown(self) -> str:
+        """What a user names it by."""
+        return f"{self.node}/{self.name}"
+
+    def is_named(self, words: str) -> bool:
+        """Whether `words` is its node or driver, with the channel or without."""
+        node, _, channel = words.partition("/")
+        return node in (self.node, self.driver) and channel in ("", self.name, self.label)
+
+
+class HwmonPower:
+    """The power that one channel reads."""
+
+    def __init__(self, channel: Channel, why: str) -> None:
+        """Read nothing yet; `why` says how it is known to be the drive's."""
+        self._file = channel.file
+        self.last_error: str | None = None
+        label = f" ({channel.label})" if channel.label else ""
+        self.info = SensorInfo(
+            name="hwmon-power",
+            source=f"hwmon {channel.shown}{label}, driver {channel.driver}, {why}",
+            columns=("power_w",),
+            details={"power": "measured", "channel": channel.shown, "wakes_drive": False},
+        )
+
+    def read(self) -> dict[str, float]:
+        """Return the power that can be read now."""
+        microwatts = sysfs.read_int(self._file)
+        if microwatts is None or microwatts < 0:
+            self.last_error = f"{self._file} gives no power"
+            return {}
+        self.last_error = None
+        return {"power_w": microwatts / 1e6}
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def power_of_drive(disk: Path, roots: Roots) -> HwmonPower | None:
+    """Return the power sensor whose node belongs to the drive with the sysfs directory `disk`."""
+    parents = sysfs.hwmon_parents(disk)
+    for channel in _channels(roots):
+        if channel.parent in parents:
+            return HwmonPower(channel, "the drive's own")
+    return None
+
+
+def named_power(words: str, roots: Roots) -> HwmonPower:
+    """Return the sensor that a user names: ``hwmon4``, ``ina226`` or ``ina226/power2``.
+
+    Raises UsageError where it names none, or several.
+    """
+    channels = _channels(roots)
+    found = [channel for channel in channels if channel.is_named(words)]
+    if len(found) == 1:
+        return HwmonPower(found[0], "named by the user")
+    there = ", ".join(f"{one.shown} ({one.driver})" for one in found or channels)
+    if found:
+        raise UsageError(f"--power-sensor {words}: several are meant: {there}: name one")
+    raise UsageError(
+        f"--power-sensor {words}: no such power sensor: "
+        + (f"name one of {there}" if there else "this machine shows none in hwmon")
+    )
+
+
+def _channels(roots: Roots) -> list[Channel]:
+    base = roots.sys / "class" / "hwmon"
+    found: list[Channel] = []
+    for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
+        directory = (base / entry).resolve()
+        files: dict[int, str] = {}
+        for name in sysfs.names(directory):  # an average sorts before its input
+            if match := _CHANNEL.fullmatch(name):
+                files.setdefault(int(match[1]), name)
+        device = directory / "device"
+        found += [
+            Channel(
+                node=entry,
+                driver=sysfs.read_text(directory / "name") or entry,
+                name=f"power{number}",
+                label=sysfs.read_text(directory / f"power{number}_label") or "",
+                file=directory / files[number],
+                parent=device.resolve() if device.exists() else None,
+            )
+            for number in sorted(files)
+        ]
+    return found
+
+
+_FAN_INPUT = re.compile(r"fan([0-9]+)_input")
+_UNWANTED_IN_LABEL = re.compile(r"[^a-z0-9]+")
+
+
+class FanSensor:
+    """All fans of all nodes."""
+
+    def __init__(self, inputs: dict[str, Path], labels: dict[str, str]) -> None:
+        """Read nothing yet; `inputs` by column."""
+        self._inputs = inputs
+        self.last_error: str | None = None
+        self.info = SensorInfo(
+            name="fans",
+            source="hwmon fan speeds of " + ", ".join(dict.fromkeys(labels.values())),
+            columns=tuple(inputs),
+            details={"nodes": labels, "wakes_drive": False},
+        )
+
+    @classmethod
+    def find(cls, roots: Roots) -> "FanSensor | None":
+        """Return the sensor, None where no node tells of fans."""
+        base = roots.sys / "class" / "hwmon"
+        inputs: dict[str, Path] = {}
+        labels: dict[str, str] = {}
+        for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
+            directory = (base / entry).resolve()
+            chip = sysfs.read_text(directory / "name") or entry
+            matches = (_FAN_INPUT.fullmatch(name) for name in sysfs.names(directory))
+            for number in sorted(int(match[1]) for match in matches if match):
+                label = sysfs.read_text(directory / f"fan{number}_label") or f"fan{number}"
+                column = f"fan_rpm.{_word(chip)}_{_word(label)}"
+                if column in inputs:  # a second chip, or a second fan, of the same name
+                    column = f"{column}_{entry}_{number}"
+                inputs[column] = directory / f"fan{number}_input"
+                labels[column] = f"{entry} ({chip})"
+        return cls(inputs, labels) if inputs else None
+
+    def read(self) -> dict[str, float]:
+        """Return the speeds that can be read now, in revolutions a minute."""
+        read = {column: sysfs.read_int(path) for column, path in self._inputs.items()}
+        values = {column: float(rpm) for column, rpm in read.items() if rpm is not None}
+        self.last_error = None if values else "none of the fans can be read"
+        return values
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _word(text: str) -> str:
+    return _UNWANTED_IN_LABEL.sub("_", text.lower()).strip("_") or "fan"

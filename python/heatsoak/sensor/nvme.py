@@ -1,36 +1,22 @@
-"""The SMART / health log of an NVMe drive: every temperature and thermal counter in one command.
-
-Needs root. Where it answers it is read instead of the drive's hwmon node: the node costs one
-such command for each of its sensors, has no counters, and both would say the same.
-
-Temperatures are whole kelvins in the log. They become Celsius by subtracting 273.15, as the
-kernel's hwmon driver does, so that a recording does not depend on which of the two was read;
-nvme-cli and smartctl subtract 273 and show 0.15 more.
-
-Offsets are those of the NVM Express base specification, "SMART / Health Information" (log page
-02h) and "Identify Controller data structure" (CNS 01h).
-"""
+"""The SMART / health log of an NVMe drive, and the power state that it is in."""
 
 import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
 from heatsoak.sensor.nvme_admin import (
     IDENTIFY_SIZE,
     LOG_SIZE,
     Ioctl,
     NvmeAdmin,
     first_that_answers,
-)
-from heatsoak.sensor.nvme_power import (
     measures_power,
     parse_power,
     parse_power_log,
     parse_power_states,
 )
-from heatsoak.sensor.placeholder import PlaceholderWatch
 
 ABSOLUTE_ZERO_C = -273.15
 
@@ -170,6 +156,51 @@ class NvmeSensor:
     def notes(self) -> list[str]:
         """Return new warnings about the readings, once."""
         return self._watch.drain()
+
+    def close(self) -> None:
+        """Release the descriptor."""
+        self._admin.close()
+
+
+INTERVAL_S = 5.0
+
+
+class PowerStateSensor:
+    """The current power state of one controller."""
+
+    def __init__(self, admin: NvmeAdmin, controller: str) -> None:
+        """Ask once; raises OSError where the drive does not answer."""
+        self._admin = admin
+        self.last_error: str | None = None
+        admin.power_state()
+        self.info = SensorInfo(
+            name="nvme-power-state",
+            source=f"power state of {controller} (Get Features 02h), by admin command",
+            columns=("power_state",),
+            interval_s=INTERVAL_S,
+            details={
+                "controller": controller,
+                "wakes_drive": True,
+                "cost": "one admin command a reading",
+            },
+        )
+
+    @classmethod
+    def find(
+        cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None
+    ) -> "PowerStateSensor | None":
+        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
+        return first_that_answers(disk, roots, ioctl, cls)
+
+    def read(self) -> dict[str, float]:
+        """Return the state's number; nothing where the drive does not answer."""
+        try:
+            state = self._admin.power_state()
+        except OSError as error:
+            self.last_error = str(error)
+            return {}
+        self.last_error = None
+        return {"power_state": state}
 
     def close(self) -> None:
         """Release the descriptor."""

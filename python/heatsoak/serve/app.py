@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heatsoak.errors import HeatsoakError
 from heatsoak.output import printable
-from heatsoak.serve.channel import Channel
-from heatsoak.serve.following import Follower, News
+from heatsoak.serve.following import Channel, Follower, News
 from heatsoak.serve.library import Entry, Library
 from heatsoak.serve.listing import MOST_TOGETHER, listing
 from heatsoak.serve.shelf import Shelf

@@ -13,7 +13,7 @@ from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording
 from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES, open_regular
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
+from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 
 #: A running recording that was not written to for so long was cut: in pauses, sensors are polled
 #: every ten seconds.

@@ -9,7 +9,7 @@ from pathlib import Path
 from heatsoak.analysis import analyze
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.recording import META
-from heatsoak.recording.layout import EVENTS, JOURNAL, PARQUET
+from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.make import make_page

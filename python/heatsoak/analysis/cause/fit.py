@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.analysis.cause.table import CAUSES, Seen, Table
+from heatsoak.analysis.cause.weigh import CAUSES, Seen, Table
 from heatsoak.analysis.series import Array
 
 #: A drop of a logged drive may have a cause that is not in the table: this share of them.

@@ -1,19 +1,136 @@
-"""From findings to a cause: weights add up to log-odds, and the likeliest cause may be named.
+"""From evidence to a cause: a table of weights adds up to log-odds, and the likeliest cause may be
+named."""
 
-The rule: each finding's row of the table is added to the prior; the odds of all causes, and of one
-that the table does not have, give shares that add up to 1. The likeliest cause is named where its
-share is at least `NAMED` and something was seen that it cannot do without (`needs` in the rules);
-else the answer is ``unknown``, and the probe is named that would tell the two likeliest apart.
-"""
-
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import product
+from typing import get_args
 
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.observe import observe
-from heatsoak.analysis.cause.table import CAUSES, OTHER, Table, table
-from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.findings import Cause, Verdict
+from heatsoak.analysis.series import Array
+
+#: The causes that can be named, in the table's order.
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+#: What a finding is about, and what was seen.
+Seen = tuple[str, str]
+#: A cause that is not in the table: its weight is always 0.
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Weights in nats.
+
+    Attributes:
+        prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
+        weights: what a finding adds, by what it is about and what was seen.
+        judged: what findings are about whose weights are not fitted.
+        either: findings that leave open which of some others they are.
+        needs: for each cause, groups of findings; to name it, one of each group must be there.
+        witnesses: for some causes, findings of them at work just then.
+        probes: for each two causes, what would tell them apart.
+    """
+
+    prior: Array
+    weights: Mapping[Seen, Array]
+    judged: frozenset[str]
+    either: Mapping[Seen, tuple[Seen, ...]]
+    needs: Mapping[str, tuple[frozenset[Seen], ...]]
+    witnesses: Mapping[str, frozenset[Seen]]
+    probes: Mapping[frozenset[str], str]
+
+    def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
+        """Return whether something of each group that a cause needs was seen.
+
+        Where others were seen at work, it must have been seen at work too.
+        """
+        at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
+        if at_work and cause not in at_work:
+            return False
+        return all(not group.isdisjoint(seen) for group in self.needs[cause])
+
+    def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
+        """Return the probability of each cause, and of another one; they add up to 1.
+
+        What a finding leaves open is averaged over what it may be, each as likely.
+        """
+        ways = product(*(self.either.get(pair, (pair,)) for pair in seen))
+        mean = np.mean([self._shares(way) for way in ways], axis=0)
+        return dict(zip((*CAUSES, OTHER), mean.tolist(), strict=True))
+
+    def _shares(self, seen: Iterable[Seen]) -> Array:
+        nothing = np.zeros(len(CAUSES))
+        logits = np.append(
+            self.prior + sum((self.weights.get(pair, nothing) for pair in seen), start=nothing), 0.0
+        )
+        odds = np.exp(logits - logits.max())
+        shares: Array = odds / odds.sum()
+        return shares
+
+
+@cache
+def table(name: str = "weights") -> Table:
+    """Return a table that stands beside this module: the fitted ``weights``, or ``judgement``."""
+    package = resources.files("heatsoak.analysis.cause")
+    weights = tomllib.loads((package / f"{name}.toml").read_text())
+    rules = tomllib.loads((package / "rules.toml").read_text())
+    groups = {
+        name: frozenset(_pair(text) for text in texts) for name, texts in rules["groups"].items()
+    }
+    return Table(
+        prior=_row(weights.pop("prior")),
+        weights={
+            (about, seen): _row(row)
+            for about, rows in weights.items()
+            for seen, row in rows.items()
+        },
+        judged=frozenset(rules["judged"]["about"]),
+        either={
+            _pair(text): tuple(_pair(other) for other in others)
+            for text, others in rules["either"].items()
+        },
+        needs={
+            cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
+        },
+        witnesses={
+            cause: frozenset(_pair(text) for text in texts)
+            for cause, texts in rules["witnesses"].items()
+        },
+        probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
+    )
+
+
+def written(rules: Table) -> dict[str, dict[str, dict[str, float] | float]]:
+    """Return a table's prior and weights as :func:`table` reads them from TOML."""
+    rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
+    for (about, seen), row in rules.weights.items():
+        rows.setdefault(about, {})[seen] = _named(row)
+    return rows
+
+
+def _named(row: Array) -> dict[str, float]:
+    return {
+        cause: round(float(weight), 2)
+        for cause, weight in zip(CAUSES, row, strict=True)
+        if abs(weight) >= 0.005
+    }
+
+
+def _row(weights: Mapping[str, float]) -> Array:
+    return np.array([float(weights.get(cause, 0.0)) for cause in CAUSES])
+
+
+def _pair(text: str) -> Seen:
+    about, _, seen = text.partition(": ")
+    return about, seen
+
 
 #: The least share that names a cause.
 NAMED = 0.75

@@ -7,8 +7,15 @@ and `noise` says how far they are to be trusted within a run, `spread` between r
 """
 
 from heatsoak.analysis.comparison.compare import compare
-from heatsoak.analysis.comparison.metrics import METRICS, Metric, metric_of
-from heatsoak.analysis.comparison.model import Comparison, NotAlikeError, Ranked, Row
+from heatsoak.analysis.comparison.model import (
+    METRICS,
+    Comparison,
+    Metric,
+    NotAlikeError,
+    Ranked,
+    Row,
+    metric_of,
+)
 
 __all__ = [
     "METRICS",

@@ -1,25 +1,91 @@
-"""What is compared of a step: each metric's value in one run, and how far noise may have moved it.
-
-A fall that never came has no onset: its value is None, and the step's length is what it must at
-least be.
-"""
+"""What is compared of a step or a score: each metric's value in one run, and its uncertainty."""
 
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.comparison.noise import DRAWS, Noise
-from heatsoak.analysis.comparison.samples import COLUMNS, StepSamples, Weighted
+from heatsoak.analysis.comparison.bootstrap import DRAWS, Noise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
+from heatsoak.analysis.findings import Score
 from heatsoak.analysis.segments import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Replay, WorkloadStep
 from heatsoak.recording import Recording
+
+#: What is read here of a recording.
+COLUMNS = [
+    "t_s", "step", "interval_s", "read_iops", "write_iops", "iops", "read_lat_us", "write_lat_us",
+    "lat_us", "read_lat_p99_us", "write_lat_p99_us", "power_w",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Values of a step's intervals, and what each counts."""
+
+    series: Series
+    weights: Array
+
+    @property
+    def mean(self) -> float:
+        """The mean over the step."""
+        return float(np.average(self.series.values, weights=self.weights))
+
+
+class StepSamples:
+    """One step's samples of `COLUMNS`, times counted from when its load began."""
+
+    def __init__(self, samples: pl.DataFrame) -> None:
+        self._columns = {
+            name: samples[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in COLUMNS
+            if name != "step"
+        }
+        timed = np.flatnonzero(np.isfinite(self._columns["interval_s"]))
+        first = int(timed[0]) if len(timed) else 0
+        begin_s = self._columns["t_s"][first]
+        if len(timed):
+            begin_s -= self._columns["interval_s"][first]
+        self._t_s = self._columns["t_s"] - begin_s
+
+    def power(self) -> Weighted | None:
+        """Return the watts; None where none were logged."""
+        return self._weighted(self._columns["power_w"], np.ones_like(self._t_s))
+
+    def mean_latency(self) -> Weighted | None:
+        """Return the mean latency of reads and writes, in us, weighted by their number."""
+        weight, total = np.zeros_like(self._t_s), np.zeros_like(self._t_s)
+        for direction in ("read_", "write_", ""):
+            latency = self._columns[f"{direction}lat_us"]
+            count = self._columns[f"{direction}iops"]
+            known = np.isfinite(latency) & np.isfinite(count)
+            weight[known] += count[known]
+            total[known] += (latency * count)[known]
+        means = np.full_like(total, np.nan)
+        np.divide(total, weight, out=means, where=weight > 0)
+        return self._weighted(means, weight)
+
+    def tail_latency(self, direction: Literal["read", "write"]) -> Weighted | None:
+        """Return the 99th percentile of each interval's latency, in us; each second counts alike.
+
+        Their mean is no percentile of the step: those of intervals cannot be added up to that.
+        """
+        return self._weighted(self._columns[f"{direction}_lat_p99_us"], np.ones_like(self._t_s))
+
+    def _weighted(self, values: Array, weights: Array) -> Weighted | None:
+        known = np.isfinite(values) & (self._t_s > 0)
+        t_s = self._t_s[known]
+        if len(t_s) == 0:
+            return None
+        interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
+        return Weighted(Series(t_s, interval_s, values[known], "iops"), weights[known] * interval_s)
+
 
 _SEED = 2016
 
@@ -205,3 +271,39 @@ def _seeds(salt: str) -> Iterator[np.random.Generator]:
     seeds = np.random.SeedSequence([_SEED, zlib.crc32(salt.encode())])
     while True:
         yield np.random.default_rng(seeds.spawn(1)[0])
+
+
+def score_measures(
+    score: Score, of_steps: Mapping[str, Mapping[str, Measure]]
+) -> dict[str, Measure]:
+    """Return what a score that has a value is compared by, by the metric's name.
+
+    `of_steps` is what was measured of each step; the noise of a score is that of its steps.
+    """
+    kind = score.metric if score.statistic == "mean" else f"stdev_{score.metric}"
+    if score.statistic == "consistency":
+        kind = "consistency"
+    found = {f"score_{kind}": Measure(score.value, draws=_draws(score, of_steps))}
+    if score.mb_s_per_w is not None:
+        found["score_mb_s_per_w"] = Measure(score.mb_s_per_w)
+    return found
+
+
+def _draws(score: Score, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array | None:
+    metric = _metric_of_step(score)
+    measures = [of_steps.get(step, {}).get(metric) for step in score.of_steps]
+    draws = [measure.draws for measure in measures if measure is not None]
+    known = [one for one in draws if one is not None]
+    if not known or len(known) < len(score.of_steps):
+        return None
+    return np.asarray(np.mean(known, axis=0), dtype=np.float64)
+
+
+def _metric_of_step(score: Score) -> str:
+    """The metric of a step that is the same as what the score takes of it; or one there is not."""
+    if score.statistic == "mean" and score.metric in ("iops", "mb_s"):
+        if score.window_s is None:
+            return f"{'busy' if score.while_busy else 'mean'}_{score.metric}"
+        if score.window_s == WINDOW_S and score.metric == "iops":
+            return "consistency_mean_iops"
+    return score.metric if score.window_s is None else ""

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from heatsoak.analysis.comparison.measures import Measure, measure
-from heatsoak.analysis.comparison.scores import score_measures
+from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
+from heatsoak.analysis.findings import Score
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.scored import Score
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion

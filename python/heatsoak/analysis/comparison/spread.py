@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from heatsoak.analysis.comparison.bootstrap import DRAWS
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import IntervalOf
-from heatsoak.analysis.comparison.noise import DRAWS
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Label
 

@@ -2,7 +2,7 @@
 
 from heatsoak.analysis.consistency.levels import Level, end_level, find_levels
 from heatsoak.analysis.consistency.measure import WINDOW_S, consistency, step_consistency
-from heatsoak.analysis.consistency.seconds import Seconds, by_second
+from heatsoak.analysis.consistency.per_second import Seconds, by_second
 from heatsoak.analysis.consistency.steady import judge_rounds, steady_state
 
 __all__ = [

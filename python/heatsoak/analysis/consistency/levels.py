@@ -1,9 +1,11 @@
-"""The levels that throughput keeps to: what it ends at, and whether it alternates between some."""
+"""The levels that throughput keeps to: which, how long it stays at each, what it ends at."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.consistency.per_second import Seconds
+from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.series import Array, Series
 
 #: The end of a step, as the published figures take it.
@@ -144,3 +146,32 @@ def _without_outliers(rates: Array, cuts: Array) -> Array:
             break
         cuts = np.delete(cuts, min(least, len(cuts) - 1))
     return cuts
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The levels of a window, rising, and how often it went from one to another."""
+
+    levels: list[RateLevel]
+    changes: int
+
+
+def find_modes(seconds: Seconds) -> Modes:
+    """Return the levels that the rates of a window keep to; empty for no rates."""
+    if len(seconds.values) == 0:
+        return Modes([], 0)
+    cuts = find_cuts(seconds.values)
+    labels = np.searchsorted(cuts, seconds.values, side="left")
+    runs = seconds.runs(labels)
+    lengths_s: list[list[float]] = [[] for _ in range(len(cuts) + 1)]
+    for begin, end in runs:
+        lengths_s[labels[begin]].append((end - begin) * seconds.each_s)
+    levels = [
+        RateLevel(
+            iops=float(np.median(seconds.values[labels == label])),
+            share=float(np.mean(labels == label)),
+            dwell_s=float(np.median(lengths_s[label])),
+        )
+        for label in range(len(cuts) + 1)
+    ]
+    return Modes(levels, int(np.count_nonzero(np.diff(labels))))

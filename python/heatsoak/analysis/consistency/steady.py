@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatsoak.analysis.consistency.seconds import finite
+from heatsoak.analysis.consistency.per_second import finite
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.series import Array, Series
 

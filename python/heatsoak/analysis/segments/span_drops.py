@@ -6,12 +6,7 @@ from heatsoak.analysis.segments.brief import first_of_brief
 from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.look import Look
-from heatsoak.analysis.segments.measure import (
-    fall_between,
-    measured,
-    onset_between,
-    slow_onset,
-)
+from heatsoak.analysis.segments.measure import fall_between, measured, onset_between, slow_onset
 from heatsoak.analysis.segments.onset import Onset, fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
 from heatsoak.analysis.segments.slides import Slide, find_slide

@@ -1,6 +1,5 @@
 """Whether the temperatures of recordings can be trusted, and whether they explain throttling."""
 
-from heatsoak.analysis.sensors.judge import judge_sensors, judge_sensors_together
-from heatsoak.analysis.sensors.onsets import Onset, is_thermal
+from heatsoak.analysis.sensors.judge import Onset, is_thermal, judge_sensors, judge_sensors_together
 
 __all__ = ["Onset", "is_thermal", "judge_sensors", "judge_sensors_together"]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis import Episode, RecordingFindings, Score, StepFindings
-from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.noise import Noise
-from heatsoak.analysis.comparison.scores import score_measures
+from heatsoak.analysis.comparison.bootstrap import Noise
+from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView

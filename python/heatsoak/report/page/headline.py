@@ -7,8 +7,8 @@ from typing import Literal
 
 from heatsoak.analysis import Episode, RecordingFindings, StepFindings
 from heatsoak.report.page import words
-from heatsoak.report.page.cells import summarised
 from heatsoak.report.page.contract import Headline, Workload
+from heatsoak.report.page.matrix import summarised
 from heatsoak.report.page.names import Named, Names
 
 _MOST_SENTENCES = 4

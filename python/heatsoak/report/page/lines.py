@@ -8,9 +8,8 @@ from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import LatencyHistogram, Line, Track, Workload
-from heatsoak.report.page.latency import histograms
 from heatsoak.report.page.names import Named, Names
-from heatsoak.report.page.tracks import Course, courses, seconds
+from heatsoak.report.page.tracks import Course, courses, histograms, seconds
 from heatsoak.units import format_duration
 
 #: Of rounds, so many of the last ones are drawn.

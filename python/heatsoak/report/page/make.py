@@ -7,21 +7,46 @@ from pydantic import BaseModel
 
 import heatsoak
 from heatsoak.analysis import Findings
+from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
-from heatsoak.report.page.cells import matrix
-from heatsoak.report.page.compared import comparisons
 from heatsoak.report.page.contract import Page, Track, Workload
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.fitting import fit, pack
 from heatsoak.report.page.headline import headline
 from heatsoak.report.page.lines import Chart, charts
+from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.names import Names, names_of
-from heatsoak.report.page.packing import Packer
+from heatsoak.report.page.packing import Packer, fit, pack
 from heatsoak.report.page.tracks import Course
+
+
+def comparisons(
+    names: Names, by: str | None = None, baseline: str | None = None, *, anyway: bool = False
+) -> tuple[list[Comparison], list[str]]:
+    """Return the comparisons, and notes on what could not be compared.
+
+    Without `by`, recordings that differ in exactly one condition are compared by it.
+    Raises UsageError, as `compare` does, only for what was asked for.
+    """
+    recordings = [named.recording for named in names.recordings]
+    if by is not None:
+        return [compare(recordings, by, baseline, anyway)], []
+    if len(names.keys) != 1:
+        return [], []
+    key = names.keys[0]
+    try:
+        return [compare(recordings, key)], []
+    except NotAlikeError as error:
+        return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    more = [f"and {len(lines) - 3} more"] if len(lines) > 3 else []
+    return [*lines[:3], *more]
+
 
 #: Bytes of base64 that series may take; less where all else takes so much that a page would come
 #: to more than `PAGE_BYTES`, its program included; but never less than the least.

@@ -1,14 +1,17 @@
-"""Columns of numbers into few bytes: differences of whole numbers, by byte planes, gzip, base64."""
+"""A page's series in little space: fewer points, then fewer bytes for each."""
 
 import base64
 import gzip
 import math
+import zlib
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.series import Array
-from heatsoak.report.page.contract import Packed
+from heatsoak.report.page.contract import Packed, Track
+from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, Course
 
 #: Times are to the millisecond.
 TIME_PER_UNIT = 1000
@@ -90,3 +93,84 @@ def decoded(columns: bytes, packed: Packed) -> Array:
     for place, plane in enumerate(planes):
         zigzag |= plane.astype(np.int64) << (8 * place)
     return np.cumsum((zigzag >> 1) ^ -(zigzag & 1)) / packed.per_unit
+
+
+def thinned(values: Array, every: int) -> NDArray[np.intp]:
+    """Return which points to keep, rising.
+
+    Of each stretch of `every` neighbours the least and the greatest are kept, and the very first
+    and last point. `every` up to 2 keeps all, since nothing would be saved.
+    """
+    count = len(values)
+    if every <= 2 or count <= every:
+        return np.arange(count)
+    whole = count - count % every
+    stretches = values[:whole].reshape(-1, every)
+    begins = np.arange(0, whole, every)
+    keep = np.zeros(count, dtype=bool)
+    keep[[0, -1]] = True
+    keep[begins + stretches.argmin(axis=1)] = True
+    keep[begins + stretches.argmax(axis=1)] = True
+    if whole < count:
+        rest = values[whole:]
+        keep[[whole + rest.argmin(), whole + rest.argmax()]] = True
+    return np.flatnonzero(keep)
+
+
+#: Of each two points that are kept one is the least and one the greatest of a stretch.
+_KEPT = 2
+_COARSER = 1.1
+_COARSEST = 1 << 24
+
+
+def fit(courses: Sequence[Course], budget_bytes: int) -> dict[int, int]:
+    """Return how many neighbours share a stretch, by importance, so that all stays in the budget.
+
+    `budget_bytes` is of base64. What is of least importance is thinned first, down to a hundredth
+    of the budget, before the next is.
+    """
+    budget = budget_bytes * 3 / 4
+    every = {AUXILIARY: 1, SENSOR: 1, RATE: 1}
+    sizes = {level: _size(courses, level, 1) for level in every}
+    for level in every:
+        left = budget - sum(size for other, size in sizes.items() if other != level)
+        room = max(left, budget / 100)
+        if sizes[level] <= room:
+            continue
+        # a kept point takes about as much as any, and irregular times some more
+        every[level] = max(_KEPT + 1, int(_KEPT * sizes[level] / room))
+        while (size := _size(courses, level, every[level])) > room and every[level] < _COARSEST:
+            every[level] = math.ceil(every[level] * max(_COARSER, size / room))
+        sizes[level] = size
+    return every
+
+
+def pack(course: Course, every: int, packer: Packer) -> Track:
+    """Return a series as the page has it."""
+    kept = thinned(course.values, every)
+    is_thinned = len(kept) < len(course.values)
+    return Track(
+        name=course.name,
+        label=course.label,
+        quantity=course.quantity,
+        unit=course.unit,
+        t=packer.times(course.t_s[kept]),
+        v=packer.values(course.values[kept]),
+        samples=len(course.values),
+        gap_s=round(course.gap_s * (every if is_thinned else 1), 3),
+    )
+
+
+def _size(courses: Iterable[Course], importance: int, every: int) -> int:
+    """About how many bytes the series of one importance take."""
+    columns: list[bytes] = []
+    for course in courses:
+        if course.importance == importance:
+            kept = thinned(course.values, every)
+            columns.append(_column(course.t_s[kept], TIME_PER_UNIT))
+            columns.append(_column(course.values[kept]))
+    return len(zlib.compress(b"".join(columns), 6)) if columns else 0
+
+
+def _column(values: Array, per_unit: int | None = None) -> bytes:
+    return encoded(values, per_unit or per_unit_of(values))[0]

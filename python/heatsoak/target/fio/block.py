@@ -12,7 +12,7 @@ from heatsoak.protocol import LoadStep, PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
-from heatsoak.target import capacity, hctm, purge
+from heatsoak.target import hctm, hidden_sectors, purge
 from heatsoak.target.base import Batch, Clock, Note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import Place
@@ -48,7 +48,7 @@ class BlockTarget(FioTarget):
         self._roots = roots or Roots()
         self._purges = purges
         self._hides = hides
-        self._hidden: capacity.Hidden | None = None
+        self._hidden: hidden_sectors.Hidden | None = None
         self._ioctl = ioctl
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
@@ -67,11 +67,11 @@ class BlockTarget(FioTarget):
             # what an earlier run that was killed has left on this drive, and on no other
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)
-            yield from capacity.put_back(self._roots, claim=self._claimed)
+            yield from hidden_sectors.put_back(self._roots, claim=self._claimed)
             for method in self._purges:
                 purge.require(self._claimed, method, self._ioctl)
             if self._hides:
-                capacity.require(self._claimed)
+                hidden_sectors.require(self._claimed)
             return
         try:
             self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
@@ -155,7 +155,7 @@ class BlockTarget(FioTarget):
             return super()._spare(used, spare)
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is open for reading and hides nothing")
-        self._hidden = capacity.hide(self._claimed, used)
+        self._hidden = hidden_sectors.hide(self._claimed, used)
         how = "is hidden by the drive until the end of the run (host protected area)"
         return note_of(used, self.identity.size_bytes, how)
 

@@ -18,13 +18,7 @@ from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import Place, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
-from heatsoak.target.fio.replay import (
-    compared,
-    new_file,
-    new_ticks,
-    replay_command,
-    write_iolog,
-)
+from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import Watch
 from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.units import Size, format_bytes

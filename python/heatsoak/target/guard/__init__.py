@@ -28,7 +28,7 @@ nobody holds at the time. Naming the drive is all that
 protects these.
 """
 
+from heatsoak.target.guard.doubt import run_on
 from heatsoak.target.guard.hold import Claim, check, claim, why_not
-from heatsoak.target.guard.tools import run_on
 
 __all__ = ["Claim", "check", "claim", "run_on", "why_not"]

@@ -1,14 +1,132 @@
-"""What is on a drive, as three witnesses see it through one descriptor.
-
-Of a block device it is the one that will be written through; of an NBD export, which the tools
-cannot open, it is a sparse copy of the ends in memory.
-"""
+"""What is on a drive: as blkid, wipefs and our own search for marks see it."""
 
 import os
+from collections.abc import Iterator
 
-from heatsoak.target.guard.doubt import Doubt
-from heatsoak.target.guard.marks import marks
-from heatsoak.target.guard.tools import run_tool
+from heatsoak.target.guard.doubt import Doubt, run_tool
+
+_IMAGE = "a virtual machine's disk image"
+#: The footer of a VHD, in its last 512 bytes, or 511 where Virtual PC before 2004 made it:
+#: Microsoft's Virtual Hard Disk Image Format Specification.
+_VHD = b"conectix"
+#: What has to stand where, in bytes from the begin of the drive. The on-disk formats are documented
+#: with their projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of
+#: libblkid's probers have the same numbers.
+_AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"LUKS\xba\xbe", "crypto_LUKS"),
+    (0x4000, b"SKUL\xba\xbe", "crypto_LUKS (its second header)"),
+    (0, b"XFSB", "xfs"),
+    (0x10040, b"_BHRfS_M", "btrfs"),
+    (0x400, b"\x10\x20\xf5\xf2", "f2fs"),
+    (4096 - 10, b"SWAPSPACE2", "swap"),
+    (4096 - 10, b"S1SUSPEND", "a suspended system's memory"),
+    (4096, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
+    (0, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
+    (0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", "bcache"),
+    (0x1018, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef", "bcachefs"),
+    (3, b"EXFAT   ", "exfat"),
+    (3, b"NTFS    ", "ntfs"),
+    (3, b"-FVE-FS-", "BitLocker"),
+    (3, b"ReFS\0\0\0\0", "ReFS"),
+    (54, b"FAT1", "vfat"),
+    (82, b"FAT32   ", "vfat"),
+    (0x8001, b"CD001", "iso9660"),
+    (0, b"hsqs", "squashfs"),
+    (0x400, b"\xe2\xe1\xf5\xe0", "erofs"),
+    (32, b"NXSB", "apfs"),
+    (0, b"bluestore block device", "ceph_bluestore"),
+    (32, b"ORCLDISK", "oracleasm"),
+    (0, b"dmvdo001", "vdo"),
+    (512 + 4, b"!Stra0tis\x86\xff\x02^\x41rh", "stratis"),
+    (0x10000, b"ReIsEr", "reiserfs"),
+    (0x8000, b"JFS1", "jfs"),
+    (0, b"QFI\xfb", _IMAGE),  # qcow2: QEMU's docs/interop/qcow2.txt
+    (0, b"KDMV", _IMAGE),  # VMDK, its magic number little-endian: QEMU's block/vmdk.c
+    (0, b"COWD", _IMAGE),  # VMDK of older products: likewise
+    (0, b"vhdxfile", _IMAGE),  # VHDX: Microsoft's [MS-VHDX], 2.2.1
+    (0x10000, b"head", _IMAGE),  # and its two headers: 2.2.2
+    (0x20000, b"head", _IMAGE),
+    (0, _VHD, _IMAGE),  # one that grows has its footer at the begin, too
+    (0x40, b"\x7f\x10\xda\xbe", _IMAGE),  # VDI, 0xBEDA107F: QEMU's block/vdi.c
+    (0, b"<<< ", _IMAGE),  # VDI, "<<< Oracle VM VirtualBox Disk Image >>>"; the name has changed
+)
+_SECTORS = (512, 4096)
+_GPT = b"EFI PART"
+_LVM = b"LABELONE"
+_RAID = b"\xfc\x4e\x2b\xa9"
+_ZFS_LABEL_BYTES = 256 << 10
+_ZFS_UBERBLOCKS = 128 << 10
+_ZFS = (b"\x0c\xb1\xba\x00\x00\x00\x00\x00", b"\x00\x00\x00\x00\x00\xba\xb1\x0c")
+#: Windows' dynamic disks (LDM): one PRIVHEAD in sector 6, and a database of 1 MiB at the end, whose
+#: sectors 1, 2, 2045 and 2046 are a TOCBLOCK, and 1856 and 2047 a PRIVHEAD: Linux'
+#: block/partitions/ldm.h. On a GPT the table tells. Each sector is looked at, so that it is also
+#: found where the drive is larger than the one it was made on, or has larger sectors.
+_LDM = (b"PRIVHEAD", b"TOCBLOCK")
+_DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
+
+
+def marks(begin: bytes, end: bytes, size_bytes: int) -> list[str]:
+    """Return what the marks in a drive's first and last bytes stand for, each once.
+
+    `begin` and `end` are as long as each other; of a drive of `size_bytes` they may overlap.
+    """
+    found = dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes)))
+    if _has_ldm(begin) or _has_ldm(end):
+        found["a Windows dynamic disk (LDM)"] = None
+    return list(found)
+
+
+def _at_begin(begin: bytes) -> Iterator[str]:
+    for offset, mark, kind in _AT_BEGIN:
+        if begin.startswith(mark, offset):
+            yield kind
+    for sector in _SECTORS:
+        if begin.startswith(_GPT, sector):
+            yield "a gpt partition table"
+    for sector in range(0, 4 * 512, 512):  # LVM writes it to any of the first four
+        if begin.startswith(_LVM, sector):
+            yield "LVM2_member"
+    for label in (0, _ZFS_LABEL_BYTES):
+        if _has_uberblock(begin, label + _ZFS_UBERBLOCKS):
+            yield "zfs_member"
+
+
+def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
+    begins_at = size_bytes - len(end)
+
+    def stands_at(mark: bytes, offset: int) -> bool:
+        return offset >= begins_at and end.startswith(mark, offset - begins_at)
+
+    for sector in _SECTORS:
+        if stands_at(_GPT, size_bytes - sector):
+            yield "a gpt partition table"
+    if any(stands_at(_VHD, size_bytes - footer) for footer in (512, 511)):
+        yield _IMAGE
+    # superblocks 0.90 and 1.0 of Linux RAID: md_p.h
+    if stands_at(_RAID, (size_bytes & ~0xFFFF) - 0x10000) or stands_at(
+        _RAID, (size_bytes // 512 - 16 & ~7) * 512
+    ):
+        yield "linux_raid_member"
+    for number in (1, 2):
+        label = (size_bytes & ~(_ZFS_LABEL_BYTES - 1)) - number * _ZFS_LABEL_BYTES
+        if label >= begins_at and _has_uberblock(end, label - begins_at + _ZFS_UBERBLOCKS):
+            yield "zfs_member"
+    # DRBD's meta data lie in the last 4 KiB block, their mark 60 bytes in, or 28 in version 7
+    block = (size_bytes & ~0xFFF) - 4096
+    if any(stands_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
+        yield "drbd"
+
+
+def _has_uberblock(text: bytes, begin: int) -> bool:
+    """Whether one of the places of a ZFS label's uberblocks, every KiB, has one."""
+    return any(
+        text.startswith(mark, begin + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
+    )
+
+
+def _has_ldm(text: bytes) -> bool:
+    return any(text.startswith(_LDM, at) for at in range(0, len(text), 512))
+
 
 _END_BYTES = 1 << 20
 _TABLES = {  # so that blkid and wipefs name them alike

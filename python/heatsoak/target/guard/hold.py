@@ -15,9 +15,8 @@ from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt
 from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
-from heatsoak.target.guard.mounts import mounts, swaps
-from heatsoak.target.guard.openers import writers
 from heatsoak.target.guard.structure import exports, loops, structure
+from heatsoak.target.guard.users import mounts, swaps, writers
 
 #: How long udev, which locks a drive while it looks at it, is waited for.
 _LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)

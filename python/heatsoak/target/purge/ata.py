@@ -9,9 +9,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
-from heatsoak.target import hdparm
+from heatsoak.target import hdparm, hidden_sectors
 from heatsoak.target.base import Batch, Note
-from heatsoak.target.capacity import hpa
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
 from heatsoak.tools import which
@@ -78,7 +77,7 @@ def _why_not(claim: Claim, tool: str | None) -> str | None:
         words = _identify(claim, tool)
         if (why_not := of_words(words).why_not) is not None:
             return why_not
-        hidden = hpa.hides(tool, claim.fd, claim.path, words)
+        hidden = hidden_sectors.hides(tool, claim.fd, claim.path, words)
     except ToolError as error:
         return str(error)
     return None if hidden is None else f"{hidden}, which would be erased as well"

@@ -1,11 +1,10 @@
 """The fit of the simulated drive to what was published, and how well it predicts."""
 
 from heatsoak.twin.calibration.figures import Row
-from heatsoak.twin.calibration.fit import STAGES, Calibration, calibrate, check
+from heatsoak.twin.calibration.fit import STAGES, Calibration, calibrate, check, write_roles
 from heatsoak.twin.calibration.holdout import LeaveOneOut, leave_one_out
 from heatsoak.twin.calibration.matrix import MOST_PARAMETERS
 from heatsoak.twin.calibration.parameters import Parameter, write
-from heatsoak.twin.calibration.roles import write_roles
 
 __all__ = [
     "MOST_PARAMETERS",

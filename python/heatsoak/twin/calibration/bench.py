@@ -25,9 +25,9 @@ from heatsoak.catalog import Drive, Enclosure, parse_enclosures, published
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
-from heatsoak.twin.calibration.cells import fill, profile_of_filled
 from heatsoak.twin.calibration.figures import Figures, Row
 from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
+from heatsoak.twin.calibration.profiles import fill, profile_of_filled
 
 NAME = "anandtech"
 _PRO, _SM951 = "samsung-950-pro-512", "samsung-sm951-ahci-512"

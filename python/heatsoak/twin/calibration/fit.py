@@ -1,29 +1,19 @@
-"""Fits numbers of the catalog to published figures.
-
-What is fitted is said in the catalog: every number there with ``fitted = true``, within its bounds,
-and with what is expected of it before any fit. Errors of figures are measured in tolerances, 1
-being the edge of what counts as reproduced; distances of numbers from what is expected in the
-spreads that stand beside it. A fit lowers the sum of squares of both: it is the likeliest set of
-numbers where tolerances and spreads are standard deviations. From there it lowers ever higher
-powers of the errors, beside the same expectations. What comes out are the likeliest numbers that
-keep every figure they have seen within its tolerance, if there are any.
-
-The first start is what is expected, so that the values in the catalog play no part. The fit of a
-catalog and the fits that leave cells out (:mod:`heatsoak.twin.calibration.holdout`) are the same.
-"""
+"""Fits numbers of the catalog to published figures, and says which figures it has seen."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomlkit
 from scipy.optimize import least_squares
 
+from heatsoak.catalog import published
 from heatsoak.twin.calibration import bench, matrix
 from heatsoak.twin.calibration.figures import Figures, Row
-from heatsoak.twin.calibration.parameters import Parameter, Vector
+from heatsoak.twin.calibration.parameters import Parameter, Vector, read_text
 
 #: In their order: each is given what those before have found.
 STAGES = (matrix.NAME, bench.NAME)
@@ -278,3 +268,31 @@ class _Report:
     def _say(self) -> None:
         if self.progress is not None:
             self.progress(self.spent / self.budget, self.text)
+
+
+FILE = "calibration.toml"
+
+
+def write_roles(rows: Iterable[Row], directory: Path) -> Path:
+    """Write which of these figures were fitted, and which held out, into a catalog.
+
+    What the file says of other figures stays. Returns the file; raises UsageError where it cannot
+    be read.
+    """
+    path = directory / FILE
+    document = tomlkit.parse(read_text(path))
+    roles = {listed(row): row.role for row in rows}
+    for key, role in (("fitted", "fitted"), ("held_out", "held-out")):
+        others = [str(name) for name in document.get(key, []) if name not in roles]
+        names = tomlkit.array()
+        names.extend([*(name for name in roles if roles[name] == role), *others])
+        document[key] = names.multiline(bool(names))
+    path.write_text(tomlkit.dumps(document), "utf-8")
+    return path
+
+
+def listed(row: Row) -> str:
+    """The id that stands for a figure in the file: its cell's, or that of several places."""
+    several = row.id.rpartition(".")[0]
+    known = {cell.id for cell in published().cells} | {f.id for f in published().figures}
+    return several if several in known else row.id

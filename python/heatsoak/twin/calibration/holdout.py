@@ -1,8 +1,4 @@
-"""How well the simulated drive predicts cells of the matrix that its fit has not seen.
-
-Each cell is left out once; the fit of the others, from what is expected and with nothing else
-known, predicts it. Beside it stands :mod:`heatsoak.twin.calibration.baseline` with the same cells.
-"""
+"""How well the fit predicts cells that it has not seen, beside main effects alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +8,42 @@ from typing import Any
 import numpy as np
 
 from heatsoak.catalog import PugetCell
-from heatsoak.twin.calibration import baseline
 from heatsoak.twin.calibration.fit import ITERATIONS, Progress, lower
 from heatsoak.twin.calibration.matrix import Matrix
+from heatsoak.twin.calibration.parameters import Vector
+
+_SLOTS = ("top", "upright", "underside")  # against the bottom slot
+
+
+def onset_s(cell: PugetCell) -> float:
+    """The middle of the published range."""
+    return sum(cell.onset_s) / 2
+
+
+def depth_pct(cell: PugetCell) -> float:
+    """The middle of the published range."""
+    return sum(cell.depth_pct) / 2
+
+
+def predict(seen: Sequence[PugetCell], cell: PugetCell) -> tuple[float, float]:
+    """Return onset in s and depth in % of a cell from others.
+
+    A level of a factor that none of `seen` has is taken as what changes least.
+    """
+    effects = np.array([_effects(other) for other in seen])
+    logs = np.log([onset_s(other) for other in seen])
+    depths = np.array([depth_pct(other) for other in seen])
+    here = _effects(cell)
+    return (
+        float(np.exp(here @ np.linalg.lstsq(effects, logs)[0])),
+        float(here @ np.linalg.lstsq(effects, depths)[0]),
+    )
+
+
+def _effects(cell: PugetCell) -> Vector:
+    slots = [float(cell.slot == slot) for slot in _SLOTS]
+    return np.array([1.0, *slots, float(cell.gpus == 2), float(cell.gpu_load == "loaded")])
+
 
 #: What counts as near, beside the published tolerance.
 NEAR_SHARE, NEAR_PCT = 0.25, 8.0
@@ -31,17 +60,17 @@ class Guess:
     @property
     def onset_error_s(self) -> float:
         """Off the middle of the published range."""
-        return self.onset_s - baseline.onset_s(self.cell)
+        return self.onset_s - onset_s(self.cell)
 
     @property
     def depth_error_pct(self) -> float:
         """Off the middle of the published range, in percentage points."""
-        return self.depth_pct - baseline.depth_pct(self.cell)
+        return self.depth_pct - depth_pct(self.cell)
 
     @property
     def onset_share(self) -> float:
         """The error of the onset as a share of it."""
-        return abs(self.onset_error_s) / baseline.onset_s(self.cell)
+        return abs(self.onset_error_s) / onset_s(self.cell)
 
 
 @dataclass(frozen=True)
@@ -103,7 +132,7 @@ def leave_one_out(
             Guess(cell, simulated[f"{cell.id}.onset_s"], simulated[f"{cell.id}.depth_pct"])
         )
         others = [other for other in figures.cells if other is not cell]
-        plain.append(Guess(cell, *baseline.predict(others, cell)))
+        plain.append(Guess(cell, *predict(others, cell)))
     return LeaveOneOut(tuple(guesses), tuple(plain), len(figures.parameters))
 
 

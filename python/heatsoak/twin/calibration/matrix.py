@@ -16,9 +16,9 @@ from heatsoak import protocol
 from heatsoak.catalog import Drive, PugetCell, published
 from heatsoak.catalog.places import Family
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.twin.calibration.cells import READ, WRITE, Fall, simulate
 from heatsoak.twin.calibration.figures import Figures, FitRole, Row
 from heatsoak.twin.calibration.parameters import Tables
+from heatsoak.twin.calibration.profiles import READ, WRITE, Fall, simulate
 
 NAME = "puget"
 DRIVE_FILE = "drives/samsung-950-pro-512.toml"

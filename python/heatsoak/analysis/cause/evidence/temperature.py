@@ -1,13 +1,17 @@
-"""How the drive's temperature went before the drop and in it."""
+"""What the drive's temperature says: how it went before the fall and during it, whether throughput
+follows it, and whether less work cools the drive."""
+
+from itertools import pairwise
 
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
-from heatsoak.analysis.cause.evidence.counters import counted
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
+from heatsoak.analysis.series import Array, resampled
+from heatsoak.analysis.view import StepView, Track
 
 #: A sensor that moved less than this before the onset does not show the heat.
-LEAST_RISE_K = 5.0
+MIN_RISE_K = 5.0
 #: At which temperatures drives throttle: most of them, many, some, few; and below hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", 52.0))
 #: Under a governor a temperature stays this close to where throttling began.
@@ -19,8 +23,8 @@ LAG_S = 10.0
 MOST_LAG_K = 15.0
 #: How long before the onset the temperature's course is looked at.
 BEND_S = 60.0
-LEAST_BEND_S = 15.0
-LEAST_READINGS = 5
+MIN_BEND_S = 15.0
+MIN_READINGS = 5
 #: A change that a sensor of whole kelvins shows.
 CHANGES_K = 1.0
 #: What rose so much within the last minute was far from its balance.
@@ -63,7 +67,7 @@ def course(case: Case) -> Finding | None:
         return seen("cooled", "the drive cooled while it stayed slow")
     if more_k > HELD_WITHIN_K + to_come_k:
         return seen("rose-on", "the temperature rose on while it was slow")
-    if onset_c - start_c < LEAST_RISE_K and not case.is_nested:
+    if onset_c - start_c < MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= HELD_WITHIN_K / 2:
         # a load that happens to change seldom does so where its new balance will be
@@ -76,10 +80,10 @@ def course(case: Case) -> Finding | None:
 def let_go(case: Case) -> Finding | None:
     """A governor lets go once the drive has cooled; what else ends does so at any temperature."""
     drop, onset_c = case.drop, case.onset_c
-    if not drop.recovered or drop.oscillates or onset_c is None or case.last_s < LEAST_BEND_S:
+    if not drop.recovered or drop.oscillates or onset_c is None or case.last_s < MIN_BEND_S:
         return None
     within = case.view.temp.between(drop.onset_s, drop.end_s)
-    if len(within) < LEAST_READINGS:
+    if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
     said = f"it was back at full speed with {coolest_c:.0f} C, having fallen at {onset_c:.0f} C"
@@ -104,7 +108,7 @@ def bend(case: Case) -> Finding | None:
             "falling",
             f"the temperature was falling, by {-change_k:.0f} K {span}",
         )
-    if length_s >= 2 * LEAST_BEND_S:
+    if length_s >= 2 * MIN_BEND_S:
         return Finding("temperature-bend", "level", f"the temperature was level {span}")
     return None
 
@@ -126,7 +130,7 @@ def _slope_k_s(case: Case) -> float | None:
     begin_s = max(case.level_since_s, end_s - BEND_S)
     temp = case.view.temp
     inside = (temp.t_s >= begin_s) & (temp.t_s <= end_s)
-    if end_s - begin_s < LEAST_BEND_S or np.count_nonzero(inside) < LEAST_READINGS:
+    if end_s - begin_s < MIN_BEND_S or np.count_nonzero(inside) < MIN_READINGS:
         return None
     return float(np.polyfit(temp.t_s[inside] - begin_s, temp.values[inside], 1)[0])
 
@@ -193,3 +197,236 @@ def same_at_each_onset(case: Case) -> Finding | None:
     if apart_k >= 2 * HELD_WITHIN_K:
         return Finding("onset-temperatures", "apart", f"onsets at different temperatures: {said}")
     return None
+
+
+#: A shorter drop has too few stretches to compare.
+MIN_COUPLING_S = 40.0
+#: The fall itself is left out.
+SETTLED_S = 2.0
+STRETCH_S = 5.0
+FEWEST, MOST = 8, 40
+#: Rates that move by less than this share of the level before are constant.
+CONSTANT = 0.08
+#: A temperature that moves by this much would move what a governor permits; by less, hardly.
+MOVES_K, STILL_K = 4.0, 1.5
+#: So much more is explained by the one than by the other.
+BETTER = 0.1
+
+
+def follows(case: Case) -> Finding | None:
+    """A governor permits less the hotter it is; a full cache does not care."""
+    compared = _stretches(case)
+    if compared is None:
+        return None
+    t_s, rates, temps_c = compared
+    moved, moved_k = float(np.ptp(rates)), float(np.ptp(temps_c))
+    span = f"while it was slow the temperature moved by {moved_k:.0f} K"
+
+    def seen(what: str, text: str) -> Finding:
+        return Finding("rate-and-temperature", what, text)
+
+    if moved < CONSTANT:
+        if moved_k >= MOVES_K:
+            return seen("regardless", f"{span}, and the rate stayed the same")
+        return seen("both-still", f"{span}, the rate stayed the same as well")
+    if moved_k < STILL_K:
+        return seen("rate-alone", f"{span} only, the rate by {moved:.0%} of the level before")
+    with_temp, with_time = _correlation(temps_c, rates), _correlation(t_s, rates)
+    if with_temp < 0 and with_temp**2 > with_time**2 + BETTER:
+        return seen("follows", "the hotter it was, the slower: the rate followed the temperature")
+    if with_time**2 > with_temp**2 + BETTER:
+        return seen("time", "the rate went with time rather than with the temperature")
+    if with_temp < -0.5:
+        return seen("against-each-other", "the rate fell as the temperature rose, both with time")
+    if with_temp > 0.5:
+        return seen("together", "rate and temperature rose and fell together")
+    return seen("unlike", f"{span}, the rate by {moved:.0%} of the level before, each for itself")
+
+
+def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
+    """Times, rates as shares of the level before, and temperatures, in the settled drop."""
+    drop, temp, series = case.drop, case.view.temp, case.view.throughput
+    if case.last_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+        return None
+    count = int(np.clip(case.last_s / STRETCH_S, FEWEST, MOST))
+    edges = np.linspace(drop.onset_s + SETTLED_S, drop.end_s, count + 1)
+    rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
+    middle_s = (edges[1:] + edges[:-1]) / 2
+    measured = np.isfinite(rates)
+    if np.count_nonzero(measured) < FEWEST - 2:
+        return None
+    t_s = middle_s[measured]
+    return t_s, rates[measured] / drop.before, np.interp(t_s, temp.t_s, temp.values)
+
+
+def _correlation(one: Array, other: Array) -> float:
+    spread = float(np.std(one) * np.std(other))
+    covariance = float(np.mean((one - one.mean()) * (other - other.mean())))
+    return covariance / spread if spread > 0 else 0.0
+
+
+#: A shorter level, or a shorter fall from it, says nothing of the drive's balance.
+MIN_SECOND_FALL_S = 15.0
+#: What a sensor of whole kelvins does not show.
+UNMOVED_K = 1.0
+#: A drive that does so much less gets cooler by more than that.
+LEAST_DEPTH = 0.15
+
+
+def balance(case: Case) -> Finding | None:
+    """A drive that does half as much gets cooler, unless somebody else has it do the rest.
+
+    A governor that takes more does it since the drive came to be hotter, and holds what it came to
+    only as long as less is done.
+    """
+    drop, temp = case.drop, case.view.temp
+    if _counted_anew(case):
+        # the drive's own word
+        return None
+    since_s = case.level_since_s
+    settled_s = 0.5 * (drop.onset_s - since_s)
+    if not case.is_nested or drop.depth < LEAST_DEPTH:
+        return None
+    if settled_s < MIN_SECOND_FALL_S or case.last_s < 2 * MIN_SECOND_FALL_S:
+        return None
+    period_s = _period_s(case)
+    if period_s > settled_s:
+        return None
+    half_c, before_c = (_at(temp, t_s, period_s) for t_s in (since_s + settled_s, drop.onset_s))
+    late_c = case.late_c
+    if half_c is None or before_c is None or late_c is None:
+        return None
+    said = (
+        f"it had been at {half_c:.0f} to {before_c:.0f} C for {settled_s:.0f} s when it fell again"
+    )
+    if abs(before_c - half_c) > UNMOVED_K:
+        return None
+    if abs(late_c - before_c) <= UNMOVED_K:
+        return Finding(
+            "on-top",
+            "as-hot",
+            f"{said}, and stayed at {late_c:.0f} C, though it does {drop.depth:.0%} less",
+        )
+    if late_c < before_c:
+        return Finding("on-top", "cooler", f"{said}, and came to {late_c:.0f} C")
+    return Finding("on-top", "hotter", f"{said}, and rose to {late_c:.0f} C")
+
+
+def _period_s(case: Case) -> float:
+    """How long a swing takes that is there before, or goes on; 0 where nothing swings."""
+    both = (case.drop, (case.view.drops or [case.drop])[max(case.index - 1, 0)])
+    return max(drop.period_s or 0.0 for drop in both)
+
+
+def _at(temp: Track, t_s: float, period_s: float) -> float | None:
+    """The temperature at a time; of what swings its mean over the period before."""
+    within = temp.between(t_s - period_s, t_s)
+    return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)
+
+
+def _counted_anew(case: Case) -> bool:
+    """Whether the drive counted that it began to throttle, or to throttle harder, at the onset."""
+    for name in counter_columns(case.view):
+        if name.startswith("throttle_count."):
+            before, after = (
+                case.view.track(name).at(case.drop.onset_s + late_s)
+                for late_s in (-SLACK_S, LATE_S)
+            )
+            if before is not None and after is not None and after > before:
+                return True
+    return False
+
+
+#: A drive that warmed by less than this before it fell does not show what its load does to it.
+MIN_BALANCE_RISE_K = 5.0
+MIN_BALANCE_READINGS = 8
+#: In a longer time the case of a drive may get so much warmer as doing less cools it.
+_SLOW_S = 180.0
+#: So many even steps are fitted at most, of this length at least.
+_MOST_STEPS, _LEAST_STEP_S = 400, 1.0
+_TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
+#: Shares of what is spent that go with the rate: those of a drive that is as busy as before, and
+#: those of one that does less. What lies between may be either.
+_BUSY, _IDLER = np.arange(-0.3, 0.26, 0.1), np.arange(0.5, 1.31, 0.1)
+#: What a sensor of whole kelvins is off by, and how far apart its errors are independent.
+_ROUNDED_K, _INDEPENDENT_S = 0.3, 10.0
+#: How much likelier one must be than the other, in logarithms.
+_CLEARLY = 4.0
+
+
+def goes_with_the_load(case: Case) -> Finding | None:
+    """Whether the temperature answers to what was lost.
+
+    Not of what falls slowly, as under a governor that holds one temperature while the case gets
+    warmer, nor of a fall on top of another, whose swings may go on beneath it.
+    """
+    if case.is_nested or case.drop.shape == "slide" or case.drop.fall_s > _SLOW_S:
+        return None
+    fitted = _log_likelihoods(case)
+    if fitted is None:
+        return None
+    busy, idler = fitted
+    if busy > idler + _CLEARLY:
+        return Finding(
+            "heat-balance",
+            "whatever-the-load",
+            "it got as warm as if it had lost nothing: what slowed it left it as busy",
+        )
+    if idler > busy + _CLEARLY:
+        return Finding("heat-balance", "by-the-load", "it was as warm as what it did would have it")
+    return None
+
+
+def _log_likelihoods(case: Case) -> tuple[float, float] | None:
+    """Of a drive as busy as before, and of one that does less; None where too little is known."""
+    temp, end_s = case.view.temp, case.drop.end_s
+    inside = (temp.t_s >= 0) & (temp.t_s <= end_s)
+    t_s, temps_c = temp.t_s[inside], temp.values[inside]
+    before = temps_c[t_s <= case.drop.onset_s]
+    if len(t_s) < MIN_BALANCE_READINGS or len(before) < 2 or np.ptp(before) < MIN_BALANCE_RISE_K:
+        return None
+    step_s = max(_LEAST_STEP_S, end_s / _MOST_STEPS)
+    count = int(end_s / step_s)
+    rates = resampled(case.view.throughput, 0.0, count * step_s, step_s) / case.drop.before
+    known = np.flatnonzero(np.isfinite(rates))
+    if len(known) < MIN_BALANCE_READINGS:
+        return None
+    grid = np.arange(count)
+    rates = np.interp(grid, known, rates[known])
+    warmth = np.interp(step_s * (grid + 1), t_s, temps_c)
+    errors = [_least_error(warmth, rates, shares, step_s) for shares in (_BUSY, _IDLER)]
+    independent = 0.5 * end_s / _INDEPENDENT_S
+    busy, idler = (-independent * float(np.log(error + _ROUNDED_K**2)) for error in errors)
+    return busy, idler
+
+
+def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> float:
+    """The least mean square error over all shares and pairs of time constants."""
+    constant, by_rate = (
+        np.stack([_lagged(spent, step_s / tau_s) for tau_s in _TIME_CONSTANTS_S])
+        for spent in (np.ones(len(rates)), rates)
+    )
+    rest = warmth - warmth.mean()
+    least = float(rest @ rest)
+    one, two = np.triu_indices(len(_TIME_CONSTANTS_S), 1)
+    for share in shares:
+        parts = (1 - share) * constant + share * by_rate
+        parts -= parts.mean(axis=1, keepdims=True)
+        squares, along = parts @ parts.T, parts @ rest
+        alone = np.diag(squares)
+        least = min(least, float(np.min(rest @ rest - np.maximum(along, 0.0) ** 2 / alone)))
+        determinant = alone[one] * alone[two] - squares[one, two] ** 2
+        first = (alone[two] * along[one] - squares[one, two] * along[two]) / determinant
+        second = (alone[one] * along[two] - squares[one, two] * along[one]) / determinant
+        left = rest @ rest - first * along[one] - second * along[two]
+        # nothing that is spent cools
+        least = min(least, float(np.min(left[(first >= 0) & (second >= 0)], initial=np.inf)))
+    return max(least, 0.0) / len(warmth)
+
+
+def _lagged(spent: Array, steps: float) -> Array:
+    """A first-order lag of one over `steps`, from 0 on."""
+    from scipy.signal import lfilter  # not every recording has temperatures
+
+    gain = -np.expm1(-steps)
+    return np.asarray(lfilter([gain], [1.0, gain - 1.0], spent), dtype=np.float64)

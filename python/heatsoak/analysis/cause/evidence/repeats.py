@@ -1,0 +1,192 @@
+"""The same load again: in other conditions, after a rest, at once, or after a purge."""
+
+import math
+
+from heatsoak.analysis.cause.case import Case, Finding, alike
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import REPETITIONS
+
+#: Onsets apart by more than this factor have moved.
+MOVED = 1.3
+#: And by less than this, stayed.
+MAX_UNCHANGED_RATIO = 1.1
+
+
+def cooling(case: Case) -> Finding | None:
+    """Only heat cares for the slot, the heatsink and the air; caches and spare area do not."""
+    if case.index > 0:
+        return None
+    moved: tuple[float, str] | None = None
+    stayed: str | None = None
+    for view in case.siblings:
+        differs = _differences(case.view, view)
+        if not differs or view.drops is None or not _comparable(case.view, view):
+            continue
+        here_s = case.drop.onset_s
+        if view.drops:
+            there_s = view.drops[0].onset_s
+            ratio = max((there_s + 1) / (here_s + 1), (here_s + 1) / (there_s + 1))
+            said = f"with {differs} it fell after {there_s:.0f} s, here after {here_s:.0f} s"
+        elif view.duration_s > MOVED * here_s:
+            ratio, said = MOVED, f"with {differs} it did not fall in {view.duration_s:.0f} s"
+        else:
+            continue
+        if ratio >= MOVED and (moved is None or ratio > moved[0]):
+            moved = (ratio, said)
+        elif ratio <= MAX_UNCHANGED_RATIO:
+            stayed = said
+    if moved is not None:
+        return Finding("conditions", "moved", f"it moves with the conditions: {moved[1]}")
+    if stayed is not None:
+        return Finding("conditions", "stayed", f"the conditions do not matter: {stayed}")
+    return None
+
+
+def _differences(one: StepView, other: StepView) -> str:
+    here, there = one.course.conditions, other.course.conditions
+    keys = sorted((here.keys() & there.keys()) - set(REPETITIONS))
+    return ", ".join(f"{key} {there[key]}" for key in keys if here[key] != there[key])
+
+
+def _comparable(one: StepView, other: StepView) -> bool:
+    """Whether both began alike: the same load, after the same had been written."""
+    if not alike(one.step, other.step):
+        return False
+    if not one.step.writes:
+        return True
+    here_gb = one.course.written_before_gb(one.begin_s)
+    there_gb = other.course.written_before_gb(other.begin_s)
+    return abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
+
+
+#: How long the beginning of a step is looked at; a cool drive gets slow again soon.
+START_S = 5.0
+#: A shorter rest is none.
+RESTED_S = 5.0
+#: What came back of what was lost.
+MIN_RECOVERED, MAX_STILL_SLOW = 0.75, 0.25
+#: Falls whose times differ by this share, or depths by so much, are alike.
+ALIKE_TIME, ALIKE_DEPTH = 0.2, 0.15
+#: A step that lasts this much longer than the onset had its chance to fall.
+LONGER = 1.5
+#: So much cooler at the restart, no governor holds it any more.
+COOLER_K = 8.0
+#: So close to the temperature of the onset, a governor would hold it still.
+AS_HOT_K = 3.0
+
+
+def at_once(case: Case) -> Finding | None:
+    """The same load again at once: what is used up or hot is so still, others may be gone."""
+    view = _next_alike(case, 0.0, RESTED_S)
+    back = None if view is None else _share_back(case, view)
+    if view is None or back is None:
+        return None
+    if back >= MIN_RECOVERED:
+        return Finding("at-once", "back", f"'{view.step.name}' began at once, at full speed again")
+    if back <= MAX_STILL_SLOW:
+        return Finding("at-once", "slow", f"'{view.step.name}' began at once, as slow as before")
+    return Finding(
+        "at-once", "partly", f"'{view.step.name}' began at once, {back:.0%} of the loss were back"
+    )
+
+
+def after_a_rest(case: Case) -> Finding | None:
+    """The same load again after a rest: how fast it began, how long after, how warm."""
+    view = _next_alike(case, RESTED_S, math.inf)
+    back = None if view is None else _share_back(case, view)
+    if view is None or back is None:
+        return None
+    rest_s = view.course.rest_before_s(view.begin_s)
+    start_c = view.temp.at(0.0)
+    how = f"after {rest_s:.0f} s without load"
+    warm = "" if start_c is None else f" at {start_c:.0f} C"
+    warmer_k = _warmer_k(case, view)
+    is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
+    is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+    said = f"'{view.step.name}' began {how}{warm}"
+    if back >= MIN_RECOVERED:
+        seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
+        return Finding("after-a-rest", seen, f"{said}, at full speed again")
+    if back <= MAX_STILL_SLOW:
+        seen = "slow-though-cooler" if is_cooler else "slow"
+        return Finding("after-a-rest", seen, f"{said}, and as slow as before")
+    return Finding("after-a-rest", "partly", f"{said}, {back:.0%} of what was lost were back")
+
+
+def again(case: Case) -> Finding | None:
+    """Whether other steps of the same load fall as this one did; others' work seldom repeats."""
+    for view in case.others:
+        if not alike(view.step, case.view.step) or view.drops is None or case.index > 0:
+            continue
+        for drop in view.drops:
+            if _alike_in_time(drop.onset_s, case.drop.onset_s) and (
+                abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
+            ):
+                return Finding(
+                    "again", "alike", f"'{view.step.name}' fell alike, after {drop.onset_s:.0f} s"
+                )
+        if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
+            return Finding(
+                "again", "not", f"'{view.step.name}' did not fall, in {view.duration_s:.0f} s"
+            )
+    return None
+
+
+def _alike_in_time(one_s: float, other_s: float) -> bool:
+    return abs(one_s - other_s) <= max(START_S, ALIKE_TIME * max(one_s, other_s))
+
+
+def after_a_purge(case: Case) -> Finding | None:
+    """A purge gives back cache and spare area at once; it does not cool."""
+    for view in case.later_alike():
+        if not view.course.was_purged_between(case.view.end_s, view.begin_s):
+            continue
+        back = _share_back(case, view)
+        if back is None:
+            continue
+        warmer_k = _warmer_k(case, view)
+        is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+        warm = ", as hot as before" if is_as_hot else ""
+        if back >= MIN_RECOVERED:
+            return Finding(
+                "after-a-purge",
+                "back-as-hot" if is_as_hot else "back",
+                f"'{view.step.name}' was at full speed again after a purge{warm}",
+            )
+        if back <= MAX_STILL_SLOW:
+            return Finding(
+                "after-a-purge", "slow", f"'{view.step.name}' was as slow after a purge{warm}"
+            )
+    return None
+
+
+def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
+    """The next alike step after a rest of this length, where this drop went on to its step's end.
+
+    None once something was purged.
+    """
+    drops = case.view.drops or []
+    if case.drop.recovered or (drops and drops[-1].end_s > case.drop.end_s + 1e-6):
+        return None
+    for view in case.later_alike():
+        if view.course.was_purged_between(case.view.end_s, view.begin_s):
+            return None
+        if least_s <= view.course.rest_before_s(view.begin_s) < most_s:
+            return view
+    return None
+
+
+def _warmer_k(case: Case, view: StepView) -> float | None:
+    """How much warmer a step began than it was at the onset."""
+    start_c = view.temp.at(0.0)
+    return None if start_c is None or case.onset_c is None else start_c - case.onset_c
+
+
+def _share_back(case: Case, view: StepView) -> float | None:
+    """The share of what was lost that is there again when `view` begins."""
+    series = view.throughput
+    start = series.mean(0.0, max(START_S, 3 * series.sampling_s) if len(series.t_s) else 0.0)
+    lost = case.drop.before - case.drop.during
+    if not math.isfinite(start) or lost <= 0:
+        return None
+    return (start - case.drop.during) / lost

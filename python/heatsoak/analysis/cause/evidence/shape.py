@@ -1,0 +1,284 @@
+"""The shape of the fall itself: how steep and how restless it is, whether it ends, which direction
+it hits, and after how many bytes it comes."""
+
+import numpy as np
+
+from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, level_of
+from heatsoak.analysis.view import StepView
+
+#: A drop that lasts this long was given the time to end.
+LONG_S = 60.0
+#: A cache or spare area is used up at once; heat bites slowly, unless it acts in steps.
+FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
+#: How much of the level before is lost, in words.
+LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
+#: So many times as restless as before.
+WILDER = 2.5
+#: The fewest samples whose scatter says something.
+LEAST_SAMPLES = 20
+#: Power that falls this much less than the rate is spent on something else.
+SPENT_INSIDE = 0.25
+
+
+def shape(case: Case) -> Finding | None:
+    """A step, a slide, or a cycle with its period."""
+    drop = case.drop
+    if drop.shape == "cycle":
+        period = "" if drop.period_s is None else f" every {drop.period_s:.0f} s"
+        return Finding("shape", "cycle", f"it swings between levels{period}, as governors do")
+    if drop.shape == "slide":
+        over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
+        return Finding("shape", "slide", f"it slid down{over}")
+    sampling_s = case.view.throughput.sampling_s
+    kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
+    return Finding(
+        "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, sampling_s):.2g} s"
+    )
+
+
+def depth(case: Case) -> Finding:
+    """How much is gone: collection takes most of it, governors seldom do."""
+    lost = case.drop.depth
+    seen = next((name for name, below in LOST if lost < below), "most")
+    return Finding("depth", seen, f"{lost:.0%} of the level before are gone")
+
+
+def end(case: Case) -> Finding | None:
+    """Whether it ended under the same load; what was used up seldom comes back by itself."""
+    if case.drop.oscillates:
+        return None
+    if case.drop.recovered:
+        return Finding(
+            "end", "by-itself", f"it ended by itself after {case.last_s:.0f} s, under the same load"
+        )
+    if case.last_s >= LONG_S:
+        return Finding("end", "lasted", f"it lasted to the end, {case.last_s:.0f} s")
+    return None
+
+
+def unrest(case: Case) -> Finding | None:
+    """How much the rate scatters from sample to sample, against before."""
+    series, drop = case.view.throughput, case.drop
+    before = _scatter(
+        series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)]
+    )
+    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
+    during = _scatter(series.values[(series.t_s > settled_s) & (series.t_s <= drop.end_s)])
+    if before is None or during is None or drop.oscillates:
+        return None
+    if during > WILDER * max(before, 0.005):
+        return Finding(
+            "unrest",
+            "wilder",
+            f"it scatters more: {during:.1%} from sample to sample, before {before:.1%}",
+        )
+    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, before {before:.1%}")
+
+
+def _scatter(values: np.ndarray) -> float | None:
+    """The usual relative difference between neighbours."""
+    if len(values) < LEAST_SAMPLES:
+        return None
+    level = float(np.median(values))
+    return float(np.median(np.abs(np.diff(values)))) / level if level > 0 else None
+
+
+def power(case: Case) -> Finding | None:
+    """A drive that moves data for itself draws power for it; one held back draws less."""
+    powers = case.before_and_during("power_w")
+    if powers is None or powers[0] <= 0:
+        return None
+    kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
+    said = f"power went from {powers[0]:.1f} W to {powers[1]:.1f} W"
+    if kept - rate >= SPENT_INSIDE:
+        return Finding("power", "kept", f"{said}: it was busy with something of its own")
+    return Finding("power", "fell", f"{said}, with the rate")
+
+
+#: Heat takes from writes about what it takes from reads; this much more is something else.
+FAR_DEEPER = 0.25
+#: Depths within this are alike.
+ALIKE_DEPTH = 0.15
+#: A read step that was as hot as this, and held, was not throttled there.
+AS_HOT_K = 2.0
+
+
+def load(case: Case) -> Finding | None:
+    """The step's own load."""
+    step = case.view.step
+    rw = step.rw or ""
+    if not step.writes:
+        return Finding("load", "reads", "reads fell, which no exhausted cache or spare area does")
+    if step.reads:
+        if rw or (case.view.columns("read_") and case.view.columns("write_")):
+            return Finding("load", "mixed", "reads and writes ran together")
+        return Finding("load", "untold", "reads or writes, the log does not tell")
+    if rw.startswith("rand"):
+        return Finding(
+            "load", "random-writes", "random writes use up spare area, and caches as well"
+        )
+    if rw:
+        return Finding(
+            "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
+        )
+    return Finding("load", "writes", "writes, in an order that is not known")
+
+
+def both_ways(case: Case) -> Finding | None:
+    """A read that fell as writes do, from full speed and after a like time."""
+    if case.view.step.writes:
+        return None
+    for view in case.others:
+        if view.step.writes and _fell_alike(view, case):
+            return Finding("both-ways", "fell", f"writes fell alike, in '{view.step.name}'")
+    return None
+
+
+def reads_beside(case: Case) -> Finding | None:
+    """Whether reads of the same drive fell too."""
+    if not case.view.step.writes:
+        return None
+    steps = _read_steps(case)
+    if not steps:
+        return Finding(
+            "reads-beside",
+            "none",
+            "nothing was read without writes: an exhausted cache or spare area would look the "
+            "same, and a read step would tell",
+        )
+    for view in steps:
+        if _fell_alike(view, case):
+            return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
+    for view in steps:
+        if not is_at_full_speed(view, steps):
+            fastest = max(level_of(v) for v in steps if alike(v.step, view.step))
+            return Finding(
+                "reads-beside",
+                "slow-too",
+                f"reads were slower too: '{view.step.name}' began at "
+                f"{level_of(view) / fastest:.0%} of the speed of the same reads",
+            )
+    held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
+    for view in held:
+        top_c = max(view.temp.values, default=None)
+        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
+            return Finding(
+                "reads-beside",
+                "held-as-hot",
+                f"reads held their speed at {top_c:.0f} C, in '{view.step.name}'",
+            )
+    return (
+        Finding("reads-beside", "held", f"reads held, in '{held[0].step.name}'") if held else None
+    )
+
+
+def depth_beside_reads(case: Case) -> Finding | None:
+    """A write that loses far more than heat takes from reads has another cause, or one more."""
+    if not case.view.step.writes:
+        return None
+    fell = [(max(drop.depth for drop in v.drops or []), v) for v in _read_steps(case) if v.drops]
+    if not fell:
+        return None
+    depth, view = max(fell, key=lambda pair: pair[0])
+    if case.drop.depth <= depth + FAR_DEEPER:
+        return None
+    return Finding(
+        "depth-beside-reads",
+        "far-deeper",
+        f"it lost {case.drop.depth:.0%}, and no read more than {depth:.0%} ('{view.step.name}'): "
+        "an exhausted cache or spare area hits writes alone",
+    )
+
+
+def _may_be_slowed(view: StepView, steps: list[StepView]) -> bool:
+    """Whether it began right behind a fall, and no like read shows its full speed."""
+    rested = (other for other in steps if other.fallen_before is None)
+    return view.fallen_before is not None and not any(alike(o.step, view.step) for o in rested)
+
+
+def _read_steps(case: Case) -> list[StepView]:
+    return [v for v in case.others if not v.step.writes and v.drops is not None]
+
+
+def _fell_alike(view: StepView, case: Case) -> bool:
+    """Whether a step fell as deep, and as late within a factor of two."""
+    return any(
+        abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
+        and 0.5 <= (drop.onset_s + 1) / (case.drop.onset_s + 1) <= 2
+        for drop in view.drops or []
+    )
+
+
+#: Below this share of the drive since a purge, there is flash that was never written.
+FILLED = 0.9
+#: Up to this share its spare area is written for the first time: drives have 7 to 28 %.
+BRIM = 1.4
+#: Counts that differ less than this are the same.
+SAME = 0.15
+#: And more than this, different.
+OTHER = 0.3
+
+
+def against_capacity(case: Case) -> Finding | None:
+    """What had been written when it fell, against the size of the drive."""
+    course, drop = case.view.course, case.drop
+    here_gb = case.view.written_gb(drop.onset_s)
+    if course.drive_gb is None or here_gb is None or not case.view.step.writes:
+        return None
+    written_gb = here_gb + course.written_before_gb(case.view.begin_s)
+    share = written_gb / course.drive_gb
+    said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
+    is_known = course.last_purge_s(case.view.begin_s) is not None
+    if is_known and FILLED <= share <= BRIM:
+        return Finding("written", "at-the-brim", f"{said}: this is where spare area is used up")
+    if share >= FILLED:
+        return Finding("written", "past-the-drive", f"{said}: its spare area may be used up")
+    if not is_known:
+        return None
+    return Finding(
+        "written", "less-than-the-drive", f"{said} since it was empty: there was spare area left"
+    )
+
+
+def repeats(case: Case) -> Finding | None:
+    """Whether falls of the same load repeat after the same bytes, or after the same time."""
+    here_gb = case.view.written_gb(case.drop.onset_s)
+    if here_gb is None or here_gb <= 0 or not case.view.step.writes or case.index > 0:
+        return None
+    for view in (*case.others, *case.siblings):
+        drops = view.drops or []
+        if not drops or not alike_but_for_depth(view, case.view):
+            continue
+        there_gb = view.written_gb(drops[0].onset_s)
+        if there_gb is None or there_gb <= 0:
+            continue
+        bytes_apart = _apart(here_gb, there_gb)
+        time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
+        said = (
+            f"'{view.step.name}' fell after {there_gb:.3g} GB and {drops[0].onset_s:.0f} s, "
+            f"here after {here_gb:.3g} GB and {case.drop.onset_s:.0f} s"
+        )
+        if bytes_apart <= SAME and time_apart >= OTHER:
+            return Finding("repeats-in", "bytes", f"it repeats in bytes, not in time: {said}")
+        if time_apart <= SAME and bytes_apart >= OTHER:
+            return Finding("repeats-in", "time", f"it repeats in time, not in bytes: {said}")
+        if bytes_apart <= SAME and time_apart <= SAME:
+            return Finding("repeats-in", "both", f"it repeats: {said}")
+        if bytes_apart >= OTHER and time_apart >= OTHER:
+            return Finding("repeats-in", "neither", f"neither bytes nor time repeat: {said}")
+    return None
+
+
+def alike_but_for_depth(one: StepView, other: StepView) -> bool:
+    """Return whether both write alike, whatever their queue depth: bytes count, not speed."""
+    if alike(one.step, other.step):
+        return True
+    return one.step.rw is not None and (one.step.rw, one.step.bs, one.step.rwmixread) == (
+        other.step.rw,
+        other.step.bs,
+        other.step.rwmixread,
+    )
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(one - other) / max(abs(one), abs(other), 1e-9)

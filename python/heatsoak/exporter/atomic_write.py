@@ -1,0 +1,126 @@
+"""Where files are written: whole or not at all, and never over what is there unasked."""
+
+import errno
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import printable, spreadsheet_text
+from heatsoak.recording import Recording, check_way
+from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
+
+_OS_ERROR = re.compile(r"os error (\d+)")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written.
+
+    Attributes:
+        recording: the name of the recording in it; None where it holds several.
+        rows: samples, lines of a log, or one for a JSON document.
+        notes: what had to be assumed, since the recording does not tell.
+    """
+
+    path: str
+    recording: str | None
+    rows: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+
+
+def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force: bool) -> None:
+    """Raise UsageError, before anything is written, where a file stands in the way or above.
+
+    The recordings' own files are never written over.
+    """
+    sacred = {
+        _real(recording.path / name)
+        for recording in recordings
+        for name in (META, JOURNAL, PARQUET, EVENTS)
+    }
+    for path in paths:
+        check_way(path)
+        with saying_what_failed(path):
+            if _real(path) in sacred:
+                raise UsageError(f"{path}: is part of a recording: name another file with -o")
+            if not path.exists():
+                continue
+            if not path.is_file():
+                raise UsageError(f"{path}: is no regular file: name another with -o")
+            if not force:
+                raise UsageError(f"{path}: is there already: name another file, or add --force")
+
+
+def _real(path: Path) -> Path:
+    """The file that links lead to; a link onto itself leads nowhere."""
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a file to write, which takes the place of `path` once it is whole.
+
+    Directories above are made. Raises ToolError where it cannot be written.
+    """
+    target = _real(path)  # a link goes on pointing at what is written
+    partial = target.with_name(f".{uuid.uuid4().hex}.partial")
+    with saying_what_failed(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
+            partial.replace(target)
+        finally:
+            with suppress(OSError):
+                partial.unlink()
+
+
+def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
+    """Return `frame` with every text and header as :func:`spreadsheet_text` has it.
+
+    With `visible` controls in them are shown as text: it goes to people, not to programs.
+    """
+
+    def shown(text: str) -> str:
+        return spreadsheet_text(printable(text) if visible else text)
+
+    def each_once(column: pl.Series) -> pl.Series:
+        found = column.drop_nulls().unique()
+        return column.replace(found, [shown(text) for text in found])
+
+    schema = frame.collect_schema()
+    texts = pl.col([name for name, dtype in schema.items() if dtype == pl.String])
+    return frame.with_columns(
+        texts.map_batches(each_once, return_dtype=pl.String, is_elementwise=True)
+    ).rename({name: shown(name) for name in schema})
+
+
+@contextmanager
+def saying_what_failed(place: Path | str) -> Iterator[None]:
+    """Turn what the system, or polars, says of writing into one line.
+
+    Raises ToolError with the system's words, BrokenPipeError where the reader has gone, and
+    UsageError where not the writing failed but the recording's own Parquet is damaged.
+    """
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        # polars tells the system's error in its text alone
+        told = _OS_ERROR.search(str(error))
+        number = getattr(error, "errno", None) or (int(told.group(1)) if told else None)
+        if number == errno.EPIPE:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
+        if isinstance(error, pl.exceptions.PolarsError) and number is None:
+            text = str(error).splitlines()[0]
+            raise UsageError(f"the samples for {place} are damaged: {text}") from error
+        reason = os.strerror(number) if number else str(error)
+        raise ToolError(f"{place}: cannot be written: {reason}") from error

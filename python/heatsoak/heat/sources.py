@@ -1,0 +1,123 @@
+"""What can make heat: the processor, graphics cards, a command of the user's, or a person."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from heatsoak.errors import UsageError
+from heatsoak.heat.process import Ask, ProcessHeater, program
+
+
+def command_heater(command: str, log: Path) -> ProcessHeater:
+    """Return the heater of a command line, which is split as a shell does but run without one.
+
+    It is the user's own: its program is found on the user's PATH, and it is given that.
+    """
+    words = shlex.split(command)
+    path = shutil.which(words[0])
+    if path is None:
+        raise UsageError(f"the command '{words[0]}' is not there, or cannot be run: give its path")
+    return ProcessHeater([path, *words[1:]], log, is_users=True)
+
+
+#: Of stress-ng's methods the one that its manual page calls the hottest.
+_METHOD = "matrixprod"
+#: With so many cores one is kept.
+_MANY_CORES = 4
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
+    """Return the heater that loads cores to `load_pct`."""
+    stress = program(
+        "stress-ng",
+        advice="apt-get install stress-ng, or make the heat yourself and say --set heat=by-hand",
+    )
+    chrt = program("chrt", advice="apt-get install util-linux")
+    ours = os.sched_getaffinity(0)
+    loaded = cpus_to_load(ours)
+    line = [chrt, "--idle", "0", stress, "--cpu", f"{len(loaded)}", "--cpu-method", _METHOD]
+    line += ["--cpu-load", f"{max(round(load_pct), 1)}", "--timeout", "0"]
+    line += ["--taskset", ",".join(str(cpu) for cpu in loaded)]
+    # it wants a directory that it can write to, even for loads that write nothing
+    line += ["--temp-path", str(log.parent)]
+    kept = (
+        "one core was left to fio" if len(loaded) < len(ours) else "no core was left to fio alone"
+    )
+    note = (
+        f"the processor was heated meanwhile, in idle time: {kept}, and clock, caches and memory "
+        "were shared, so compare only with runs that were heated alike"
+    )
+    return ProcessHeater(line, log, name="stress-ng", notes=[note])
+
+
+def cpus_to_load(cpus: Collection[int], topology: Path = _TOPOLOGY) -> list[int]:
+    """Return which of the processors `cpus` to load: all, or all but those of one core of many."""
+    cores: dict[str, list[int]] = {}
+    for cpu in sorted(cpus):
+        try:
+            core = (topology / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text()
+        except OSError:
+            core = str(cpu)
+        cores.setdefault(core.strip(), []).append(cpu)
+    kept = list(cores.values())[-1] if len(cores) >= _MANY_CORES else []
+    return [cpu for cpu in sorted(cpus) if cpu not in kept]
+
+
+#: It wants to be told how long; nothing is tested for a year.
+_YEAR_S = 365 * 24 * 3600
+#: What it compares its results with, looked for in the directory that it is run in.
+_KERNEL = "compare.ptx"
+
+
+def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
+    """Return the heater that loads all cards for `load_pct` of the time."""
+    burn = program(
+        "gpu-burn",
+        "gpu_burn",
+        advice="install it (https://github.com/wilicc/gpu-burn) in /usr/local/bin, or name its "
+        "directory in HEATSOAK_TOOLS, give the [[heat]] source = "
+        "'command' and a command of your own, or make the heat yourself and say --set heat=by-hand",
+    )
+    beside = Path(burn).resolve().parent
+    return ProcessHeater(
+        [burn, str(_YEAR_S)],
+        log,
+        busy_pct=load_pct,
+        directory=beside if (beside / _KERNEL).exists() else None,
+    )
+
+
+class PersonHeater:
+    """Asks for heat, and believes that it is there."""
+
+    def __init__(self, load_pct: float, ask: Ask | None) -> None:
+        """Raises UsageError where there is nobody to ask."""
+        if ask is None:
+            raise UsageError(
+                "there is no terminal to ask at: make the heat, and say --set heat=by-hand"
+            )
+        self._ask = ask
+        self._load_pct = load_pct
+
+    def describe(self) -> dict[str, Any]:
+        """Return that it is a person's."""
+        return {"made_by": "a person, who was asked for it"}
+
+    def notes(self) -> list[str]:
+        """Return nothing: what was asked for stands in the protocol."""
+        return []
+
+    def start(self) -> None:
+        """Ask for it."""
+        self._ask(f"Switch on the heat, at {self._load_pct:g} %")
+
+    def why_ended(self) -> str | None:
+        """Return None: nobody can know."""
+        return None
+
+    def stop(self) -> None:
+        """Nothing can be done; who walks on is told what to set up next."""

@@ -1,0 +1,86 @@
+"""A recording that is held in memory: one that was imported to be judged, and is not kept."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from heatsoak.errors import UsageError
+from heatsoak.recording.columns import schema_of
+from heatsoak.recording.files import check_way
+from heatsoak.recording.meta import Event, RecordingMeta
+from heatsoak.recording.reader import Recording
+from heatsoak.recording.writer import RecordingWriter
+
+
+class HeldRecording(Recording):
+    """Samples and events in memory, with the same doors as a recording on disk.
+
+    `path` is where it came from; nothing is read there.
+    """
+
+    def __init__(
+        self, path: Path, meta: RecordingMeta, samples: pl.DataFrame, events: list[Event]
+    ) -> None:
+        """Take `samples`, which must have the columns that `meta` announces."""
+        super().__init__(path, meta)
+        schema = schema_of(meta.columns)
+        typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+        object.__setattr__(self, "_samples", typed)
+        object.__setattr__(self, "_events", events)
+
+    _samples: pl.DataFrame
+    _events: list[Event]
+
+    def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the samples, as :meth:`Recording.samples` does."""
+        wanted = schema_of(columns if columns is not None else self.meta.columns)
+        missing = [
+            pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in wanted.items()
+            if name not in self._samples.columns
+        ]
+        return self._samples.with_columns(missing).select(*wanted)
+
+    def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return the samples, as :meth:`Recording.scan` does."""
+        return self.samples(columns).lazy()
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The events."""
+        return list(self._events)
+
+    def save(self, directory: Path) -> Recording:
+        """Write it to `directory`, which must be new or empty, and return what was written."""
+        with RecordingWriter(directory, self.meta.model_copy(update={"status": "running"})) as to:
+            to.append(self._samples)
+            for event in self._events:
+                to.event(event)
+            to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
+        return Recording.open(directory)
+
+
+def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
+    """Write one recording to `directory`, or several to directories in it, named in their order.
+
+    Raises UsageError where something is in `directory` already, or it cannot be made.
+    """
+    check_way(directory)
+    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
+        raise UsageError(f"{directory}: is not empty: name a new directory with -o")
+    if len(held) == 1:
+        return [held[0].save(directory)]
+    width = len(str(len(held)))
+    return [
+        recording.save(directory / f"{number:0{width}d}-{_slug(recording)}")
+        for number, recording in enumerate(held, 1)
+    ]
+
+
+def _slug(recording: HeldRecording) -> str:
+    words = [recording.path.stem, *(str(value) for value in recording.meta.conditions.values())]
+    plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
+    return plain[:60].strip("-") or "recording"

@@ -1,0 +1,236 @@
+"""Who uses a drive: where it is mounted, and which processes have it open for writing."""
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsoak.output import printable
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import Roots
+from heatsoak.target.device import DeviceInfo
+from heatsoak.target.guard.doubt import Doubt, processes
+from heatsoak.target.guard.structure import backing, rests_on
+
+
+def has_ended(error: OSError) -> bool:
+    """Whether a look into a process failed because it has ended (a zombie gives EINVAL)."""
+    return error.errno in (errno.ENOENT, errno.ESRCH, errno.EINVAL)
+
+
+def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
+    """Look at the mounts as each process sees them: namespaces and chroots all differ."""
+    unseen: list[str] = []
+    texts: dict[str, None] = {}
+    for process in processes(roots):
+        try:
+            texts[(process / "mountinfo").read_text("utf-8", "surrogateescape")] = None
+        except OSError as error:
+            if not has_ended(error):
+                unseen.append(process.name)
+    if not texts:
+        raise Doubt("no process's mounts can be read (run as root)")
+    places: dict[str, None] = {}
+    direct = False
+    verdicts: dict[tuple[str, str], bool] = {}
+    for text in texts:
+        for mount in sysfs.parse_mounts(text):
+            key = (mount.number, mount.source)
+            if key not in verdicts:
+                numbers = {mount.number, sysfs.block_number(mount.source)}
+                verdicts[key] = any(rests_on(number, info, roots) for number in numbers if number)
+            if verdicts[key]:
+                places[mount.place] = None
+                direct = direct or mount.number == info.number
+    reasons = []
+    if places:
+        first = printable(next(iter(places)))
+        more = f" and {len(places) - 1} more places" if len(places) > 1 else ""
+        how = "it is mounted on" if direct else "what lies on it is mounted on"
+        reasons.append(f"{how} {first}{more}")
+    if unseen:
+        reasons.append(
+            f"the mounts of {len(unseen)} processes, such as {unseen[0]}, cannot be read "
+            "(look as root, outside containers)"
+        )
+    return reasons
+
+
+def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
+    """Look for swap areas on the drive."""
+    try:
+        lines = (roots.proc / "swaps").read_text("utf-8", "surrogateescape").splitlines()[1:]
+    except FileNotFoundError:
+        return []  # a kernel without swap
+    except OSError as error:
+        raise Doubt(f"{roots.proc}/swaps cannot be read ({error.strerror})") from None
+    for line in lines:
+        path = sysfs.unescape(line.split()[0]) if line.split() else ""
+        number = _number_beneath(path.removesuffix(" (deleted)"), roots)
+        if number is None:
+            raise Doubt(f"where the swap area {printable(path)} lies cannot be found out")
+        if rests_on(number, info, roots):
+            return [f"it holds the swap area {printable(path)}"]
+    return []
+
+
+def _number_beneath(path: str, roots: Roots) -> str | None:
+    """Return the number of the device that `path` is, or that the file at `path` lies on."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        directory = sysfs.directory_of_name(Path(path).name, roots)
+        return None if directory is None else sysfs.read_text(directory / "dev")
+    is_device = stat.S_ISBLK(status.st_mode)
+    return sysfs.number_of(status.st_rdev if is_device else status.st_dev)
+
+
+_LOOKS_S = (0.0, 0.1, 0.3)
+#: A line of /proc/PID/maps: addresses, permissions, offset, device, inode, path.
+_SHARED_AND_WRITABLE = re.compile(rb"^([0-9a-f]+-[0-9a-f]+) .w.s ", re.MULTILINE)
+_PSEUDO = ("socket:", "pipe:", "anon_inode:", "mnt:", "net:")
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """All nodes and files that lead to one drive.
+
+    Attributes:
+        block: its number.
+        chars: the numbers of character devices that pass commands on to it (``ng0n1``, ``sg0``).
+        file: the file behind a loop device.
+    """
+
+    block: str
+    chars: frozenset[str]
+    file: tuple[int, int] | None
+
+    @classmethod
+    def to(cls, info: DeviceInfo, roots: Roots) -> "_Ways":
+        behind = backing(info, roots)
+        return cls(
+            info.number,
+            frozenset(_generic_nodes(info, roots)),
+            None if behind is None else behind.file,
+        )
+
+    def lead_to(self, status: os.stat_result) -> bool:
+        """Whether what `status` is of is one of them."""
+        if stat.S_ISBLK(status.st_mode):
+            return sysfs.number_of(status.st_rdev) == self.block
+        if stat.S_ISCHR(status.st_mode):
+            return sysfs.number_of(status.st_rdev) in self.chars
+        return (status.st_dev, status.st_ino) == self.file
+
+
+def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
+    """Look for processes that have the drive open for writing without holding it exclusively.
+
+    Virtual machines and databases on bare disks do; readers come and go and are harmless, and so
+    are tools that open every disk for a moment, which a second look no longer finds.
+    Processes that hide their descriptors even from root (hardened, or of another container) are
+    passed over: root can learn no more, and the exclusive open stands on its own.
+    Raises Doubt where it cannot be known which file is behind a loop device.
+    """
+    ways = _Ways.to(info, roots)
+    for wait_s in _LOOKS_S:
+        time.sleep(wait_s)
+        found, unseen = _openers(ways, roots, own_fd)
+        if not found:
+            break
+    reasons = []
+    if found:
+        command = printable(sysfs.read_text(roots.proc / found[0] / "comm") or "unknown")
+        reasons.append(f"process {found[0]} ({command}) has it open for writing (end that first)")
+    if unseen and os.geteuid() != 0:
+        reasons.append(
+            f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
+            "(run as root)"
+        )
+    return reasons
+
+
+def _generic_nodes(info: DeviceInfo, roots: Roots) -> Iterator[str]:
+    """Return the numbers of the character devices of a disk."""
+    places = [roots.sys / "class" / "nvme-generic" / info.name.replace("nvme", "ng", 1)]
+    directory = sysfs.directory_of_number(info.number, roots)
+    if directory is not None:
+        places += directory.glob("device/scsi_generic/*")
+        places += directory.glob("device/bsg/*")
+    for place in places:
+        if (number := sysfs.read_text(place / "dev")) is not None:
+            yield number
+
+
+def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str]]:
+    """Return the processes that have the drive open for writing, and those not seen into."""
+    found: list[str] = []
+    unseen: list[str] = []
+    own = (_own_pid(roots), str(own_fd))
+    for process in processes(roots):
+        try:
+            descriptors = [entry.name for entry in (process / "fd").iterdir()]
+        except OSError as error:
+            if not has_ended(error):
+                unseen.append(process.name)
+            continue
+        try:
+            is_mapped = _maps(process, ways)
+        except OSError as error:
+            is_mapped = False
+            if not has_ended(error):
+                unseen.append(process.name)
+        if is_mapped:
+            found.append(process.name)
+            continue
+        for name in descriptors:
+            try:
+                if (process.name, name) != own and _writes_to(process, name, ways, roots):
+                    found.append(process.name)
+                    break
+            except OSError as error:
+                if not has_ended(error) and process.name not in unseen:
+                    unseen.append(process.name)
+    return found, unseen
+
+
+def _own_pid(roots: Roots) -> str:
+    try:
+        return (roots.proc / "self").readlink().name
+    except OSError:
+        return str(os.getpid())
+
+
+def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> bool:
+    link = process / "fd" / descriptor
+    text = str(link.readlink())
+    if text.startswith(_PSEUDO):
+        return False
+    try:
+        status = link.stat()
+    except OSError:
+        if text.startswith(("/dev/", f"{roots.dev}/")):
+            raise
+        return False  # a file of a user's own FUSE mount is closed to root, and is no device
+    if not ways.lead_to(status):
+        return False
+    for line in (process / "fdinfo" / descriptor).read_text().splitlines():
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    return True
+
+
+def _maps(process: Path, ways: _Ways) -> bool:
+    """Whether a process has the drive in its memory, to be written: that needs no descriptor."""
+    for found in _SHARED_AND_WRITABLE.finditer((process / "maps").read_bytes()):
+        try:
+            status = (process / "map_files" / found[1].decode()).stat()
+        except FileNotFoundError:
+            continue  # gone meanwhile, or of no file that still has a name
+        if ways.lead_to(status):
+            return True
+    return False

@@ -1,0 +1,358 @@
+"""Host controlled thermal management: when an NVMe drive starts to slow, chosen by the host.
+
+Set only where that was asked for, and undone however a run ends; beside what a drive hides
+(`heatsoak.target.hidden_sectors`), no other setting of a drive is ever touched.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import Roots
+from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
+from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin, submit
+from heatsoak.target import undo
+from heatsoak.target.base import Note
+from heatsoak.target.device import DeviceInfo
+from heatsoak.target.undo import COMMAND, left_behind, still_left, told, uninterrupted, write
+
+_SET_FEATURES = 0x09
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What a user asks for, in C; None leaves it as it is, 0 turns it off.
+
+    Attributes:
+        tmt1_c: from here on the drive slows lightly.
+        tmt2_c: from here on it slows heavily.
+    """
+
+    tmt1_c: float | None = None
+    tmt2_c: float | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything is asked for."""
+        return self.tmt1_c is not None or self.tmt2_c is not None
+
+
+#: TMT1 and TMT2 in kelvin, 0 where off.
+Kelvins = tuple[int, int]
+
+
+def shown(kelvin: int) -> str:
+    """Return a threshold in words: ``"70 C"``, or ``"off"``."""
+    return f"{kelvin + ABSOLUTE_ZERO_C:.0f} C" if kelvin else "off"
+
+
+def identity_of(directory: Path) -> tuple[str, str]:
+    """Return the serial and the number within its drive of the controller with a sysfs directory.
+
+    Its name is no identity: controllers are numbered anew when they come back.
+    """
+    return sysfs.read_text(directory / "serial") or "", sysfs.read_text(directory / "cntlid") or ""
+
+
+class Controller:
+    """One controller, held open."""
+
+    def __init__(self, directory: Path, roots: Roots, ioctl: Ioctl | None = None) -> None:
+        """Open the controller with the sysfs `directory`; raises OSError."""
+        self.name = directory.name
+        self.serial, self.number = identity_of(directory)
+        path = roots.dev / self.name
+        self._ioctl = ioctl
+        self._admin = NvmeAdmin(path, ioctl)
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def limits(self) -> tuple[int, int] | None:
+        """Return the lowest and highest threshold in kelvin, 0 where untold; None without HCTM."""
+        attributes, lowest, highest = struct.unpack_from(
+            "<HHH", self._admin.identify_controller(), 322
+        )
+        return (lowest, highest) if attributes & 1 else None
+
+    def thresholds(self) -> Kelvins:
+        """Return what is set; raises OSError."""
+        return self._admin.thermal_management()
+
+    def set(self, wanted: Kelvins) -> None:
+        """Set both, until the controller is reset, and look; raises ToolError, OSError."""
+        submit(
+            self._fd,
+            _SET_FEATURES,
+            cdw10=HOST_THERMAL_MANAGEMENT,
+            cdw11=wanted[0] << 16 | wanted[1],
+            ioctl=self._ioctl,
+        )
+        if (now := self.thresholds()) != wanted:
+            raise ToolError(
+                f"{self.name}: took TMT1 and TMT2 of {wanted[0]} and {wanted[1]} K, and answers "
+                f"{now[0]} and {now[1]} K"
+            )
+
+    def close(self) -> None:
+        """Let it go; may be called twice."""
+        self._admin.close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
+    """Return the sysfs directories of a drive's controllers; raises UsageError where it has none.
+
+    One as a rule; each has thresholds of its own.
+    """
+    disk = sysfs.directory_of_name(info.name, roots)
+    found = [] if disk is None else sysfs.nvme_controllers(disk)
+    if not found:
+        raise UsageError(
+            f"--tmt1 and --tmt2 are of NVMe drives, and {info.name} is on {info.transport}"
+        )
+    return found
+
+
+def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | None = None) -> None:
+    """Raise UsageError where the drive cannot be given the thresholds; changes nothing."""
+    for directory in controllers(info, roots):
+        try:
+            controller = Controller(directory, roots, ioctl)
+        except OSError as error:
+            raise UsageError(
+                f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
+            ) from error
+        try:
+            target_of(controller, wanted)
+        except OSError as error:
+            raise ToolError(f"{controller.name}: does not tell its thresholds: {error}") from error
+        finally:
+            controller.close()
+
+
+def target_of(controller: Controller, wanted: Thresholds) -> Kelvins:
+    """Return what to set; raises UsageError where the drive does not permit it, OSError."""
+    limits = controller.limits()
+    if limits is None:
+        raise UsageError(
+            f"{controller.name}: has no host controlled thermal management (HCTM), so --tmt1 and "
+            "--tmt2 cannot be set on it"
+        )
+    now = controller.thresholds()
+    tmt1 = _kelvin("--tmt1", wanted.tmt1_c, now[0], limits)
+    tmt2 = _kelvin("--tmt2", wanted.tmt2_c, now[1], limits)
+    if tmt1 and tmt2 and tmt1 >= tmt2:
+        raise UsageError(
+            f"{controller.name}: TMT1 would be {shown(tmt1)} and TMT2 {shown(tmt2)}: TMT1 has to "
+            "be the lower one (--tmt2 0 turns that off)"
+        )
+    return tmt1, tmt2
+
+
+def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, int]) -> int:
+    if wanted_c is None:
+        return now
+    if wanted_c == 0:
+        return 0
+    kelvin = round(wanted_c - ABSOLUTE_ZERO_C)
+    lowest, highest = limits[0] or 1, limits[1] or 0xFFFF
+    if not lowest <= kelvin <= highest:
+        raise UsageError(
+            f"{option} {wanted_c:g}: the drive permits {shown(lowest)} to {shown(highest)}"
+            if limits[0] and limits[1]
+            else f"{option} {wanted_c:g}: is no temperature of a drive"
+        )
+    return kelvin
+
+
+KIND = "hctm"
+#: What is written down, in words.
+WHAT = "TMT1 and TMT2"
+
+_Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
+
+
+class Kept(undo.Kept):
+    """What a file says: whose thresholds, what they were, and what was set."""
+
+    number: str = Field(alias="cntlid")
+    before: tuple[_Kelvin, _Kelvin] = Field(alias="before_k")
+    after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
+
+
+def kept_of(controller: Controller, before: Kelvins, after: Kelvins) -> Kept:
+    """Return what to write down of a controller."""
+    return Kept(serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after)
+
+
+def file_of(controller: Controller, state: Path | None) -> Path:
+    """Return the file of a controller."""
+    return undo.file_of(KIND, controller.serial, controller.number, state=state)
+
+
+@contextmanager
+def locked(path: Path, controller: Controller) -> Iterator[int]:
+    """Hold the file of a controller; raises UsageError where another run does."""
+    held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that one"
+    with undo.taken(path, f"what {WHAT} were", held) as file:
+        yield file
+
+
+@contextmanager
+def held(
+    info: DeviceInfo,
+    wanted: Thresholds,
+    roots: Roots,
+    *,
+    ioctl: Ioctl | None = None,
+    state: Path | None = None,
+) -> Iterator[list[Note]]:
+    """Set the thresholds of a drive for as long as the context lasts; gives what to record.
+
+    Raises UsageError where the drive does not permit them or another run holds them, ToolError
+    where it does not do as told, or they cannot be put back.
+    """
+    with ExitStack() as stack:
+        notes = []
+        for directory in controllers(info, roots):
+            try:
+                controller = Controller(directory, roots, ioctl)
+            except OSError as error:
+                raise ToolError(f"{directory.name}: cannot be opened: {error}") from error
+            stack.callback(controller.close)
+            notes.append(stack.enter_context(_held(controller, wanted, state)))
+        yield notes
+
+
+@contextmanager
+def _held(controller: Controller, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
+    path = file_of(controller, state)
+    with locked(path, controller) as file:
+        with _told(controller):
+            before, after = controller.thresholds(), target_of(controller, wanted)
+        mine: Kelvins | None = None  # until it is known to be what was asked for
+        try:
+            with uninterrupted(), _told(controller):
+                write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
+                controller.set(after)
+                mine = after
+            yield _note(controller, before, after)
+        except HeatsoakError as error:
+            if (why := _back(controller, before, mine, path)) is not None:
+                raise type(error)(f"{error}; {why}") from error
+            raise
+        except BaseException:
+            _back(controller, before, mine, path)
+            raise
+        if (why := _back(controller, before, mine, path)) is not None:
+            raise ToolError(why)
+
+
+def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: Path) -> str | None:
+    """Put back what was there; returns why that failed.
+
+    Not where somebody else has changed `mine` since, or the drive was reset.
+    """
+    with uninterrupted():
+        try:
+            if mine is None or controller.thresholds() == mine:
+                controller.set(before)
+        except (OSError, ToolError) as error:
+            return (
+                f"{controller.name}: TMT1 and TMT2 could not be put back to {shown(before[0])} and "
+                f"{shown(before[1])}: {error}; `{COMMAND}` tries again"
+            )
+        path.unlink(missing_ok=True)
+        return None
+
+
+@contextmanager
+def _told(controller: Controller) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(
+            f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
+        ) from error
+
+
+def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:
+    words = [
+        f"{name} {shown(now)} (it was {shown(then)})"
+        for name, then, now in zip(("TMT1", "TMT2"), before, after, strict=True)
+    ]
+    return Note(
+        "info",
+        f"{controller.name}: set for this run and put back after it: {', '.join(words)}",
+        {"tmt_k": list(after), "tmt_before_k": list(before)},
+    )
+
+
+def left(*, state: Path | None = None) -> list[Note]:
+    """Say what runs that were killed have left set; no drive is asked."""
+    return told(KIND, WHAT, Kept, state)
+
+
+def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
+    """Say the same of one drive."""
+    return [] if info.serial is None else told(KIND, WHAT, Kept, state, info.serial)
+
+
+def put_back(
+    roots: Roots,
+    *,
+    serial: str | None = None,
+    ioctl: Ioctl | None = None,
+    state: Path | None = None,
+) -> list[Note]:
+    """Put back what runs that were killed have left set; returns what was done, as warnings.
+
+    On any drive, or only on that with `serial`. Whatever cannot be put back stays written down.
+    """
+
+    def back(path: Path, kept: Kept) -> Note:
+        return _put_back(path, kept, roots, ioctl)
+
+    return left_behind(KIND, WHAT, Kept, back, state, serial)
+
+
+def _put_back(path: Path, kept: Kept, roots: Roots, ioctl: Ioctl | None) -> Note:
+    before = kept.before
+    what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a run that was killed had set"
+    by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
+    try:
+        controller = _find(kept, roots, ioctl)
+        if controller is None:
+            raise ToolError("it is not there")
+        try:
+            if controller.thresholds() == kept.after:
+                controller.set(before)
+                done = f"were put back ({shown(before[0])}, {shown(before[1])})"
+            else:
+                done = "have changed since and were left alone"
+        finally:
+            controller.close()
+    except (OSError, ToolError) as error:
+        return still_left(f"{what}, could not be put back: {error} ({by_hand} does it by hand)")
+    path.unlink(missing_ok=True)
+    return Note("warning", f"{what}, {done}")
+
+
+def _find(kept: Kept, roots: Roots, ioctl: Ioctl | None) -> Controller | None:
+    if not kept.serial:
+        return None  # nothing tells it from others
+    directory = roots.sys / "class" / "nvme"
+    for name in sysfs.names(directory):
+        place = (directory / name).resolve()
+        if identity_of(place) == (kept.serial, kept.number):
+            return Controller(place, roots, ioctl)
+    return None
