@@ -6,8 +6,8 @@ import pytest
 from heatsoak.analysis.cause import Case, observe, weigh
 from heatsoak.analysis.course import Course
 from heatsoak.analysis.segments import Drop
-from heatsoak.analysis.view import StepView
-from heatsoak.analysis.waiting import Partner, queue_of, waiting_shares
+from heatsoak.analysis.view import Partner, StepView
+from heatsoak.analysis.waiting import queue_of, waiting_shares
 from heatsoak.protocol import ROLES, Role, WorkloadStep
 from hypothesis import given
 from hypothesis import strategies as st
