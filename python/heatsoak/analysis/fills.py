@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Precondition
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
@@ -13,7 +12,7 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
     """
     for view in views:
         fill = view.behind
-        if fill is None or not isinstance(fill.step, Precondition):
+        if fill is None or fill.step.is_judged:
             continue
         last = fill.lasting_drop
         if last is None or not fill.drops:

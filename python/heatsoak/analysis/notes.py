@@ -4,7 +4,6 @@ from heatsoak.analysis.copies import note_of
 from heatsoak.analysis.fills import slowed_by_fills
 from heatsoak.analysis.view import StepView
 from heatsoak.analysis.warmth import warmth
-from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Recording
 
 
@@ -28,7 +27,7 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
     if (text := note_of(recording, is_alone=is_alone)) is not None:
         notes.append(text)
     # how a log was read that somebody else took is part of what it shows
-    said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
+    said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
 
@@ -53,8 +52,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     starts = [
         (view.step.name, temp)
         for view in views
-        if (isinstance(view.step, Observed) or not view.step.is_probe)
-        and (temp := view.temp.at(0.0)) is not None
+        if not view.step.is_probe and (temp := view.temp.at(0.0)) is not None
     ]
     if not starts:
         return []

@@ -6,7 +6,6 @@ from pydantic import BaseModel
 
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Observation
 from heatsoak.recording import Recording, SensorMeta
 
 #: ``measured``: by a sensor or a meter outside the drive's firmware; ``reported``: by the drive of
@@ -56,7 +55,7 @@ def _source(recording: Recording) -> dict[str, Any] | None:
         return {"source": told, "text": f"{sensor.source}{_quality(sensor)}"}
     if meta.drive.get("kind") == "simulated" or meta.drive.get("simulated"):
         return {"source": "modelled", "text": "by the simulated drive"}
-    name = meta.protocol.name if isinstance(meta.protocol, Observation) else "the recording"
+    name = meta.protocol.name if meta.protocol.is_observed else "the recording"
     return {"source": "logged", "text": f"as {name} has it"}
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from heatsoak.analysis.course import Course, course_of
 from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
-from heatsoak.protocol import LoadStep, Observed, Precondition
+from heatsoak.protocol import LoadStep, Observed
 from heatsoak.recording import Recording
 
 if TYPE_CHECKING:
@@ -252,11 +252,7 @@ def judged_steps(
 
     `distrusted` are temperatures that no evidence is taken from, by their names.
     """
-    return (
-        view
-        for view in loaded_steps(recording, distrusted)
-        if not isinstance(view.step, Precondition)
-    )
+    return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
 
 
 def loaded_steps(

@@ -12,7 +12,6 @@ from heatsoak.corpus.loads import Like
 from heatsoak.corpus.machine import Array, Course, Machine
 from heatsoak.corpus.recorded import recorded
 from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take
-from heatsoak.protocol import Precondition, WorkloadStep
 
 #: Changes with everything that changes what a seed makes.
 EDITION = 1
@@ -145,13 +144,13 @@ def _seen(
     at_ceiling = set()
     for course in run[0]:
         step = course.step
-        if not isinstance(step, WorkloadStep):
+        if not step.loads:
             continue
         is_explained &= float(course.controller_c.max()) <= HOTTEST_C
         held = [stretch for stretch in take.held if stretch.step == step.name]
         rate, by_host = host.held_back(course, held, ramp_s)
         shown[step.name] = rate
-        if isinstance(step, Precondition):
+        if not step.is_judged:
             continue
         if take.link_mb_s is not None and truth.is_at(course, take.link_mb_s):
             at_ceiling.add(step.name)

@@ -12,7 +12,7 @@ from heatsoak.corpus.instruments import Instruments
 from heatsoak.corpus.logged import Habits, rates
 from heatsoak.corpus.machine import Array, Course
 from heatsoak.corpus.scenario import Take
-from heatsoak.protocol import Protocol, WorkloadStep
+from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta
 from heatsoak.recording.columns import schema_of
 
@@ -39,7 +39,7 @@ def recorded(
     instruments = Instruments(habits, chance)
     frames, events = [], []
     for course in courses:
-        is_load = isinstance(course.step, WorkloadStep)
+        is_load = course.step.loads
         step = course.step.name if is_load else None
         end_s = course.begin_s + course.duration_s
         events += [

@@ -10,7 +10,6 @@ import re
 import polars as pl
 
 from heatsoak.analysis.comparison.runs import DRIVE, MODEL, Run
-from heatsoak.protocol import Pause, Protocol, Purge
 
 #: Starts that are this close are alike.
 TOLERANCE_K = 5.0
@@ -47,9 +46,9 @@ def _rests(run: Run, step: str) -> bool | None:
     do that, so it counts as rest.
     """
     protocol = run.recording.meta.protocol
-    if isinstance(protocol, Protocol):
+    if not protocol.is_observed:
         index = next(i for i, each in enumerate(protocol.steps) if each.name == step)
-        if index > 0 and not isinstance(protocol.steps[index - 1], Pause | Purge):
+        if index > 0 and protocol.steps[index - 1].loads:
             return True
     view = run.views[step]
     columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]

@@ -10,7 +10,6 @@ from heatsoak.analysis.consistency.steady import steady_state
 from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import WorkloadStep
 
 #: The window of the published method: the last 400 s of a step.
 WINDOW_S = 400.0
@@ -78,8 +77,7 @@ def _percentiles(rates: Array) -> IopsPercentiles:
 
 def _block_bytes(view: StepView) -> int | None:
     """Bytes of one I/O where all that ran had the same."""
-    step = view.step
-    sizes = {load.bs for load in step.workloads} if isinstance(step, WorkloadStep) else {step.bs}
+    sizes = set(view.step.block_sizes)
     return sizes.pop() if len(sizes) == 1 else None
 
 

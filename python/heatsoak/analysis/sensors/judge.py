@@ -11,7 +11,6 @@ from heatsoak.analysis.sensors.flaws import OF_DRIVES, OF_HOSTS, Flaw, is_code
 from heatsoak.analysis.sensors.onsets import Onset, Sighting, explains, is_thermal
 from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
 from heatsoak.analysis.sensors.timing import lag_s, renewed_s, step_c
-from heatsoak.protocol import Precondition
 from heatsoak.recording import Recording
 
 
@@ -133,7 +132,7 @@ def _sightings(
     fell = {onset.step for onset in onsets}
     for step in recording.meta.protocol.workload_steps:
         stretch = stretches.get(step.name)
-        if stretch is None or isinstance(step, Precondition) or step.name in fell:
+        if stretch is None or not step.is_judged or step.name in fell:
             continue
         values = readings.between(stretch.begin_s, stretch.end_s).values
         if len(values) and stretch.end_s - stretch.begin_s >= 60:
