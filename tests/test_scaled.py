@@ -10,14 +10,14 @@ from heatsoak.protocol import (
     Protocol,
     Replay,
     Rounds,
+    Score,
     SingleStep,
     WorkloadStep,
     bundled,
     load,
     scaled,
 )
-from heatsoak.protocol.scaled import LEAST_BLOCKS, LEAST_ROUND_RUNTIME_S, LEAST_RUNTIME_S
-from heatsoak.protocol.score import Score
+from heatsoak.protocol.scaled import MIN_BLOCKS, MIN_ROUND_RUNTIME_S, MIN_RUNTIME_S
 from heatsoak.units import GB, GIB
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,9 +111,9 @@ def test_nothing_grows_and_nothing_gets_too_small_to_be_measured(share: float) -
     write = small.steps[0]
     assert isinstance(write, WorkloadStep)
     assert write.runtime_s is not None
-    assert write.runtime_s >= LEAST_RUNTIME_S
+    assert write.runtime_s >= MIN_RUNTIME_S
     assert write.span.bytes is not None
-    assert write.span.bytes >= LEAST_BLOCKS * write.bs
+    assert write.span.bytes >= MIN_BLOCKS * write.bs
     assert write.span.bytes % 4096 == 0
 
 
@@ -138,7 +138,7 @@ def test_every_bundled_protocol_gets_smaller_and_stays_valid(name: str, share: f
         if isinstance(before, WorkloadStep) and isinstance(after, WorkloadStep):
             assert (after.rw, after.bs, after.iodepth) == (before.rw, before.bs, before.iodepth)
             if before.runtime_s is not None and after.runtime_s is not None:
-                least_s = LEAST_ROUND_RUNTIME_S if small.rounds else LEAST_RUNTIME_S
+                least_s = MIN_ROUND_RUNTIME_S if small.rounds else MIN_RUNTIME_S
                 wanted_s = max(before.runtime_s * share, min(before.runtime_s, least_s))
                 assert after.runtime_s == pytest.approx(wanted_s)
             if before.span.bytes is not None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from heatsoak.analysis.copies import note_of
 from heatsoak.analysis.view import StepView, Track
-from heatsoak.protocol import Observation, Observed, Precondition
 from heatsoak.recording import Recording
 
 
@@ -18,7 +17,7 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
     """
     for view in views:
         fill = view.behind
-        if fill is None or not isinstance(fill.step, Precondition):
+        if fill is None or fill.step.is_judged:
             continue
         last = fill.lasting_drop
         if last is None or not fill.drops:
@@ -116,7 +115,7 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
     if (text := note_of(recording, is_alone=is_alone)) is not None:
         notes.append(text)
     # how a log was read that somebody else took is part of what it shows
-    said = ("warning", "info") if isinstance(meta.protocol, Observation) else ("warning",)
+    said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
 
@@ -141,8 +140,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     starts = [
         (view.step.name, temp)
         for view in views
-        if (isinstance(view.step, Observed) or not view.step.is_probe)
-        and (temp := view.temp.at(0.0)) is not None
+        if not view.step.is_probe and (temp := view.temp.at(0.0)) is not None
     ]
     if not starts:
         return []

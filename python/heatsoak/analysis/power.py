@@ -5,7 +5,6 @@ from typing import Any
 from heatsoak.analysis.findings import Power
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Observation
 from heatsoak.recording import Recording, SensorMeta
 
 
@@ -34,7 +33,7 @@ def _source(recording: Recording) -> dict[str, Any] | None:
         return {"source": told, "text": f"{sensor.source}{_quality(sensor)}"}
     if meta.drive.get("kind") == "simulated" or meta.drive.get("simulated"):
         return {"source": "modelled", "text": "by the simulated drive"}
-    name = meta.protocol.name if isinstance(meta.protocol, Observation) else "the recording"
+    name = meta.protocol.name if meta.protocol.is_observed else "the recording"
     return {"source": "logged", "text": f"as {name} has it"}
 
 

@@ -9,8 +9,7 @@ from heatsoak.analysis.consistency import judge_rounds
 from heatsoak.analysis.findings import RoundsFindings, RoundStep, SteadyState
 from heatsoak.analysis.series import Series, iops
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import LoadStep, Precondition, Rounds
-from heatsoak.protocol.rounds import LEAST_ROUNDS
+from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
 from heatsoak.recording import Recording
 
 
@@ -23,7 +22,7 @@ def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
 
 def judge_tracked(means: Sequence[float]) -> SteadyState | None:
     """Return whether the last five of the rounds' means are steady; None for fewer."""
-    return judge_rounds(np.array(means[-LEAST_ROUNDS:], dtype=float), 1.0)
+    return judge_rounds(np.array(means[-MIN_STEADY_ROUNDS:], dtype=float), 1.0)
 
 
 def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
@@ -31,35 +30,31 @@ def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
     if found is None:
         return (
             f"'{rounds.name}' cannot be called steady: {taken} whole rounds with IOPS of "
-            f"'{rounds.tracks}', and it takes {LEAST_ROUNDS}"
+            f"'{rounds.tracks}', and it takes {MIN_STEADY_ROUNDS}"
         )
     figures = f"differ by {found.range_pct:.0f} % and drift by {found.slope_pct:.0f} %"
     if found.reached:
-        first = taken - LEAST_ROUNDS + 1
+        first = taken - MIN_STEADY_ROUNDS + 1
         return f"steady in rounds {first} to {taken}: IOPS of '{rounds.tracks}' {figures}"
     return (
-        f"'{rounds.name}' did not become steady in {taken} rounds: in the last {LEAST_ROUNDS} the "
-        f"IOPS of '{rounds.tracks}' {figures}, and may by 20 and 10 %"
+        f"'{rounds.name}' did not become steady in {taken} rounds: in the last "
+        f"{MIN_STEADY_ROUNDS} the IOPS of '{rounds.tracks}' {figures}, and may by 20 and 10 %"
     )
 
 
 def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[RoundsFindings]:
     """Return what became of a recording's rounds; `views` are its judged steps by name."""
-    return [_found(rounds, recording, views) for rounds in _rounds(recording)]
+    return [_found(rounds, recording, views) for rounds in recording.meta.protocol.rounds]
 
 
 def place_in_rounds(recording: Recording) -> dict[str, tuple[str, int]]:
     """Return the rounds and the round of each step that belongs to some, by its name."""
     return {
         step.name: (rounds.name, number)
-        for rounds in _rounds(recording)
+        for rounds in recording.meta.protocol.rounds
         for number in range(1, rounds.at_most + 1)
         for step in rounds.of_round(number)
     }
-
-
-def _rounds(recording: Recording) -> list[Rounds]:
-    return list(getattr(recording.meta.protocol, "rounds", []))
 
 
 def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) -> RoundsFindings:
@@ -67,7 +62,7 @@ def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) 
     is_whole = recording.meta.status == "finished"
     taken = 0
     for number in range(1, rounds.at_most + 1):
-        names = [s.name for s in rounds.of_round(number) if isinstance(s, LoadStep)]
+        names = [step.name for step in rounds.of_round(number) if step.loads]
         if not all(name in ended or (is_whole and name in views) for name in names):
             break
         taken = number
@@ -90,9 +85,9 @@ def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) 
 
 
 def _steps(rounds: Rounds, taken: int, views: Mapping[str, StepView]) -> Iterator[RoundStep]:
-    last = range(max(1, taken - LEAST_ROUNDS + 1), taken + 1)
+    last = range(max(1, taken - MIN_STEADY_ROUNDS + 1), taken + 1)
     for step in rounds.steps:
-        if not isinstance(step, LoadStep) or isinstance(step, Precondition):
+        if not step.is_judged:
             continue
         seen = [view for n in last if (view := views.get(f"{step.name}/{n}")) is not None]
         moved = [view.throughput for view in seen if view.throughput.unit == "mb_s"]

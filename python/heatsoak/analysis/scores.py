@@ -12,10 +12,8 @@ from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.findings import RoundsFindings, Score
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Protocol
+from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol
 from heatsoak.protocol import Score as Wanted
-from heatsoak.protocol.rounds import LEAST_ROUNDS
-from heatsoak.protocol.score import RATES
 from heatsoak.recording import Recording
 
 #: A stretch of which less was measured gives no score.
@@ -107,7 +105,7 @@ def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -
             raise _NoScoreError(found.text)
         if found.taken == 0 or (found.tracked is None and found.taken < each.at_most):
             raise _NoScoreError(f"only {found.taken} of {each.at_most} rounds were taken")
-        first = max(1, found.taken - LEAST_ROUNDS + 1)
+        first = max(1, found.taken - MIN_STEADY_ROUNDS + 1)
         return [f"{name}/{number}" for number in range(first, found.taken + 1)]
     return [name]
 

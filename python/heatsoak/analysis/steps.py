@@ -192,12 +192,8 @@ def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> flo
         for other in others
         if other.fallen_before is None and alike(other.step, view.step)
     ]
-    rw = getattr(origin.step, "rw", None)
-    if (
-        rw in _SEQUENTIAL
-        and rw == getattr(view.step, "rw", None)
-        and origin.throughput.unit == unit
-    ):
+    rw = origin.step.rw
+    if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
         known.append(level_of(origin))
     return max((level for level in known if level > 0), default=None)
 

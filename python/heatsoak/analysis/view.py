@@ -251,11 +251,7 @@ def judged_steps(
 
     `distrusted` are temperatures that no evidence is taken from, by their names.
     """
-    return (
-        view
-        for view in loaded_steps(recording, distrusted)
-        if not isinstance(view.step, Precondition)
-    )
+    return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
 
 
 def loaded_steps(

@@ -55,7 +55,7 @@ class Queue:
 
 def queue_of(view: StepView) -> Queue | None:
     """Return the queue of a step; None where its depth or its latencies are not known."""
-    depth = getattr(view.step, "iodepth", None)
+    depth = view.step.iodepth
     rows = view.samples.filter(pl.col("interval_s").is_not_null())
     if not depth or rows.is_empty():
         return None

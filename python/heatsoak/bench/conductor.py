@@ -187,7 +187,7 @@ class _Conductor:
         if turn.is_skipped:
             return
         self.prober.begin(step)
-        samples = self.past.samples(step.name) if isinstance(step, LoadStep) else None
+        samples = self.past.samples(step.name) if step.loads else None
         if samples is not None:
             self.prober.append(samples)
             if self.rounds is not None:
@@ -213,7 +213,7 @@ class _Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
-        self.recorder.step_name = step.name if isinstance(step, LoadStep) else None
+        self.recorder.step_name = step.name if step.loads else None
         begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
         self.recorder.outcome = {}
         self._begin(index, step, decision, number)

@@ -15,7 +15,6 @@ from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.protocol import (
     ROLES,
     Conditions,
-    LoadStep,
     Pause,
     Precondition,
     Protocol,
@@ -140,7 +139,7 @@ class _Conductor:
         begin_cpu_s = time.process_time()
         for role, step in steps.items():
             recorder = self.recorders[role]
-            recorder.step_name = step.name if isinstance(step, LoadStep) else None
+            recorder.step_name = step.name if step.loads else None
             recorder.outcome = {}
             recorder.latest.forget_load()
             temps_c = recorder.latest.temps_c()
@@ -173,7 +172,7 @@ class _Conductor:
             return True
         assert isinstance(step, Purge | Precondition)
         has_warned = self._consume(self.pair.alone(role, step))
-        return not (has_warned and isinstance(step, Purge))
+        return not (has_warned and step.purges)
 
     def _pause(self, step: Pause) -> None:
         recorders = self.recorders.values()

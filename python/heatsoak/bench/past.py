@@ -18,13 +18,9 @@ from heatsoak.bench.same_run import require_same_run
 from heatsoak.bench.taken import Turn, turns_of
 from heatsoak.errors import UsageError
 from heatsoak.protocol import (
-    LoadStep,
-    Pause,
     Precondition,
     Protocol,
     Purge,
-    Rounds,
-    SingleStep,
     Step,
 )
 from heatsoak.recording import Recording, Reopened, reopen
@@ -166,12 +162,12 @@ class Past:
     def _first_again(self, turns: list[Turn]) -> int:
         """The first turn, by its place among all, that is taken again."""
         first = len(turns) - (self._cut is not None)
-        changed = self._cut is not None and _changes_data(self._step_of(self._cut))
+        changed = self._cut is not None and self._step_of(self._cut).changes_data
         while first > 0:
             step = self._step_of(turns[first - 1])
-            if not isinstance(step, Pause | Purge | Precondition):
+            if not step.only_prepares:
                 break
-            if not (changed or self._file_is_gone or isinstance(step, Pause)):
+            if not (changed or self._file_is_gone or step.kind == "pause"):
                 break
             first -= 1
         return first
@@ -181,7 +177,7 @@ class Past:
         found: dict[tuple[int, str], Precondition] = {}
         for turn in self._kept:
             step = self._step_of(turn)
-            if isinstance(step, Purge):
+            if step.purges:
                 found.clear()
             elif isinstance(step, Precondition) and not turn.is_skipped:
                 found[turn.index, turn.name.removesuffix(f"/{turn.round}")] = step
@@ -189,12 +185,12 @@ class Past:
 
     def _capacity(self) -> Purge | None:
         purges = [self._step_of(turn) for turn in self._kept if turn.was_done]
-        last = next((step for step in reversed(purges) if isinstance(step, Purge)), None)
+        last = next((step for step in reversed(purges) if step.kind == "purge"), None)
         return None if last is None or last.takes_all else last
 
     def _step_of(self, turn: Turn) -> Step:
         step = self.protocol.steps[turn.index]
-        if turn.round is None or not isinstance(step, Rounds):
+        if turn.round is None or step.kind != "rounds":
             return step
         return next(one for one in step.of_round(turn.round) if one.name == turn.name)
 
@@ -202,7 +198,3 @@ class Past:
         last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
         times = [event.t_s for event in self.recording.events]
         return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
-
-
-def _changes_data(step: Step | SingleStep) -> bool:
-    return isinstance(step, Purge) or (isinstance(step, LoadStep) and step.changes_data)

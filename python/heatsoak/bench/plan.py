@@ -9,7 +9,6 @@ from heatsoak.protocol import (
     Protocol,
     Purge,
     Replay,
-    Rounds,
     SingleStep,
     Step,
     Workload,
@@ -123,7 +122,7 @@ def plan(
     used_bytes, steps = target_bytes, []
     for step in protocol.steps:
         steps.append(_step(step, used_bytes, speeds, traffic_of))
-        if isinstance(step, Purge) and not step.is_probe:
+        if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
     return Plan(tuple(steps), speeds)
 
@@ -138,23 +137,20 @@ def _at_least(step: StepPlan) -> StepPlan:
 
 
 def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
-    if isinstance(step, Copy):
-        duration_s = step.amount_bytes / MB / min(speeds.read_mb_s, speeds.write_mb_s)
-        return StepPlan(step, duration_s, step.amount_bytes, False)
-    if not isinstance(step, Rounds):
-        return _single(step, target_bytes, speeds, traffic_of)
-    parts = [_single(one, target_bytes, speeds, traffic_of) for one in step.steps]
+    parts = [_part(part, target_bytes, speeds, traffic_of) for part in step.parts]
     return StepPlan(
         step,
-        step.at_most * sum(part.duration_s for part in parts),
-        step.at_most * sum(part.written_bytes for part in parts),
-        step.least == step.at_most and all(part.is_bound for part in parts),
-        step.least / step.at_most,
+        step.max_rounds * sum(part.duration_s for part in parts),
+        step.max_rounds * sum(part.written_bytes for part in parts),
+        step.min_rounds == step.max_rounds and all(part.is_bound for part in parts),
+        step.min_rounds / step.max_rounds,
         all(part.is_known for part in parts),
     )
 
 
-def _single(step: SingleStep, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
+def _part(
+    step: SingleStep | Copy, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf
+) -> StepPlan:
     match step:
         case WorkloadStep():
             parts = [_workload(workload, target_bytes, speeds) for workload in step.workloads]
@@ -166,6 +162,9 @@ def _single(step: SingleStep, target_bytes: int, speeds: Speeds, traffic_of: Tra
             )
         case Replay():
             return _replay(step, traffic_of(step), speeds)
+        case Copy():
+            duration_s = step.amount_bytes / MB / min(speeds.read_mb_s, speeds.write_mb_s)
+            return StepPlan(step, duration_s, step.amount_bytes, False)
         case Pause():
             return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
         case Purge():

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from heatsoak.analysis.steps import Drop, drops_of
-from heatsoak.protocol import LoadStep, Purge, Step
+from heatsoak.protocol import Step
 
 #: What a drop is seen in.
 RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
@@ -92,9 +92,7 @@ class Prober:
 
     def begin(self, step: Step) -> None:
         """A step begins."""
-        judged = isinstance(step, LoadStep) and (
-            step.name in self._asked or step.end_after_drop_s is not None
-        )
+        judged = step.loads and (step.name in self._asked or step.may_end_early)
         self._rates = _Rates() if judged else None
 
     def append(self, samples: pl.DataFrame) -> None:
@@ -145,7 +143,7 @@ class Prober:
             self._outcomes[step.name] = _Outcome("short" if drops is None else "steady")
 
     def _decide(self, step: Step) -> Decision:
-        if isinstance(step, Purge) and not self._can_purge:
+        if step.purges and not self._can_purge:
             return Decision(False, "a file cannot be purged for certain, only a whole drive can")
         if step.only_after is not None and not self._was_done.get(step.only_after, False):
             return Decision(False, f"'{step.only_after}' was not done")

@@ -12,7 +12,7 @@ from typing_extensions import override
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
-from heatsoak.protocol import Copy, LoadStep, Rounds, SingleStep, Step
+from heatsoak.protocol import SingleStep, Step
 
 
 class RunView(Observer):
@@ -102,8 +102,8 @@ class RunView(Observer):
 
     def _leave_rounds(self) -> None:
         """Rounds that were not needed are time that was left out."""
-        if self.inner is not None and isinstance(self.step, Rounds):
-            left = 1 - self.inner[1] / self.step.at_most
+        if self.inner is not None and self.step is not None:
+            left = 1 - self.inner[1] / self.step.max_rounds
             self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
         self.inner = None
 
@@ -130,13 +130,11 @@ class RunView(Observer):
                 return "finishing"
             return f"warming up: {self.warming_up}" if self.warming_up else "getting ready"
         text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
-        if self.inner is not None and isinstance(self.step, Rounds):
+        if self.inner is not None:
             inner = self.inner[0]
-            what = f", {inner.describe()}" if isinstance(inner, LoadStep) else ""
-            return f"{text} ({inner.name}{what}; at most {self.step.at_most} rounds)"
-        if isinstance(self.step, LoadStep | Copy):
-            text += f" ({self.step.describe()})"
-        return text
+            what = f", {inner.describe()}" if inner.loads else ""
+            return f"{text} ({inner.name}{what}; at most {self.step.max_rounds} rounds)"
+        return f"{text} ({self.step.describe()})" if self.step.loads else text
 
     def describe_readings(self) -> str:
         """Return throughput and temperatures as they are now."""
@@ -145,7 +143,7 @@ class RunView(Observer):
         parts = []
         throughput = self.latest.throughput_mb_s()
         step = self.step if self.inner is None else self.inner[0]
-        if throughput is not None and isinstance(step, LoadStep | Copy):
+        if throughput is not None and step is not None and step.loads:
             parts.append(f"{throughput:,.0f} MB/s")
         parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
         return "  ".join(parts)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatsoak.protocol import LoadStep, Protocol, Rounds
+from heatsoak.protocol import Protocol
 from heatsoak.recording import Event
 
 
@@ -74,6 +74,4 @@ def turns_of(
 def _names(protocol: Protocol) -> Iterator[str]:
     for step in protocol.steps:
         yield step.name
-        if isinstance(step, Rounds):
-            yield from (one.name for one in step.load_steps())
-            yield from (one.name for one in step.steps if not isinstance(one, LoadStep))
+        yield from (one.name for one in step.taken())

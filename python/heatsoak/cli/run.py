@@ -24,7 +24,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import announce
-from heatsoak.protocol import LoadStep, Protocol, Rounds, apply_settings, load, scaled
+from heatsoak.protocol import Protocol, apply_settings, load, scaled
 from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
@@ -209,9 +209,7 @@ def _row(session: Session | CopySession, preview: Preview) -> dict[str, Any]:
             {
                 "step": step.step.name,
                 "kind": step.step.kind,
-                "workload": step.step.describe()
-                if isinstance(step.step, LoadStep | Rounds)
-                else None,
+                "workload": None if step.step.needs_two_drives else step.step.describe() or None,
                 "duration_s": step.duration_s,
                 "written_bytes": step.written_bytes,
                 "is_bound": step.is_bound,

@@ -12,7 +12,7 @@ from heatsoak.corpus.loads import LINKS_MB_S, Like
 from heatsoak.corpus.machine import Array, Course, Machine
 from heatsoak.corpus.recordings import Habits, recorded
 from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take, fill, load, pause
-from heatsoak.protocol import Precondition, Purge, WorkloadStep
+from heatsoak.protocol import Purge, WorkloadStep
 
 WITH_TEMPS = 0.75
 SIGMA = (0.01, 0.08)
@@ -305,13 +305,13 @@ def _seen(
     at_ceiling = set()
     for course in run[0]:
         step = course.step
-        if not isinstance(step, WorkloadStep):
+        if not step.loads:
             continue
         is_explained &= float(course.controller_c.max()) <= HOTTEST_C
         held = [stretch for stretch in take.held if stretch.step == step.name]
         rate, by_host = recordings.held_back(course, held, ramp_s)
         shown[step.name] = rate
-        if isinstance(step, Precondition):
+        if not step.is_judged:
             continue
         if take.link_mb_s is not None and truth.is_at(course, take.link_mb_s):
             at_ceiling.add(step.name)

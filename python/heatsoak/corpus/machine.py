@@ -130,7 +130,7 @@ class Machine:
                 pieces = [self._advance(None, IDLE_GRID_S)]
             case WorkloadStep():
                 pieces = self._load(step, paces)
-        grid_s = self._grid_s if isinstance(step, WorkloadStep) else IDLE_GRID_S
+        grid_s = self._grid_s if step.loads else IDLE_GRID_S
         arrays = {
             name: np.concatenate([piece[column] for piece in pieces])
             for name, column in _COLUMNS.items()

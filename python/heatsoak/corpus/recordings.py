@@ -315,7 +315,7 @@ def recorded(
     instruments = Instruments(habits, chance)
     frames, events = [], []
     for course in courses:
-        is_load = isinstance(course.step, WorkloadStep)
+        is_load = course.step.loads
         step = course.step.name if is_load else None
         end_s = course.begin_s + course.duration_s
         events += [

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
-from heatsoak.protocol import LoadStep, Observed, Precondition
+from heatsoak.protocol import LoadStep, Observed
 from heatsoak.recording import Recording
 from heatsoak.units import format_block
 
@@ -106,7 +106,7 @@ def fio_files(recording: Recording) -> Iterator[FioFile]:
     taken: set[str] = set()
     steps: Sequence[LoadStep | Observed] = recording.meta.protocol.workload_steps
     # what is judged gets the plain names; what only prepared it comes after
-    for step in sorted(steps, key=lambda step: isinstance(step, Precondition)):
+    for step in sorted(steps, key=lambda step: not step.is_judged):
         load = _load(step)
         sides, notes = _sides(recording, step, load)
         if not sides:

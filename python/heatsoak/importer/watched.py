@@ -3,7 +3,6 @@
 from heatsoak.importer.log import Log
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.stretches import with_stretches
-from heatsoak.protocol import Observation
 from heatsoak.recording import HeldRecording, Recording
 
 #: The name of the observation that a watch records.
@@ -14,7 +13,7 @@ def is_undivided(recording: Recording) -> bool:
     """Return whether it is a watch that goes on or was cut: its load has no steps yet."""
     protocol = recording.meta.protocol
     return (
-        isinstance(protocol, Observation)
+        protocol.is_observed
         and protocol.name == WATCH
         and not recording.meta.load.get("is_divided")
     )

@@ -3,23 +3,23 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
-from heatsoak.protocol.copy_step import ROLES, Copy, Role
 from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import Matrix, Protocol
-from heatsoak.protocol.observed import Observation, Observed
+from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, Score
 from heatsoak.protocol.overrides import apply_settings, read_labels
-from heatsoak.protocol.rounds import Rounds, Step
+from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.scaled import scaled
-from heatsoak.protocol.score import Score
 from heatsoak.protocol.sides import Turn, halves_of, of_side, turns
 from heatsoak.protocol.source import bundled, load
-from heatsoak.protocol.step import (
+from heatsoak.protocol.steps import (
+    ROLES,
+    Copy,
     LoadStep,
     Pause,
     Precondition,
     Purge,
     PurgeMethod,
     Replay,
+    Role,
     SingleStep,
     Spare,
     WorkloadStep,
@@ -27,6 +27,8 @@ from heatsoak.protocol.step import (
 from heatsoak.protocol.workload import REPETITIONS, Conditions, Label, Workload
 
 __all__ = [
+    "MIN_STEADY_ROUNDS",
+    "RATES",
     "REPETITIONS",
     "ROLES",
     "Conditions",

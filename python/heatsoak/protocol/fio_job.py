@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.protocol.model import Protocol
-from heatsoak.protocol.step import WorkloadStep
+from heatsoak.protocol.steps import WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size, parse_seconds
 

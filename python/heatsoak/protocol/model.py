@@ -1,19 +1,39 @@
-"""The schema of a protocol; see docs/protocols.md for how it reads in TOML."""
+"""The schema of a protocol, and of what stands for it where somebody else made the load.
+
+docs/protocols.md says how a protocol reads in TOML.
+"""
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
-from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.rounds import Rounds, Step
-from heatsoak.protocol.score import Score
-from heatsoak.protocol.step import LoadStep, Pause, Precondition, Purge, PurgeMethod, with_kind
-from heatsoak.protocol.workload import Conditions, Label, Model, SizeOrShare
-from heatsoak.units import Size
+from heatsoak.protocol.steps import (
+    Copy,
+    LoadStep,
+    Purge,
+    PurgeMethod,
+    SingleStep,
+    as_list,
+    with_kind,
+)
+from heatsoak.protocol.workload import RW, Conditions, Label, Model, Seconds, SizeOrShare
+from heatsoak.units import Size, format_block
+
+#: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
+#: took longer than 10 or 100 ms; the length of a step; energy.
+Metric = Literal[
+    "iops", "mb_s", "service_us", "over_10ms_pct", "over_100ms_pct", "duration_s", "energy_j"
+]
+#: Those that are rates.
+RATES = ("iops", "mb_s")
+#: How the values of a step become one: their mean; their standard deviation, each second a value;
+#: mean over standard deviation, which reviews call consistency.
+Statistic = Literal["mean", "stdev", "consistency"]
 
 
 class Matrix(Model):
@@ -67,6 +87,42 @@ class Matrix(Model):
         return None if self.enclosure is None else self.enclosure.format_map(cell)
 
 
+class Score(Model):
+    """A number that a protocol is run for.
+
+    The statistic is taken of each of the steps; the score is the mean of what they give.
+    Of a step of rounds it is the mean over the last five rounds, if those are steady.
+
+    Attributes:
+        steps: names of judged steps; of rounds, without a round's number.
+        last_s: how much of a step's end counts; None is all of it.
+        while_busy: whether time without any I/O in flight is left out of rates.
+        definition: one sentence that is printed beside it.
+    """
+
+    name: str = Field(min_length=1, max_length=100)
+    metric: Metric
+    statistic: Statistic = "mean"
+    steps: Annotated[tuple[str, ...], BeforeValidator(as_list)] = Field(min_length=1)
+    last_s: Seconds | None = Field(None, gt=0, validation_alias=AliasChoices("last", "last_s"))
+    while_busy: bool = False
+    definition: str = Field(min_length=1, max_length=400)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        is_rate = self.metric in RATES
+        if self.statistic != "mean" and not is_rate:
+            raise ValueError(
+                f"statistic = '{self.statistic}' is of each second's rate: it needs metric = "
+                f"'iops' or 'mb_s', not '{self.metric}'"
+            )
+        if self.while_busy and not (is_rate and self.statistic == "mean"):
+            raise ValueError("while_busy belongs to the mean of a rate: metric 'iops' or 'mb_s'")
+        if self.metric == "duration_s" and self.last_s is not None:
+            raise ValueError("last belongs to a rate, a share or an energy, not to duration_s")
+        return self
+
+
 class Protocol(Model):
     """Ordered steps, and the conditions they run in.
 
@@ -77,7 +133,10 @@ class Protocol(Model):
         heat: what warms the case meanwhile.
         scores: the numbers that it is run for.
         scale: what share of its sizes and times this is; see :func:`heatsoak.protocol.scaled`.
+        is_observed: whether somebody else made the load, as :class:`Observation`.
     """
+
+    is_observed: ClassVar[bool] = False
 
     schema_version: Literal[1] = Field(1, validation_alias=AliasChoices("schema", "schema_version"))
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
@@ -99,7 +158,7 @@ class Protocol(Model):
     @model_validator(mode="after")
     def _check(self) -> Self:
         seen: set[str] = set()
-        for name in self._names():
+        for name in (name for step in self.steps for name in step.own_names()):
             if name in seen:
                 raise ValueError(f"two steps are named '{name}': give each its own name")
             seen.add(name)
@@ -111,26 +170,8 @@ class Protocol(Model):
         self._check_copies()
         return self
 
-    def _names(self) -> Iterator[str]:
-        """The names that must differ: of what is recorded, and of the steps of a round."""
-        for step in self.steps:
-            if isinstance(step, Rounds):
-                yield from (one.name for one in step.steps if isinstance(one, LoadStep))
-                yield from (one.name for one in step.load_steps())
-            elif isinstance(step, LoadStep | Copy):
-                yield step.name
-
     def _check_scores(self) -> None:
-        once = [
-            one
-            for step in self.steps
-            for one in (step.steps if isinstance(step, Rounds) else [step])
-        ]
-        judged = [
-            step.name
-            for step in once
-            if isinstance(step, LoadStep | Copy) and not isinstance(step, Precondition)
-        ]
+        judged = [part.name for part in self._parts() if part.is_judged]
         for score in self.scores:
             for name in score.steps:
                 if name not in judged:
@@ -143,14 +184,14 @@ class Protocol(Model):
         if not self.copies:
             return
         for index, step in enumerate(self.steps):
-            if step.is_probe or not isinstance(step, Copy | Pause | Purge | Precondition):
+            if step.is_probe or not (step.needs_two_drives or step.only_prepares):
                 what = "taken only under a condition" if step.is_probe else f"a {step.kind}"
                 raise ValueError(
                     f"steps[{index + 1}], '{step.name}': is {what}, which a protocol that copies "
                     "cannot have: it has copies, pauses, and purges and preconditions of the "
                     "destination"
                 )
-            if isinstance(step, Purge) and not step.takes_all:
+            if step.kind == "purge" and not step.takes_all:
                 raise ValueError(
                     f"steps[{index + 1}], '{step.name}': capacity is for workloads, whose spans "
                     "are shares of it; a copy says in bytes how much it copies"
@@ -162,11 +203,7 @@ class Protocol(Model):
     def _wrong_condition(self, index: int, step: Step) -> str | None:
         """What is wrong with the conditions under which a step is taken."""
         earlier = {before.name: before for before in self.steps[:index]}
-        judged = [
-            name
-            for name, before in earlier.items()
-            if isinstance(before, LoadStep) and not isinstance(before, Precondition)
-        ]
+        judged = [name for name, before in earlier.items() if before.is_judged]
         wanted = [("only_if_drop_in", name, judged) for name in step.only_if_drop_in]
         if step.only_after is not None:
             wanted.append(("only_after", step.only_after, list(earlier)))
@@ -187,16 +224,14 @@ class Protocol(Model):
             )
         return None
 
+    def _parts(self) -> Iterator[SingleStep | Copy]:
+        """Each step, and for rounds the steps of one round."""
+        return (part for step in self.steps for part in step.parts)
+
     @property
     def workload_steps(self) -> list[LoadStep]:
         """What loads the target and is recorded: preconditioning, replays, steps of each round."""
-        found: list[LoadStep] = []
-        for step in self.steps:
-            if isinstance(step, Rounds):
-                found += step.load_steps()
-            elif isinstance(step, LoadStep):
-                found.append(step)
-        return found
+        return [one for step in self.steps for one in step.load_steps()]
 
     @property
     def rounds(self) -> list[Rounds]:
@@ -211,18 +246,12 @@ class Protocol(Model):
     @property
     def writes(self) -> bool:
         """Whether any step changes what is on the target."""
-        return any(
-            step.changes_data
-            if isinstance(step, LoadStep | Rounds)
-            else isinstance(step, Purge | Copy)
-            for step in self.steps
-        )
+        return any(step.changes_data for step in self.steps)
 
     @property
     def purges(self) -> list[Purge]:
         """The steps that purge, those of rounds included."""
-        steps = [one for step in self.steps for one in getattr(step, "steps", (step,))]
-        return [step for step in steps if isinstance(step, Purge)]
+        return [part for part in self._parts() if isinstance(part, Purge)]
 
     @property
     def purge_methods(self) -> set[PurgeMethod]:
@@ -234,6 +263,99 @@ class Protocol(Model):
         if self.matrix is None:
             return [dict(self.conditions)]
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
+
+
+class Observed(Model):
+    """A load that somebody else made, as far as a log of it tells; it cannot be run again.
+
+    Attributes:
+        reads: whether it read; True where the log does not tell.
+        writes: likewise.
+        rw: the access pattern, if known.
+        bs: bytes of one I/O, if known and only one.
+        iodepth: I/Os in flight, if known.
+        about: the log's own words for it.
+        watched: whether it is a stretch of what a logger saw, so that nobody says that it asked for
+            the same throughout.
+    """
+
+    loads: ClassVar[bool] = True
+    is_judged: ClassVar[bool] = True
+    is_probe: ClassVar[bool] = False
+    is_replay: ClassVar[bool] = False
+    is_observed: ClassVar[bool] = True
+    ends_with_its_data: ClassVar[bool] = False
+    runtime_s: ClassVar[None] = None
+
+    kind: Literal["observed"] = "observed"
+    name: str = Field(min_length=1, max_length=200)
+    reads: bool = True
+    writes: bool = True
+    rw: RW | None = None
+    bs: int | None = Field(None, ge=1)
+    iodepth: int | None = Field(None, ge=1)
+    numjobs: int | None = Field(None, ge=1)
+    rwmixread: int | None = Field(None, ge=0, le=100)
+    about: str = Field("", max_length=1000)
+    watched: bool = False
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of one I/O, if known."""
+        return () if self.bs is None else (self.bs,)
+
+    def mention(self) -> str:
+        """Return how a sentence about several steps names it."""
+        return f"'{self.name}'"
+
+    def describe(self) -> str:
+        """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""
+        share = f", {self.rwmixread} % reads" if self.rwmixread is not None else ""
+        if self.rw is not None:
+            kind = "random" if self.rw.startswith("rand") else "sequential"
+            what = {"read": "read", "write": "write"}.get(
+                self.rw.removeprefix("rand"), f"mix{share}"
+            )
+            words = [f"{kind} {what}"]
+        elif self.reads != self.writes:
+            words = ["reads" if self.reads else "writes"]
+        else:
+            words = [] if self.about else ["load not described"]
+        words += [format_block(self.bs)] if self.bs else []
+        words += [f"QD{self.iodepth}"] if self.iodepth else []
+        words += [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []
+        return ", ".join([*words, *([self.about] if self.about else [])])
+
+
+class Observation(Model):
+    """What stands for the protocol in the recording of a load that somebody else made.
+
+    Attributes:
+        name: the kind of log it was taken from.
+    """
+
+    is_observed: ClassVar[bool] = True
+    scale: ClassVar[float] = 1.0
+
+    name: str = Field(min_length=1, max_length=100)
+    title: str = ""
+    conditions: Conditions = Field(default_factory=dict)
+    steps: Annotated[list[Observed], Field(min_length=1)]
+
+    @property
+    def workload_steps(self) -> list[Observed]:
+        """The steps, as a protocol has them."""
+        return self.steps
+
+    @property
+    def rounds(self) -> list[Rounds]:
+        """None: nobody says that it was repeated."""
+        return []
+
+    @property
+    def scores(self) -> list[Score]:
+        """None: nobody says what it was made for."""
+        return []
 
 
 def _list(names: list[str]) -> str:

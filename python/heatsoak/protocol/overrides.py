@@ -8,35 +8,17 @@ from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.output import utf8_text
-from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.model import Matrix, Protocol
-from heatsoak.protocol.rounds import Rounds, Step
+from heatsoak.protocol.rounds import Step
 from heatsoak.protocol.source import explain
-from heatsoak.protocol.step import Pause, Precondition, Replay, WorkloadStep
+from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy
 from heatsoak.protocol.workload import Conditions, Label
 
-_WORKLOAD_KEYS = (
-    *("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "size", "offset", "io_size"),
-    *("runtime", "rate", "rate_iops", "buffer_compress_percentage"),
-)
 #: Keys of one kind of step, which no setting changes in all of them.
-_WORKLOAD_STEP_KEYS = ("end_after_drop",)
-_PAUSE_KEYS = ("duration", "until_temp_c")
-_REPLAY_KEYS = ("trace", "scale", "seed", "idle_limit", "iodepth", "damaged", "beyond")
-_COPY_KEYS = ("size", "bs", "iodepth", "buffer")
-_ROUNDS_KEYS = ("at_most",)
-_PURGE_KEYS = ("method", "capacity", "spare")
+_OF_ONE_STEP = ("end_after_drop", "duration", "until_temp_c")
 _PROTOCOL_KEYS = ("file_size",)
-#: What a key is called in the model, where that differs.
-_FIELDS = {
-    "size": "span",
-    "runtime": "runtime_s",
-    "buffer_compress_percentage": "compress_pct",
-    "end_after_drop": "end_after_drop_s",
-    "duration": "duration_s",
-    "idle_limit": "idle_limit_s",
-}
-_COPY_FIELDS = {"size": "size_bytes", "buffer": "buffer_bytes"}
+#: The kinds of steps that a workload's key changes without a step's name.
+_CHANGED_BY_KEY = ("workload", "copy")
 
 
 def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
@@ -83,33 +65,25 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
         return _choose(protocol, protocol.matrix, key, value)
     if key in _PROTOCOL_KEYS:
         return _rebuilt(protocol, {key: value})
-    if key in _WORKLOAD_KEYS:
-        if protocol.copies and key not in _COPY_KEYS:
+    if key in WORKLOAD_KEYS:
+        if protocol.copies and key not in Copy.settable:
             raise UsageError(
-                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(_COPY_KEYS)}"
+                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(Copy.settable)}"
             )
-        return _changed(
-            protocol,
-            lambda step: (
-                (isinstance(step, Copy) and key in _COPY_KEYS)
-                or (isinstance(step, WorkloadStep) and not isinstance(step, Precondition))
-            ),
-            key,
-            value,
-        )
+        return _changed(protocol, lambda step: step.kind in _CHANGED_BY_KEY, key, value)
     if key.startswith("conditions."):
         return _labelled(protocol, key.removeprefix("conditions."), value)
     step, dot, field = key.rpartition(".")
     if dot:
         return _with_step(protocol, step, field, value)
-    if key in (*_WORKLOAD_STEP_KEYS, *_PAUSE_KEYS):
+    if key in _OF_ONE_STEP:
         raise UsageError(
             f"--set {key}={value}: '{key}' belongs to one step: write STEP.{key}={value}; "
             f"a label of that name is conditions.{key}={value}"
         )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
-    near = suggestion(key, (*_WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8)
+    near = suggestion(key, (*WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8)
     if near:
         raise UsageError(
             f"--set {key}={value}: unknown key '{key}'{near}; "
@@ -137,11 +111,7 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
 
 def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
     """Change the steps of that name, in which ``*`` stands for any letters."""
-    steps = [
-        one
-        for step in protocol.steps
-        for one in ([step, *step.steps] if isinstance(step, Rounds) else [step])
-    ]
+    steps = [one for step in protocol.steps for one in _with_parts(step)]
     named = [step for step in steps if fnmatchcase(step.name, name)]
     names = list(dict.fromkeys(step.name for step in steps))
     if not named:
@@ -149,37 +119,30 @@ def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
             f"--set {name}.{key}={value}: no step '{name}'{suggestion(name, names)}: "
             f"the steps are {', '.join(names)}"
         )
-    keys = [known for step in named for known in _keys_of(step)]
+    keys = [known for step in named for known in step.settable]
     if key not in keys:
         raise UsageError(
             f"--set {name}.{key}={value}: no key '{key}'{suggestion(key, keys)} in the "
             f"{named[0].kind} '{named[0].name}'"
         )
-    return _changed(protocol, lambda step: step in named and key in _keys_of(step), key, value)
+    return _changed(protocol, lambda step: step in named, key, value)
 
 
-def _keys_of(step: Step) -> tuple[str, ...]:
-    if isinstance(step, WorkloadStep):
-        return (*_WORKLOAD_KEYS, *_WORKLOAD_STEP_KEYS)
-    if isinstance(step, Replay):
-        return (*_REPLAY_KEYS, *_WORKLOAD_STEP_KEYS)
-    if isinstance(step, Copy):
-        return _COPY_KEYS
-    if isinstance(step, Rounds):
-        return _ROUNDS_KEYS
-    return _PAUSE_KEYS if isinstance(step, Pause) else _PURGE_KEYS
+def _with_parts(step: Step) -> list[Step]:
+    return [step, *(part for part in step.parts if part is not step)]
 
 
 def _changed(
     protocol: Protocol, is_wanted: Callable[[Step], bool], key: str, value: str
 ) -> Protocol:
+    """Set the key in all wanted steps that have it, those of rounds included."""
+
     def fields_of(step: Step) -> dict[str, Any]:
         fields = step.model_dump()
-        if isinstance(step, Rounds):
-            fields["steps"] = [fields_of(one) for one in step.steps]
-        if is_wanted(step):
-            names = _COPY_FIELDS if isinstance(step, Copy) else _FIELDS
-            fields[names.get(key, key)] = value
+        if "steps" in fields:
+            fields["steps"] = [fields_of(part) for part in step.parts]
+        if is_wanted(step) and key in step.settable:
+            fields[step.settable[key]] = value
         return fields
 
     return _rebuilt(protocol, {"steps": [fields_of(step) for step in protocol.steps]})

@@ -1,16 +1,15 @@
 """Steps that are taken again and again, and every kind of step that a protocol has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
-from heatsoak.protocol.copy_step import Copy
-from heatsoak.protocol.step import (
-    Conditional,
-    LoadStep,
+from heatsoak.protocol.steps import (
+    BaseStep,
+    Copy,
     Pause,
     Precondition,
     Purge,
@@ -21,7 +20,7 @@ from heatsoak.protocol.step import (
 )
 
 #: Rounds that have to agree before they are steady (SNIA SSS PTS 2.0.1, "Steady State").
-LEAST_ROUNDS = 5
+MIN_STEADY_ROUNDS = 5
 
 
 def _varied(steps: Any) -> Any:
@@ -49,7 +48,7 @@ def _each(step: Any) -> Iterator[Any]:
         yield with_kind({**fixed, **chosen, "name": text})
 
 
-class Rounds(Conditional):
+class Rounds(BaseStep):
     """Steps that are taken in order, again and again; each round is recorded apart.
 
     In the third round the step ``write`` is recorded as ``write/3``.
@@ -63,6 +62,9 @@ class Rounds(Conditional):
         steps: of one round. A step with a table ``vary`` stands for one for each combination of
             the values in it, which its name may quote in braces.
     """
+
+    loads: ClassVar[bool] = True
+    settable: ClassVar[Mapping[str, str]] = {"at_most": "at_most"}
 
     kind: Literal["rounds"]
     name: str = Field("rounds", min_length=1, max_length=200)
@@ -83,11 +85,11 @@ class Rounds(Conditional):
             raise ValueError("until = 'steady' and tracks, which names a step, need each other")
         if self.until is None:
             return self
-        if self.at_most < LEAST_ROUNDS:
+        if self.at_most < MIN_STEADY_ROUNDS:
             raise ValueError(
-                f"at_most is {self.at_most}: no fewer than {LEAST_ROUNDS} rounds can be steady"
+                f"at_most is {self.at_most}: no fewer than {MIN_STEADY_ROUNDS} rounds can be steady"
             )
-        known = [step.name for step in self.steps if _is_judged(step)]
+        known = [step.name for step in self.steps if step.is_judged]
         if self.tracks not in known:
             raise ValueError(
                 f"tracks names '{self.tracks}', which is no judged step of a round"
@@ -96,31 +98,41 @@ class Rounds(Conditional):
         return self
 
     @property
-    def least(self) -> int:
-        """The fewest rounds that it can end with."""
-        return self.at_most if self.until is None else LEAST_ROUNDS
-
-    @property
     def changes_data(self) -> bool:
         """Whether a round writes or purges."""
-        return any(
-            step.changes_data if isinstance(step, LoadStep) else isinstance(step, Purge)
-            for step in self.steps
-        )
+        return any(step.changes_data for step in self.steps)
+
+    @property
+    def max_rounds(self) -> int:
+        """How many rounds are taken, at most."""
+        return self.at_most
+
+    @property
+    def min_rounds(self) -> int:
+        """The fewest rounds that it can end with."""
+        return self.at_most if self.until is None else MIN_STEADY_ROUNDS
+
+    @property
+    def parts(self) -> tuple["SingleStep | Copy", ...]:
+        """The steps of one round."""
+        return tuple(self.steps)
 
     def of_round(self, number: int) -> list[SingleStep]:
         """Return the steps of a round as they are recorded; rounds count from 1."""
         return [
-            step.model_copy(update={"name": f"{step.name}/{number}"})
-            if isinstance(step, LoadStep)
-            else step
+            step.model_copy(update={"name": f"{step.name}/{number}"}) if step.loads else step
             for step in self.steps
         ]
 
-    def load_steps(self) -> Iterator[LoadStep]:
-        """Yield all that may be recorded of it, round by round."""
+    def taken(self) -> Iterator["SingleStep | Copy"]:
+        """Yield the steps of every round that it may take, as they are recorded."""
         for number in range(1, self.at_most + 1):
-            yield from (step for step in self.of_round(number) if isinstance(step, LoadStep))
+            yield from self.of_round(number)
+
+    def own_names(self) -> Iterator[str]:
+        """Yield the names that no other step of the protocol may have."""
+        yield from (step.name for step in self.steps if step.loads)
+        yield from (step.name for step in self.load_steps())
 
     def describe(self) -> str:
         """Return it in a few words: ``"at most 25 rounds of 49 steps, until steady"``."""
@@ -130,11 +142,19 @@ class Rounds(Conditional):
         return f"at most {self.at_most} rounds of {count}, until steady"
 
 
-def _is_judged(step: SingleStep) -> bool:
-    return isinstance(step, LoadStep) and not isinstance(step, Precondition)
-
-
+#: Any step of a protocol.
 Step = Annotated[
     WorkloadStep | Precondition | Replay | Copy | Pause | Purge | Rounds,
     Field(discriminator="kind"),
 ]
+
+#: The kinds of steps by what a protocol calls them.
+KINDS: Mapping[str, type[BaseStep]] = {
+    "workload": WorkloadStep,
+    "precondition": Precondition,
+    "replay": Replay,
+    "copy": Copy,
+    "pause": Pause,
+    "purge": Purge,
+    "rounds": Rounds,
+}

@@ -1,28 +1,26 @@
 """A protocol made smaller, for small targets and short tests."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from heatsoak.errors import UsageError
-from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.rounds import Rounds, Step
-from heatsoak.protocol.step import LoadStep, Pause, Replay, WorkloadStep
+from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size
 
 #: No load gets shorter than this, or its rates could not be told from its beginning.
-LEAST_RUNTIME_S = 3.0
+MIN_RUNTIME_S = 3.0
 #: Steps of rounds are many, and only their means are asked for.
-LEAST_ROUND_RUNTIME_S = 1.0
+MIN_ROUND_RUNTIME_S = 1.0
 #: No pause gets shorter than this, unless it was.
-LEAST_PAUSE_S = 1.0
+MIN_PAUSE_S = 1.0
 #: No span gets smaller than so many of the protocol's largest I/Os, so that what was filled stays
 #: what is read, nor a file than so many bytes.
-LEAST_BLOCKS = 256
-LEAST_FILE_BYTES = 64 << 20
+MIN_BLOCKS = 256
+MIN_FILE_BYTES = 64 << 20
 
 
 def scaled(protocol: Protocol, scale: float) -> Protocol:
@@ -38,14 +36,15 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
     if scale == 1:
         return protocol
     fields = protocol.model_dump()
-    least = LEAST_BLOCKS * max(_blocks(protocol), default=0)
-    fields["steps"] = [_step(step, scale, LEAST_RUNTIME_S, least) for step in protocol.steps]
+    blocks = (bs for step in protocol.steps for part in step.parts for bs in part.block_sizes)
+    least = MIN_BLOCKS * max(blocks, default=0)
+    fields["steps"] = [_step(step, scale, MIN_RUNTIME_S, least) for step in protocol.steps]
     fields["file_size"] = _file_size(protocol.file_size, scale, least)
     fields["scale"] = protocol.scale * scale
     fields["heat"] = [_heat(heat, scale) for heat in protocol.heat]
     for score in fields["scores"]:
         if score["last_s"] is not None:
-            score["last_s"] = max(score["last_s"] * scale, LEAST_RUNTIME_S / 2)
+            score["last_s"] = max(score["last_s"] * scale, MIN_RUNTIME_S / 2)
     said = _note(protocol)
     fields["notes"] = [note for note in protocol.notes if note != said]
     made = Protocol.model_validate(fields)
@@ -57,16 +56,6 @@ def _note(protocol: Protocol) -> str:
         f"made smaller, to {protocol.scale:g} of its sizes and times: what it gives is no result "
         f"of {protocol.name}"
     )
-
-
-def _blocks(protocol: Protocol) -> Iterator[int]:
-    """The bytes of one I/O of each workload."""
-    for step in protocol.steps:
-        for one in step.steps if isinstance(step, Rounds) else [step]:
-            if isinstance(one, WorkloadStep):
-                yield from (workload.bs for workload in one.workloads)
-            elif isinstance(one, Copy):
-                yield one.bs
 
 
 def _heat(heat: Heat, scale: float) -> dict[str, Any]:
@@ -83,9 +72,7 @@ def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any
             if step.until is None:
                 # what rounding adds to a whole number is no round more
                 fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), 1)
-            fields["steps"] = [
-                _step(one, scale, LEAST_ROUND_RUNTIME_S, least) for one in step.steps
-            ]
+            fields["steps"] = [_step(one, scale, MIN_ROUND_RUNTIME_S, least) for one in step.steps]
         case WorkloadStep():
             fields |= _workload(step, scale, least_s, least)
             fields["beside"] = [
@@ -97,10 +84,10 @@ def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any
         case Copy():
             fields["size_bytes"] = _size(Size(bytes=step.size_bytes), scale, least).bytes
         case Pause():
-            least_pause_s = min(step.duration_s, LEAST_PAUSE_S)
+            least_pause_s = min(step.duration_s, MIN_PAUSE_S)
             fields["duration_s"] = max(step.duration_s * scale, least_pause_s)
-    if isinstance(step, LoadStep) and step.end_after_drop_s is not None:
-        fields["end_after_drop_s"] = max(step.end_after_drop_s * scale, LEAST_RUNTIME_S)
+    if step.may_end_early:
+        fields["end_after_drop_s"] = max(fields["end_after_drop_s"] * scale, MIN_RUNTIME_S)
     return fields
 
 
@@ -119,7 +106,7 @@ def _workload(workload: Workload, scale: float, least_s: float, least: int) -> d
 def _file_size(size: Size, scale: float, least: int) -> Size:
     if size.percent is not None:
         return Size(percent=size.percent * scale)
-    return _size(size, scale, max(LEAST_FILE_BYTES, least))
+    return _size(size, scale, max(MIN_FILE_BYTES, least))
 
 
 def _size(size: Size, scale: float, least: int) -> Size:

@@ -2,9 +2,17 @@
 
 from dataclasses import dataclass
 
-from heatsoak.protocol.copy_step import FILL, Copy, Role
 from heatsoak.protocol.model import Protocol
-from heatsoak.protocol.step import Pause, Precondition, Purge, SingleStep, WorkloadStep
+from heatsoak.protocol.steps import (
+    FILL,
+    Copy,
+    Pause,
+    Precondition,
+    Purge,
+    Role,
+    SingleStep,
+    WorkloadStep,
+)
 from heatsoak.units import Size
 
 

@@ -8,26 +8,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from heatsoak.errors import UsageError, require_file, suggestion
-from heatsoak.protocol.copy_step import Copy
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import Matrix, Protocol
-from heatsoak.protocol.rounds import Rounds
-from heatsoak.protocol.score import Score
-from heatsoak.protocol.step import Pause, Precondition, Purge, Replay, WorkloadStep
+from heatsoak.protocol.model import Matrix, Protocol, Score
+from heatsoak.protocol.rounds import KINDS
 from heatsoak.protocol.workload import TO_BE_RUN
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
 _TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat, "scores": Score}
-_KINDS: dict[str, type[BaseModel]] = {
-    "workload": WorkloadStep,
-    "precondition": Precondition,
-    "replay": Replay,
-    "copy": Copy,
-    "pause": Pause,
-    "purge": Purge,
-    "rounds": Rounds,
-}
 
 
 def bundled() -> list[str]:
@@ -81,8 +69,8 @@ def explain(error: ValidationError) -> str:
     place = ""
     model: type[BaseModel] = Protocol
     for part in first["loc"][:-1] if first["type"] == "extra_forbidden" else first["loc"]:
-        if part in _KINDS:
-            model = _KINDS[str(part)]
+        if part in KINDS:
+            model = KINDS[str(part)]
         elif isinstance(part, int):
             place += f"[{part + 1}]"
         else:

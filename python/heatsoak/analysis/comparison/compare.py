@@ -91,7 +91,7 @@ def _is_alike(
     of_protocol: str,
 ) -> bool:
     """Whether a run has the score, and all of its steps that are taken once are compared."""
-    if score not in getattr(run.recording.meta.protocol, "scores", []):
+    if score not in run.recording.meta.protocol.scores:
         return False
     for name in set(score.steps) - _steps_of_rounds(protocol):
         taken = [

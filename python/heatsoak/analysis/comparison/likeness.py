@@ -9,15 +9,9 @@ import polars as pl
 from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, Run
 from heatsoak.protocol import (
     Observation,
-    Observed,
-    Pause,
-    Precondition,
     Protocol,
-    Purge,
-    Replay,
-    WorkloadStep,
 )
-from heatsoak.units import Size, format_block, format_bytes, format_duration
+from heatsoak.units import Size, format_block, format_bytes
 
 #: Starts that are this close are alike.
 TOLERANCE_K = 5.0
@@ -54,9 +48,9 @@ def _rests(run: Run, step: str) -> bool | None:
     do that, so it counts as rest.
     """
     protocol = run.recording.meta.protocol
-    if isinstance(protocol, Protocol):
+    if not protocol.is_observed:
         index = next(i for i, each in enumerate(protocol.steps) if each.name == step)
-        if index > 0 and not isinstance(protocol.steps[index - 1], Pause | Purge):
+        if index > 0 and protocol.steps[index - 1].loads:
             return True
     view = run.views[step]
     columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]
@@ -110,38 +104,32 @@ def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
 
 def _origin(run: Run, other: Run) -> Iterator[str]:
     origins = [
-        "imported" if isinstance(r.recording.meta.protocol, Observation) else "recorded here"
+        "imported" if r.recording.meta.protocol.is_observed else "recorded here"
         for r in (run, other)
     ]
     if origins[0] != origins[1]:
         yield f"one was {origins[0]} and one {origins[1]}"
-    scales = [getattr(r.recording.meta.protocol, "scale", 1.0) for r in (run, other)]
+    scales = [r.recording.meta.protocol.scale for r in (run, other)]
     if scales[0] != scales[1]:
         yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
 
 
 def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
     ours, theirs = run.views[name].step, other.views[name].step
-    if isinstance(ours, Replay) != isinstance(theirs, Replay):
-        yield f"it is {_said(ours)} and {_said(theirs)}"
+    if ours.is_replay != theirs.is_replay:
+        yield f"it is {ours.mention()} and {theirs.mention()}"
         return
-    if isinstance(ours, Replay) and isinstance(theirs, Replay):
-        for key in _REPLAY:
-            yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
+    for key in _REPLAY if ours.is_replay else ():
+        yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
+    # where nothing is said a default holds, but a log may just not have said it
+    says_all = not (ours.is_observed or theirs.is_observed)
     for key in _WORKLOAD:
-        yield from _unequal(
-            key, getattr(ours, key), getattr(theirs, key), _both_known(ours, theirs)
-        )
-    if isinstance(ours, WorkloadStep) and isinstance(theirs, WorkloadStep):
+        yield from _unequal(key, getattr(ours, key), getattr(theirs, key), says_all)
+    if says_all and not ours.is_replay:
         for key in _MORE:
             yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
         for key in ("span", "offset", "io_size"):
             yield from _sizes(run, other, key, getattr(ours, key), getattr(theirs, key), by)
-
-
-def _both_known(ours: Any, theirs: Any) -> bool:
-    """Whether nothing said means a default; a log may just not have said it."""
-    return not (isinstance(ours, Observed) or isinstance(theirs, Observed))
 
 
 def _unequal(key: str, one: Any, two: Any, says_all: bool) -> Iterator[str]:
@@ -192,11 +180,11 @@ def _sized(size: Size, whole_bytes: int) -> str:
 
 def _length(run: Run, other: Run, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
-    if isinstance(ours.step, Replay):
+    if ours.step.is_replay:
         # it ends with its trace: how long that takes is a result
         return
     lengths = ours.duration_s, theirs.duration_s
-    if isinstance(ours.step, WorkloadStep) and isinstance(theirs.step, WorkloadStep):
+    if not (ours.step.is_observed or theirs.step.is_observed or theirs.step.is_replay):
         planned = ours.step.runtime_s, theirs.step.runtime_s
         if planned == (None, None):
             # it ends with its bytes: how long that takes is a result
@@ -213,20 +201,20 @@ def _length(run: Run, other: Run, name: str) -> Iterator[str]:
 def _history(run: Run, other: Run, name: str) -> Iterator[str]:
     """What was done before the step, as far as the protocols say it."""
     ours, theirs = run.recording.meta.protocol, other.recording.meta.protocol
-    if not (isinstance(ours, Protocol) and isinstance(theirs, Protocol)):
+    if ours.is_observed or theirs.is_observed:
         return
     before = [_before(protocol, name) for protocol in (ours, theirs)]
     if before[0] == before[1]:
         return
-    for kind, verb in ((Purge, "purged"), (Precondition, "preconditioned")):
-        has = [any(isinstance(step, kind) for step in steps) for steps in before]
+    for kind, verb in (("purge", "purged"), ("precondition", "preconditioned")):
+        has = [any(step.kind == kind for step in steps) for steps in before]
         if has[0] != has[1]:
             yes, no = (0, 1) if has[0] else (1, 0)
             yield f"the {_ORDER[yes]} was {verb} before and the {_ORDER[no]} not"
             return
     for one, two in zip(*before, strict=False):
         if one != two:
-            yield f"before it came {_said(one)} and {_said(two)}"
+            yield f"before it came {one.mention()} and {two.mention()}"
             return
     yield f"{len(before[0])} and {len(before[1])} steps came before it"
 
@@ -234,19 +222,7 @@ def _history(run: Run, other: Run, name: str) -> Iterator[str]:
 _ORDER = ("first", "second")
 
 
-def _before(protocol: Protocol, name: str) -> list[Any]:
+def _before(protocol: Protocol | Observation, name: str) -> list[Any]:
     steps = list(protocol.steps)
     index = next(i for i, step in enumerate(steps) if step.name == name)
     return steps[:index]
-
-
-def _said(step: Any) -> str:
-    if isinstance(step, Pause):
-        until = "" if step.until_temp_c is None else f", until {step.until_temp_c:g} C"
-        return f"a pause of {format_duration(step.duration_s)}{until}"
-    if isinstance(step, Replay):
-        return f"'{step.name}' ({step.describe()})"
-    if isinstance(step, WorkloadStep):
-        length = "" if step.runtime_s is None else f", {format_duration(step.runtime_s)}"
-        return f"'{step.name}' ({step.describe()}{length})"
-    return f"'{step.name}'"

@@ -15,7 +15,6 @@ from heatsoak.analysis.segments import DEPTH_WINDOW_S, Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Replay, WorkloadStep
 from heatsoak.recording import Recording
 
 #: What is read here of a recording.
@@ -144,7 +143,7 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     yield from _falls(view, noises[view.throughput.unit], next(seeds))
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
-    is_replay = isinstance(step, Replay)
+    is_replay = step.is_replay
     if is_replay and "mb_s" in rates:
         mean = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
         yield from _of_replay(view, mean)
@@ -155,7 +154,7 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     ):
         if found is not None:
             yield name, _overall(found, view, next(seeds))
-    if is_replay or (isinstance(step, WorkloadStep) and step.runtime_s is None):
+    if step.ends_with_its_data:
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))

@@ -11,7 +11,7 @@ from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import REPETITIONS, Label, Observation
+from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording
 
 #: What recordings can be grouped by besides their conditions.
@@ -153,7 +153,7 @@ def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[L
 
 def _with_aliases(runs: list[Run]) -> list[Run]:
     """Logs of one load each are of the same load, whatever their files are called."""
-    logged = [r for r in runs if isinstance(r.recording.meta.protocol, Observation)]
+    logged = [r for r in runs if r.recording.meta.protocol.is_observed]
     names = {step.name for r in logged for step in r.recording.meta.protocol.workload_steps}
     if len(names) < 2 or any(len(r.recording.meta.protocol.workload_steps) > 1 for r in logged):
         return runs

@@ -13,7 +13,6 @@ from heatsoak.analysis.consistency.steady import steady_state
 from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import WorkloadStep
 
 
 def summarise(readings: Callable[[str], Array]) -> LatencySummary | None:
@@ -190,8 +189,7 @@ def _percentiles(rates: Array) -> IopsPercentiles:
 
 def _block_bytes(view: StepView) -> int | None:
     """Bytes of one I/O where all that ran had the same."""
-    step = view.step
-    sizes = {load.bs for load in step.workloads} if isinstance(step, WorkloadStep) else {step.bs}
+    sizes = set(view.step.block_sizes)
     return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -20,7 +20,6 @@ from heatsoak.analysis.sensors.flaws import (
     step_c,
 )
 from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
-from heatsoak.protocol import Precondition
 from heatsoak.recording import Recording
 
 #: Readings at the onsets that differ by no more than this, and one step, are the same: a sensor
@@ -283,7 +282,7 @@ def _sightings(
     fell = {onset.step for onset in onsets}
     for step in recording.meta.protocol.workload_steps:
         stretch = stretches.get(step.name)
-        if stretch is None or isinstance(step, Precondition) or step.name in fell:
+        if stretch is None or not step.is_judged or step.name in fell:
             continue
         values = readings.between(stretch.begin_s, stretch.end_s).values
         if len(values) and stretch.end_s - stretch.begin_s >= 60:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.findings import StepFindings
-from heatsoak.protocol import Observation, Precondition, Protocol, WorkloadStep
+from heatsoak.protocol import Observation, Protocol, WorkloadStep
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import Curve, CurveChart, CurvePoint
 from heatsoak.report.page.names import Names
@@ -142,7 +142,6 @@ def _of_step(step: StepFindings) -> _Value:
 def _once(protocol: Protocol) -> Iterator[WorkloadStep]:
     """The judged workloads, those of rounds once."""
     for step in protocol.steps:
-        for one in step.steps if step.kind == "rounds" else [step]:
-            if isinstance(one, Precondition) or not isinstance(one, WorkloadStep) or one.beside:
-                continue
-            yield one
+        for part in step.parts:
+            if part.kind == "workload" and not part.beside:
+                yield part

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.analysis.view import StepView, judged_steps
-from heatsoak.protocol import Observation, Protocol
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import LatencyHistogram, Line, Track, Workload
 from heatsoak.report.page.names import Named, Names
@@ -87,7 +86,7 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         views = {view.step.name: view for view in judged_steps(named.recording)}
         protocol = named.recording.meta.protocol
-        drawn_rounds = _drawn_rounds(protocol, judged)
+        drawn_rounds = _drawn_rounds(judged)
         for index, step in enumerate(judged.steps):
             view = views.get(step.step)
             if view is None or (step.rounds is not None and step.step not in drawn_rounds):
@@ -154,14 +153,12 @@ def _are_single_logs(names: Names) -> bool:
     """Whether all are logs of one load each, which name the same load differently."""
     protocols = [named.recording.meta.protocol for named in names.recordings]
     return len(protocols) > 1 and all(
-        isinstance(protocol, Observation) and len(protocol.steps) == 1 for protocol in protocols
+        protocol.is_observed and len(protocol.steps) == 1 for protocol in protocols
     )
 
 
-def _drawn_rounds(protocol: Protocol | Observation, findings: RecordingFindings) -> set[str]:
+def _drawn_rounds(findings: RecordingFindings) -> set[str]:
     """The steps of rounds that are drawn: what decides when they end, in the last rounds."""
-    if isinstance(protocol, Observation):
-        return set()
     drawn = set()
     for rounds in findings.rounds:
         names = [rounds.tracked] if rounds.tracked else [step.step for step in rounds.steps]

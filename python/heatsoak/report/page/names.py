@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heatsoak.protocol import REPETITIONS, Label, Observation
+from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 
@@ -111,6 +111,6 @@ def _without_keys(recording: Recording) -> str:
 
 def _file_of(recording: Recording) -> str | None:
     """The name of the file that a log was in."""
-    if isinstance(recording.meta.protocol, Observation):
+    if recording.meta.protocol.is_observed:
         return recording.path.stem or str(recording.path)
     return None

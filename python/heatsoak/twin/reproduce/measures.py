@@ -16,7 +16,7 @@ from heatsoak.analysis import Consistency, Episode
 from heatsoak.analysis.consistency import WINDOW_S, Level, by_second, end_level, find_levels
 from heatsoak.analysis.segments import MIN_DROP
 from heatsoak.analysis.series import Array
-from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.reproduce.runner import NotMeasured, Run
 
 #: Changes smaller than this share are no change, as falls smaller than it are no episodes.
@@ -354,7 +354,7 @@ def keeps_rate(case: Case) -> Answer:
 def pause_s(case: Case) -> Answer:
     """The usual pause between two workloads, as it was kept."""
     recording = _only(case.runs).recording
-    names = {step.name for step in recording.meta.protocol.steps if isinstance(step, Pause)}
+    names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
     lengths = [
         float(event.data["duration_s"])
         for event in recording.events

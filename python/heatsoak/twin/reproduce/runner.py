@@ -15,7 +15,7 @@ from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
-from heatsoak.protocol import Purge, Step
+from heatsoak.protocol import Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
@@ -132,7 +132,7 @@ def steps_of(job: Job) -> protocol.Protocol:
     if job.only not in names:
         raise UsageError(f"protocol '{job.protocol}' has no step '{job.only}'")
     end = names.index(job.only) + 1
-    purges = [at for at, step in enumerate(whole.steps[:end]) if isinstance(step, Purge)]
+    purges = [at for at, step in enumerate(whole.steps[:end]) if step.purges]
     scores = [score for score in whole.scores if score.steps == (job.only,)]
     return whole.model_copy(
         update={"steps": whole.steps[purges[-1] if purges else 0 : end], "scores": scores}

@@ -1,0 +1,462 @@
+"""The kinds of steps, what each can do, and when it is taken at all.
+
+Nobody else needs to ask which kind a step is: whether it loads the drive, is judged, changes data,
+needs two drives or has steps of its own are attributes of every kind (:class:`BaseStep`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
+from heatsoak.units import Size, format_block, format_bytes, format_duration, parse_size
+
+#: How a drive can be told to erase everything.
+PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
+
+#: How the area beyond the capacity is kept from being written.
+Spare = Literal["unwritten", "hpa"]
+
+#: Which of a copy's two drives.
+Role = Literal["source", "destination"]
+ROLES: tuple[Role, Role] = ("source", "destination")
+#: The source's step that lays out what is then copied.
+FILL = "fill-source"
+
+
+def as_list(names: Any) -> Any:
+    """One name may stand without brackets."""
+    return [names] if isinstance(names, str) else names
+
+
+def with_kind(step: Any) -> Any:
+    """A step without a kind is a workload."""
+    return {"kind": "workload", **step} if isinstance(step, dict) else step
+
+
+class BaseStep(Model):
+    """What all kinds of steps have: when one is taken, and what it can do.
+
+    Attributes:
+        only_if_drop_in: earlier workloads: it is taken if the throughput of any of them fell.
+        only_after: an earlier step: it is taken if that one was, and did what it is for.
+        asks: what the step is to tell, for whoever watches the run.
+        loads: whether it loads the drive.
+        is_judged: whether what was recorded of it is judged.
+        only_prepares: whether it only brings the drive into a state for the steps after it.
+        purges: whether it erases the whole drive.
+        needs_two_drives: whether it is taken by two drives at once.
+        settable: the keys that ``--set`` may change, and the field that each one is.
+    """
+
+    loads: ClassVar[bool] = False
+    is_judged: ClassVar[bool] = False
+    only_prepares: ClassVar[bool] = False
+    purges: ClassVar[bool] = False
+    needs_two_drives: ClassVar[bool] = False
+    settable: ClassVar[Mapping[str, str]] = {}
+
+    if TYPE_CHECKING:  # a field of each kind, after those of its base in what is recorded
+        name: str
+
+    only_if_drop_in: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ()
+    only_after: str | None = None
+    asks: str = Field("", max_length=200)
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is taken only under a condition."""
+        return bool(self.only_if_drop_in) or self.only_after is not None
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it changes what is on the drive."""
+        return self.purges
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether it ends once its throughput was down for some time."""
+        return False
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of one I/O of each load that it runs, as far as the protocol says them."""
+        return ()
+
+    @property
+    def max_rounds(self) -> int:
+        """How many times it takes its parts, at most."""
+        return 1
+
+    @property
+    def min_rounds(self) -> int:
+        """How many times it takes its parts, at least."""
+        return 1
+
+    @property
+    def parts(self) -> tuple["SingleStep | Copy", ...]:
+        """The steps that it consists of: itself, or the steps of one round."""
+        return (cast("SingleStep | Copy", self),)
+
+    def taken(self) -> Iterator["SingleStep | Copy"]:
+        """Yield what is recorded of it, in order: itself, or the steps of every round."""
+        yield from self.parts
+
+    def load_steps(self) -> Iterator["LoadStep"]:
+        """Yield the loads of one drive that may be recorded of it, in order."""
+        return (step for step in self.taken() if isinstance(step, LoadStep))
+
+    def own_names(self) -> Iterator[str]:
+        """Yield the names that no other step of the protocol may have."""
+        if self.loads:
+            yield self.name
+
+    def describe(self) -> str:
+        """Return its load in a few words; empty where it has none."""
+        return ""
+
+    def describe_condition(self) -> str:
+        """Return when it is taken: ``"only if 'write' falls"``; empty for always."""
+        parts = []
+        if self.only_if_drop_in:
+            names = " or ".join(f"'{name}'" for name in self.only_if_drop_in)
+            parts.append(f"if {names} {'falls' if len(self.only_if_drop_in) == 1 else 'fall'}")
+        if self.only_after is not None:
+            parts.append(f"after '{self.only_after}'")
+        return f"only {' and '.join(parts)}" if parts else ""
+
+    def mention(self) -> str:
+        """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
+        return f"'{self.name}'"
+
+
+def _same(*keys: str) -> dict[str, str]:
+    """Keys that are called like their fields."""
+    return {key: key for key in keys}
+
+
+WORKLOAD_KEYS: Mapping[str, str] = {
+    **_same("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "offset", "io_size"),
+    **_same("rate", "rate_iops"),
+    "size": "span",
+    "runtime": "runtime_s",
+    "buffer_compress_percentage": "compress_pct",
+}
+_ENDING_KEYS = {"end_after_drop": "end_after_drop_s"}
+
+
+class Loading(BaseStep, ABC):
+    """A step that loads the drive, is recorded, and, but for a precondition, judged.
+
+    Attributes:
+        end_after_drop_s: it ends early once its throughput was down for this long in all.
+        is_replay: whether it issues recorded I/O again.
+        is_observed: whether somebody else made it, as :class:`~heatsoak.protocol.Observed`.
+    """
+
+    loads: ClassVar[bool] = True
+    is_judged: ClassVar[bool] = True
+    is_replay: ClassVar[bool] = False
+    is_observed: ClassVar[bool] = False
+
+    name: str = Field(min_length=1, max_length=200)
+    end_after_drop_s: Seconds | None = Field(
+        None, gt=0, validation_alias=AliasChoices("end_after_drop", "end_after_drop_s")
+    )
+
+    @property
+    @abstractmethod
+    def reads(self) -> bool:
+        """Whether it ever reads."""
+
+    @property
+    @abstractmethod
+    def writes(self) -> bool:
+        """Whether it ever writes."""
+
+    @property
+    @abstractmethod
+    def ends_with_its_data(self) -> bool:
+        """Whether it ends once all is transferred, so that its length is a result."""
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it writes, or anything that runs beside it."""
+        return self.writes
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether it ends once its throughput was down for some time."""
+        return self.end_after_drop_s is not None
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return it in a few words."""
+
+    def mention(self) -> str:
+        """Return how a sentence about several steps names it."""
+        return f"'{self.name}' ({self.describe()})"
+
+
+class WorkloadStep(Workload, Loading):
+    """A workload that is measured and judged."""
+
+    settable: ClassVar[Mapping[str, str]] = {**WORKLOAD_KEYS, **_ENDING_KEYS}
+
+    kind: Literal["workload"] = "workload"
+    beside: tuple[Workload, ...] = ()
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """This workload and those that run beside it."""
+        return (self, *self.beside)
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it writes, or anything that runs beside it."""
+        return any(workload.writes for workload in self.workloads)
+
+    @property
+    def ends_with_its_data(self) -> bool:
+        """Whether it ends once all is transferred, so that its length is a result."""
+        return self.runtime_s is None
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of one I/O of each workload."""
+        return tuple(workload.bs for workload in self.workloads)
+
+    def mention(self) -> str:
+        """Return how a sentence about several steps names it, with its length."""
+        length = "" if self.runtime_s is None else f", {format_duration(self.runtime_s)}"
+        return f"'{self.name}' ({self.describe()}{length})"
+
+
+class Precondition(WorkloadStep):
+    """A workload that only brings the drive into a state; recorded, not judged."""
+
+    is_judged: ClassVar[bool] = False
+    only_prepares: ClassVar[bool] = True
+
+    kind: Literal["precondition"] = "precondition"  # type: ignore[assignment]
+
+    @model_validator(mode="after")
+    def _check_end(self) -> Self:
+        if self.end_after_drop_s is not None:
+            raise ValueError("end_after_drop belongs to a workload: a precondition is not judged")
+        return self
+
+
+class Replay(Loading):
+    """Recorded I/O, issued again: what a trace did, as fast as the drive lets it.
+
+    Attributes:
+        trace: the path of a trace, or the name of a shape that one is made from.
+        scale: the share of a shape's I/Os that is made.
+        seed: of what is made from a shape.
+        idle_limit_s: pauses between two I/Os are cut to this.
+        iodepth: the most I/Os in flight.
+        damaged: what to do about records that make no sense: ``error`` or ``skip``.
+        beyond: what to do about offsets past the target's end: ``error``, ``skip``, or ``wrap``,
+            which folds them back into it.
+    """
+
+    is_replay: ClassVar[bool] = True
+    settable: ClassVar[Mapping[str, str]] = {
+        **_same("trace", "scale", "seed", "iodepth", "damaged", "beyond"),
+        "idle_limit": "idle_limit_s",
+        **_ENDING_KEYS,
+    }
+
+    kind: Literal["replay"]
+    trace: str = Field(min_length=1, max_length=4096)
+    scale: float = Field(1.0, gt=0, le=1)
+    seed: int = Field(0, ge=0, lt=1 << 63)
+    idle_limit_s: Seconds = Field(
+        0.025, ge=0, validation_alias=AliasChoices("idle_limit", "idle_limit_s")
+    )
+    iodepth: int = Field(32, ge=1, le=65536)
+    damaged: Literal["error", "skip"] = "error"
+    beyond: Literal["error", "skip", "wrap"] = "error"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it ever reads; what is in a trace is known only once it was read."""
+        return True
+
+    @property
+    def writes(self) -> bool:
+        """Whether it ever writes; likewise, and in doubt it does."""
+        return True
+
+    @property
+    def rw(self) -> None:
+        """No one access pattern."""
+        return None
+
+    @property
+    def bs(self) -> None:
+        """No one size."""
+        return None
+
+    @property
+    def runtime_s(self) -> None:
+        """No stated length."""
+        return None
+
+    @property
+    def ends_with_its_data(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def rwmixread(self) -> None:
+        """No stated mix."""
+        return None
+
+    @property
+    def numjobs(self) -> int:
+        """One host replays."""
+        return 1
+
+    def describe(self) -> str:
+        """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""
+        scale = f" at {self.scale:g}" if self.scale != 1 else ""
+        return f"replay of {self.trace}{scale}, idle cut to {1e3 * self.idle_limit_s:g} ms"
+
+
+class Pause(BaseStep):
+    """Wait without load: for a time, or until a temperature is reached.
+
+    With `until_temp_c`, `duration_s` is the longest that it may take.
+    """
+
+    only_prepares: ClassVar[bool] = True
+    settable: ClassVar[Mapping[str, str]] = {
+        "duration": "duration_s",
+        "until_temp_c": "until_temp_c",
+    }
+
+    kind: Literal["pause"]
+    name: str = Field("pause", min_length=1, max_length=200)
+    duration_s: Seconds = Field(
+        300.0, ge=0, validation_alias=AliasChoices("duration", "duration_s")
+    )
+    until_temp_c: float | None = Field(None, ge=-40, le=150)
+
+    def mention(self) -> str:
+        """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
+        until = "" if self.until_temp_c is None else f", until {self.until_temp_c:g} C"
+        return f"a pause of {format_duration(self.duration_s)}{until}"
+
+
+class Purge(BaseStep):
+    """Bring the whole target back to the state of a new drive.
+
+    Attributes:
+        method: how a real drive is told; ``auto`` takes the best that it offers.
+        capacity: how much of the target the steps after it use, up to the next purge; the rest
+            stays purged, which is spare area to the drive.
+        spare: ``unwritten`` just leaves the rest alone, ``hpa`` has a SATA drive hide it as well.
+    """
+
+    only_prepares: ClassVar[bool] = True
+    purges: ClassVar[bool] = True
+    settable: ClassVar[Mapping[str, str]] = _same("method", "capacity", "spare")
+
+    kind: Literal["purge"]
+    name: str = Field("purge", min_length=1, max_length=200)
+    method: PurgeMethod = "auto"
+    capacity: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
+    spare: Spare = "unwritten"
+
+    @model_validator(mode="after")
+    def _check_spare(self) -> Self:
+        if self.spare == "hpa" and self.takes_all:
+            raise ValueError("spare = 'hpa' hides what is beyond the capacity: give one below 100%")
+        return self
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether the steps after it use the whole target."""
+        return self.capacity.percent == 100
+
+
+#: One drive's load.
+LoadStep = WorkloadStep | Replay
+
+#: A step that one drive takes once.
+SingleStep = Annotated[
+    WorkloadStep | Precondition | Replay | Pause | Purge,
+    Field(discriminator="kind"),
+]
+
+
+def _amount(value: object) -> object:
+    """A copy's size is bytes: of two drives, a share would be of either."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        raise ValueError(f"'{value}' is a share, and of two drives: give it bytes, such as 200GB")
+    return parse_size(value) if isinstance(value, str | int | float) else value
+
+
+class Copy(BaseStep):
+    """So many bytes, read from the source and written to the destination at the same time.
+
+    Attributes:
+        size_bytes: how much is copied.
+        bs: bytes of one I/O, on either side.
+        iodepth: I/Os in flight on each side, at most.
+        buffer_bytes: the most that is read and not yet written.
+    """
+
+    loads: ClassVar[bool] = True
+    is_judged: ClassVar[bool] = True
+    needs_two_drives: ClassVar[bool] = True
+    settable: ClassVar[Mapping[str, str]] = {
+        "size": "size_bytes",
+        **_same("bs", "iodepth"),
+        "buffer": "buffer_bytes",
+    }
+
+    kind: Literal["copy"]
+    name: str = Field("copy", min_length=1, max_length=200)
+    size_bytes: Annotated[int, BeforeValidator(_amount)] = Field(
+        validation_alias=AliasChoices("size", "size_bytes")
+    )
+    bs: Bytes = Field(1 << 20, ge=4096)
+    iodepth: int = Field(8, ge=1, le=65536)
+    buffer_bytes: Bytes = Field(64 << 20, validation_alias=AliasChoices("buffer", "buffer_bytes"))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.name == FILL:
+            raise ValueError(f"'{FILL}' is the step that lays out the source: name it otherwise")
+        if self.bs % 4096:
+            raise ValueError(f"bs is {self.bs}: a multiple of 4096 is what direct I/O takes")
+        if self.size_bytes < self.bs:
+            raise ValueError(f"size is {self.size_bytes} bytes, less than one I/O of {self.bs}")
+        if self.buffer_bytes < self.bs:
+            raise ValueError(f"buffer is {self.buffer_bytes} bytes, less than one I/O of {self.bs}")
+        return self
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether it changes what is on the drive: the destination."""
+        return True
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of one I/O, on either side."""
+        return (self.bs,)
+
+    @property
+    def amount_bytes(self) -> int:
+        """What is copied, in whole I/Os."""
+        return self.size_bytes - self.size_bytes % self.bs
+
+    def describe(self) -> str:
+        """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
+        amount = format_bytes(self.amount_bytes)
+        return f"copy of {amount}, {format_block(self.bs)}, QD{self.iodepth}"
