@@ -19,6 +19,7 @@ from heatsoak.exporter import Kind, export
 from heatsoak.output import from_spreadsheet
 from heatsoak.protocol import Observation, Observed, Protocol
 from heatsoak.recording import HeldRecording, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording.columns import FAMILIES, FIXED, schema_of
 from heatsoak.recording.meta import META, PARQUET
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -276,6 +277,21 @@ def test_openmetrics_has_base_units_labels_and_rising_times(make: Make, tmp_path
     assert throttled.type == "counter"
     assert throttled.samples[-1].name == "heatsoak_throttle_transitions_total"
     assert not [name for name in families if "simulator" in name]
+
+
+def test_openmetrics_holds_every_quantity_that_a_recording_can_have(
+    make: Make, tmp_path: Path
+) -> None:
+    columns = [*FIXED, *(f"{family}one" for family in FAMILIES)]
+    values = {name: [1] for name in columns} | {"t_s": [1], "step": ["fill"]}
+    frame = pl.DataFrame(values, schema=schema_of(columns))
+    (written,) = export(
+        [make(samples=frame)], str(tmp_path / "all.om"), Kind.OPENMETRICS, truth=True
+    )
+    families = parsed((tmp_path / "all.om").read_text("utf-8"))
+    assert written.rows == len(columns) - len({"t_s", "step"})
+    [energy] = families["heatsoak_energy_joules"].samples
+    assert (energy.name, energy.value) == ("heatsoak_energy_joules_total", 3600.0)
 
 
 def test_openmetrics_of_several_recordings_keeps_families_together(

@@ -16,13 +16,12 @@ from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
 from heatsoak.protocol import LoadStep, Observed, Precondition, Role
 from heatsoak.recording import Recording
+from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
 #: A direction that carries less of the throughput than this is not judged by itself.
 _LEAST_SHARE = 0.1
 #: A drop that ends this close to its step's end went on to it, in samples and at least.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
-#: Sensors of the host, which say nothing of the drive's own heat.
-_HOST_SENSORS = ("cpu", "gpu", "ambient", "case")
 
 
 @dataclass(frozen=True)
@@ -206,16 +205,17 @@ class StepView:
     @cached_property
     def temp(self) -> Track:
         """The drive's own temperature: composite, or the hottest of its other sensors."""
-        own = [
+        trusted = [
             name
-            for name in self.columns("temp_c.")
-            if not name.removeprefix("temp_c.").startswith(_HOST_SENSORS)
-            and name.removeprefix("temp_c.") not in self.course.distrusted
+            for name in self.columns(TEMPERATURES)
+            if name.removeprefix(TEMPERATURES) not in self.course.distrusted
         ]
-        if "temp_c.composite" in own:
-            return self.track("temp_c.composite")
-        tracks = [self.track(name) for name in own]
-        return max(tracks, key=lambda t: float(np.max(t.values)), default=self.track(""))
+        tracks = [self.track(name) for name in drive_temperatures(trusted)]
+        return max(
+            tracks,
+            key=lambda t: float(np.max(t.values, initial=-np.inf)),
+            default=self.track(""),
+        )
 
     def written_gb(self, t_s: float) -> float | None:
         """Return what was written from the step's begin to `t_s`."""
@@ -229,19 +229,6 @@ class StepView:
         """What was written before each row, and in all."""
         written_mb = self.column("write_bw_mb_s") * self.column("interval_s")
         return np.cumsum(np.append(0.0, np.where(np.isfinite(written_mb), written_mb, 0.0)))
-
-
-#: What a judgement may read; the simulator's own truth is not among it.
-_COLUMNS = [
-    "t_s", "step", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops",
-    "bw_mb_s", "iops", "read_lat_us", "write_lat_us", "lat_us", "queue", "power_w", "power_state",
-    "cpu_pct", "cpu_core_pct", "cpu_steal_pct", "device_read_mb_s", "device_write_mb_s",
-    "link_mb_s", "busy_pct",
-]  # fmt: skip
-_FAMILIES = (
-    *("temp_c.", "throttle_count.", "throttle_time_s.", "read_lat_", "write_lat_"),
-    *("read_over_", "write_over_"),
-)
 
 
 def judged_steps(
@@ -258,9 +245,7 @@ def loaded_steps(
     recording: Recording, distrusted: frozenset[str] = frozenset()
 ) -> Iterator[StepView]:
     """Yield the steps of :func:`judged_steps` and the preconditions between them, in order."""
-    known = recording.meta.columns
-    columns = [name for name in _COLUMNS if name in known or name in ("t_s", "step", "interval_s")]
-    samples = recording.samples(columns + [name for name in known if name.startswith(_FAMILIES)])
+    samples = recording.samples(judged(["t_s", "step", "interval_s", *recording.meta.columns]))
     course = course_of(recording, samples, distrusted)
     limits_c = {
         name: limit

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import polars as pl
 import polars.selectors as cs
 
+from heatsoak.recording.columns import drive_temperatures
+
 #: No part of a drive that runs is colder or hotter: what reads so was not measured.
 POSSIBLE_C = (-60.0, 200.0)
 
@@ -58,11 +60,8 @@ class Latest:
 
         What no drive can have is left out.
         """
-        temps = {name: value for name, value in self.temps_c().items() if is_possible(value)}
-        if "composite" in temps:
-            return temps["composite"]
-        own = [value for name, value in temps.items() if not name.startswith(("cpu", "gpu"))]
-        return max(own, default=None)
+        values = {name: value for name, value in dict(self._values).items() if is_possible(value)}
+        return max((values[name] for name in drive_temperatures(values)), default=None)
 
     def throughput_mb_s(self) -> float | None:
         """Return reads and writes together."""

@@ -1,11 +1,13 @@
 """Logs of more samples than a judgement needs, or memory holds: means of short stretches."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import polars as pl
 
 from heatsoak.importer.log import Log, Remark
+from heatsoak.recording.columns import Average, column_of
 
 #: A day and more at 10 Hz is judged as it is; beyond, means of at least `LEAST_BIN_S` are taken.
 MOST_SAMPLES = 4_000_000
@@ -40,23 +42,20 @@ def thinned(log: Log) -> Log:
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
 
 
-def _means(columns: list[str]) -> list[pl.Expr]:
-    has_intervals = "interval_s" in columns
-    means = []
+def _means(columns: list[str]) -> Iterator[pl.Expr]:
     for name in columns:
-        value = pl.col(name)
+        value, average = pl.col(name), column_of(name).average
         if name in ("t_s", "step"):
             continue
-        if name == "interval_s":
-            means.append(value.sum())
-        elif name.endswith("_max_us"):
-            means.append(value.max())
-        elif name.startswith(("throttle_count.", "throttle_time_s.")) or name == "power_state":
-            means.append(value.drop_nulls().last())
-        elif has_intervals and name.endswith(("_mb_s", "iops", "_us")):
+        if average is Average.SUM:
+            yield value.sum()
+        elif average is Average.MAX:
+            yield value.max()
+        elif average is Average.LAST:
+            yield value.drop_nulls().last()
+        elif average is Average.TIME and "interval_s" in columns:
             weight = pl.when(value.is_not_null()).then(pl.col("interval_s").fill_null(0.0))
             mean = pl.when(weight.sum() > 0).then((value * weight).sum() / weight.sum())
-            means.append(mean.otherwise(value.mean()).alias(name))
+            yield mean.otherwise(value.mean()).alias(name)
         else:
-            means.append(value.mean())
-    return means
+            yield value.mean()

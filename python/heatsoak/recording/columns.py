@@ -1,4 +1,4 @@
-"""The columns of a recording's samples.
+"""The columns of a recording's samples: one table of what each is, which everything else reads.
 
 Samples are wide and nullable: a row holds what was measured at its time and null elsewhere.
 Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
@@ -12,72 +12,334 @@ to others. `device_*` is all traffic of the device by the kernel's counters, who
 `link_mb_s` what its PCIe link carries at most as it is trained now.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 import polars as pl
 
-#: Every column a sample can have besides those named after a sensor or a counter.
-FIXED: dict[str, type[pl.DataType]] = {
-    "t_s": pl.Float64,
-    "step": pl.String,
-    "interval_s": pl.Float64,
-    "read_bw_mb_s": pl.Float64,
-    "write_bw_mb_s": pl.Float64,
-    "read_iops": pl.Float64,
-    "write_iops": pl.Float64,
-    "read_lat_us": pl.Float64,
-    "write_lat_us": pl.Float64,
-    "read_lat_p50_us": pl.Float64,
-    "write_lat_p50_us": pl.Float64,
-    "read_lat_p99_us": pl.Float64,
-    "write_lat_p99_us": pl.Float64,
-    "read_lat_p999_us": pl.Float64,
-    "write_lat_p999_us": pl.Float64,
-    "read_lat_max_us": pl.Float64,
-    "write_lat_max_us": pl.Float64,
-    "read_over_10ms": pl.Float64,
-    "write_over_10ms": pl.Float64,
-    "read_over_100ms": pl.Float64,
-    "write_over_100ms": pl.Float64,
-    "bw_mb_s": pl.Float64,
-    "iops": pl.Float64,
-    "lat_us": pl.Float64,
-    "queue": pl.Float64,
-    "busy_pct": pl.Float64,
-    "power_w": pl.Float64,
-    "power_state": pl.Int64,
-    "energy_wh": pl.Float64,
-    "cpu_pct": pl.Float64,
-    "cpu_core_pct": pl.Float64,
-    "cpu_steal_pct": pl.Float64,
-    "host_load": pl.Float64,
-    "device_read_mb_s": pl.Float64,
-    "device_write_mb_s": pl.Float64,
-    "link_mb_s": pl.Float64,
-}
 
-#: Families of columns, `prefix + name`: temperatures of a sensor, counters of thermal management,
-#: what a graphics card does, how fast fans turn, and the simulator's own truth (which no judgement
-#: may read).
-FAMILIES: dict[str, type[pl.DataType]] = {
-    "temp_c.": pl.Float64,
-    "throttle_count.": pl.Float64,
-    "throttle_time_s.": pl.Float64,
-    "gpu_load_pct.": pl.Float64,
-    "gpu_power_w.": pl.Float64,
-    "fan_rpm.": pl.Float64,
-    "sim.": pl.Float64,
-}
+class Average(StrEnum):
+    """How the values of several rows become one."""
+
+    TIME = "time"  #: the mean, each row weighted with its interval
+    READINGS = "readings"  #: the mean of the readings
+    SUM = "sum"
+    MAX = "max"
+    LAST = "last"
+
+
+class Owner(StrEnum):
+    """Whose a column is."""
+
+    SAMPLE = "sample"  #: the row itself: its time, its step
+    LOAD = "load"  #: what the load did on the drive
+    DRIVE = "drive"
+    SENSOR = "sensor"  #: the drive, the host or the room: the sensor's name tells
+    HOST = "host"
+    SIMULATOR = "simulator"  #: the truth, which no judgement may read
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The OpenMetrics family that a column is exported to, in its base unit.
+
+    Attributes:
+        times: base units in the column's unit: 10^6 to make bytes of MB.
+        over: the column's units in the base unit: 10^6 to make seconds of us.
+        label: tells the column from the others of its metric: name and value; of a family of
+            columns, whose value is the rest of the column's name, the name alone.
+    """
+
+    name: str
+    help: str
+    unit: str = ""
+    type: str = "gauge"
+    times: int = 1
+    over: int = 1
+    label: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column is, or a family of them, whose name then ends in a dot.
+
+    Attributes:
+        unit: as people write it.
+        label: what it is called on the page and in a terminal.
+        metric: None for what is no quantity.
+        is_judged: whether the judge reads it.
+    """
+
+    name: str
+    label: str
+    unit: str
+    owner: Owner
+    average: Average
+    metric: Metric | None = None
+    is_judged: bool = True
+    dtype: type[pl.DataType] = pl.Float64
+
+    @property
+    def is_family(self) -> bool:
+        """Whether it stands for all columns whose names start like its own."""
+        return self.name.endswith(".")
+
+
+def _rates() -> Iterator[Column]:
+    """Throughput, IOPS and latency of reads, of writes, and of both together."""
+    both = ("read", "write")
+    words = {
+        "read": ("reads", "heatsoak_read", "read", "reads"),
+        "write": ("writes", "heatsoak_write", "written", "writes"),
+        "": (
+            "reads and writes",
+            "heatsoak_io",
+            "moved, either way,",
+            "I/Os, reads and writes together",
+        ),
+    }
+
+    def of(side: str, name: str, label: str, unit: str, average: Average, metric: Metric) -> Column:
+        whole = f"{side}_{name}" if side else name
+        return Column(whole, f"{words[side][0]}{label}", unit, Owner.LOAD, average, metric)
+
+    def bw(side: str) -> Column:
+        _, metric, verb, _ = words[side]
+        text = f"Bytes {verb} a second, mean over the sample's interval."
+        per_second = "bytes_per_second"
+        to = Metric(f"{metric}_{per_second}", text, per_second, times=1_000_000)
+        return of(side, "bw_mb_s", "", "MB/s", Average.TIME, to)
+
+    def iops(side: str) -> Column:
+        _, metric, _, what = words[side]
+        text = f"Rate of {what}, mean over the sample's interval."
+        per_second = "operations_per_second"
+        to = Metric(f"{metric}_{per_second}", text, per_second)
+        return of(side, "iops", "", "IOPS", Average.TIME, to)
+
+    def latency(side: str) -> Column:
+        _, metric, _, what = words[side]
+        text = f"Mean latency of {what} in the sample's interval."
+        to = Metric(f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
+        return of(side, "lat_us", ", mean latency", "µs", Average.TIME, to)
+
+    def quantile(side: str, name: str, share: str, label: str) -> Column:
+        _, metric, _, what = words[side]
+        text = f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest."
+        to = Metric(
+            f"{metric}_latency_quantile_seconds",
+            text,
+            "seconds",
+            over=1_000_000,
+            label=("quantile", share),
+        )
+        average = Average.MAX if name == "max" else Average.TIME
+        return of(side, f"lat_{name}_us", f", {label} of latency", "µs", average, to)
+
+    def slow(side: str, limit_ms: int) -> Column:
+        _, metric, _, what = words[side]
+        text = f"How many {what} of the sample's interval took longer than `over` seconds."
+        to = Metric(f"{metric}_slow_operations", text, label=("over", f"{limit_ms / 1000:g}"))
+        label = f" that took longer than {limit_ms} ms"
+        return of(side, f"over_{limit_ms}ms", label, "", Average.SUM, to)
+
+    yield from map(bw, both)
+    yield from map(iops, both)
+    yield from map(latency, both)
+    for name, share, label in (
+        ("p50", "0.5", "median"),
+        ("p99", "0.99", "99th percentile"),
+        ("p999", "0.999", "99.9th percentile"),
+        ("max", "1", "maximum"),
+    ):
+        yield from (quantile(side, name, share, label) for side in both)
+    for limit_ms in (10, 100):
+        yield from (slow(side, limit_ms) for side in both)
+    yield from (bw(""), iops(""), latency(""))
+
+
+def _device(way: str, verb: str) -> Column:
+    return Column(
+        f"device_{way}_mb_s",
+        f"device {way}s",
+        "MB/s",
+        Owner.HOST,
+        Average.TIME,
+        Metric(
+            f"heatsoak_device_{way}_bytes_per_second",
+            f"Bytes {verb} the device a second by the kernel's counters, whoever caused it.",
+            "bytes_per_second",
+            times=1_000_000,
+        ),
+    )
+
+
+def _host(name: str, label: str, metric: str, help: str) -> Column:
+    to = Metric(f"heatsoak_cpu_{metric}", help, "ratio", over=100)
+    return Column(name, label, "%", Owner.HOST, Average.READINGS, to)
+
+
+_TABLE: tuple[Column, ...] = (
+    Column("t_s", "time", "s", Owner.SAMPLE, Average.LAST),
+    Column("step", "step", "", Owner.SAMPLE, Average.LAST, dtype=pl.String),
+    Column(
+        "interval_s",
+        "interval",
+        "s",
+        Owner.SAMPLE,
+        Average.SUM,
+        Metric(
+            "heatsoak_interval_seconds",
+            "Interval, ending at the time stamp, that the rates refer to.",
+            "seconds",
+        ),
+    ),
+    *_rates(),
+    Column(
+        *("queue", "I/Os in flight", "", Owner.LOAD, Average.READINGS),
+        Metric("heatsoak_queue_depth", "I/Os in flight."),
+    ),
+    Column(
+        *("busy_pct", "drive busy", "%", Owner.LOAD, Average.READINGS),
+        Metric("heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", over=100),
+    ),
+    Column(
+        *("power_w", "power", "W", Owner.DRIVE, Average.READINGS),
+        Metric("heatsoak_power_watts", "Power the drive takes.", "watts"),
+    ),
+    Column(
+        *("power_state", "power state", "", Owner.DRIVE, Average.LAST),
+        Metric("heatsoak_power_state", "The drive's power state."),
+        dtype=pl.Int64,
+    ),
+    Column(
+        *("energy_wh", "energy", "Wh", Owner.DRIVE, Average.LAST),
+        Metric(
+            "heatsoak_energy_joules",
+            "Energy the drive has used since it was made, by its own count.",
+            "joules",
+            "counter",
+            times=3600,
+        ),
+        is_judged=False,
+    ),
+    _host("cpu_pct", "processor", "ratio", "Share of all the host's cores in use."),
+    _host(
+        "cpu_core_pct",
+        "busiest processor core",
+        "busiest_core_ratio",
+        "Share of the host's busiest core in use.",
+    ),
+    _host(
+        "cpu_steal_pct",
+        "processor taken by others",
+        "steal_ratio",
+        "Share of all cores' time that a hypervisor gave to others.",
+    ),
+    Column(
+        *("host_load", "load average", "", Owner.HOST, Average.READINGS),
+        Metric("heatsoak_host_load", "The host's load average over a minute."),
+        is_judged=False,
+    ),
+    _device("read", "read from"),
+    _device("write", "written to"),
+    Column(
+        *("link_mb_s", "link", "MB/s", Owner.DRIVE, Average.TIME),
+        Metric(
+            "heatsoak_link_bytes_per_second",
+            "Bytes a second that the drive's link carries at most, as it is trained.",
+            "bytes_per_second",
+            times=1_000_000,
+        ),
+    ),
+    Column(
+        *("temp_c.", "temperature", "°C", Owner.SENSOR, Average.READINGS),
+        Metric(
+            "heatsoak_temperature_celsius",
+            "Temperature of a sensor.",
+            "celsius",
+            label=("sensor", ""),
+        ),
+    ),
+    Column(
+        *("throttle_count.", "throttle count", "", Owner.DRIVE, Average.LAST),
+        Metric(
+            "heatsoak_throttle_transitions",
+            "Times the drive began to throttle, by its own count.",
+            type="counter",
+            label=("counter", ""),
+        ),
+    ),
+    Column(
+        *("throttle_time_s.", "throttle time s", "s", Owner.DRIVE, Average.LAST),
+        Metric(
+            "heatsoak_throttle_seconds",
+            "Time the drive was throttling, by its own count.",
+            "seconds",
+            "counter",
+            label=("counter", ""),
+        ),
+    ),
+    Column(
+        *("gpu_load_pct.", "graphics card", "%", Owner.HOST, Average.READINGS),
+        Metric(
+            "heatsoak_gpu_load_ratio",
+            "Load of a graphics card.",
+            "ratio",
+            over=100,
+            label=("gpu", ""),
+        ),
+        is_judged=False,
+    ),
+    Column(
+        *("gpu_power_w.", "graphics card", "W", Owner.HOST, Average.READINGS),
+        Metric(
+            "heatsoak_gpu_power_watts", "Power a graphics card takes.", "watts", label=("gpu", "")
+        ),
+        is_judged=False,
+    ),
+    Column(
+        *("fan_rpm.", "fan", "rpm", Owner.HOST, Average.READINGS),
+        Metric("heatsoak_fan_rpm", "Revolutions a minute of a fan.", "rpm", label=("fan", "")),
+        is_judged=False,
+    ),
+    Column(
+        *("sim.", "simulator", "", Owner.SIMULATOR, Average.READINGS),
+        Metric(
+            "heatsoak_simulator_truth",
+            "What only a simulator knows, in its own units.",
+            label=("truth", ""),
+        ),
+        is_judged=False,
+    ),
+)
+
+#: Every column that has one name, in the order of a recording.
+FIXED = {column.name: column for column in _TABLE if not column.is_family}
+#: Families of columns, by what their names start with; a sensor's or counter's name follows.
+FAMILIES = {column.name: column for column in _TABLE if column.is_family}
+
+TEMPERATURES = "temp_c."
+_COMPOSITE = "temp_c.composite"
+#: What sensors of the room are called, and of other parts of the host.
+_SURROUNDINGS = ("ambient", "chamber")
+_HOST = ("cpu", "gpu", "case", *_SURROUNDINGS)
+
+
+def column_of(name: str) -> Column:
+    """Return what a column is; raises KeyError for a name that no recording has."""
+    if name in FIXED:
+        return FIXED[name]
+    prefix, dot, rest = name.partition(".")
+    if not rest:
+        raise KeyError(name)
+    return FAMILIES[prefix + dot]
 
 
 def dtype_of(column: str) -> type[pl.DataType]:
     """Return the type of `column`; raises KeyError for a name that no recording has."""
-    if column in FIXED:
-        return FIXED[column]
-    for prefix, dtype in FAMILIES.items():
-        if column.startswith(prefix) and len(column) > len(prefix):
-            return dtype
-    raise KeyError(column)
+    return column_of(column).dtype
 
 
 def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
@@ -86,3 +348,27 @@ def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
     ordered = [name for name in FIXED if name in wanted]
     ordered += [name for name in wanted if name not in FIXED]
     return {name: dtype_of(name) for name in ordered}
+
+
+def judged(columns: Iterable[str]) -> list[str]:
+    """Return those columns that a judgement may read, in the order of a recording."""
+    return [name for name in schema_of(columns) if column_of(name).is_judged]
+
+
+def is_of_drive(column: str) -> bool:
+    """Whether a temperature is the drive's own, and not one of its host or its surroundings."""
+    return not column.removeprefix(TEMPERATURES).startswith(_HOST)
+
+
+def is_of_surroundings(column: str) -> bool:
+    """Whether a temperature is that of the room, which may well stay the same."""
+    return column.removeprefix(TEMPERATURES).startswith(_SURROUNDINGS)
+
+
+def drive_temperatures(columns: Iterable[str]) -> list[str]:
+    """Return which of `columns` tell the drive's own temperature.
+
+    The composite alone where there is one, else all sensors of the drive: the hottest counts.
+    """
+    own = [name for name in columns if name.startswith(TEMPERATURES) and is_of_drive(name)]
+    return [_COMPOSITE] if _COMPOSITE in own else own

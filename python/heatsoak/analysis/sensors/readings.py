@@ -7,17 +7,14 @@ import polars as pl
 
 from heatsoak.analysis.series import Array
 from heatsoak.recording import Recording
+from heatsoak.recording.columns import TEMPERATURES, is_of_drive, is_of_surroundings
 
-_PREFIX = "temp_c."
 #: What a load is seen by: bytes, I/Os or power, whichever was logged first.
 _LOADS = (
     ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"),
     ("read_iops", "write_iops", "iops"),
     ("power_w",),
 )
-#: Sensors of the host and the room: neither heat of the drive nor an explanation of it.
-_OF_HOST = ("cpu", "gpu", "ambient", "case", "chamber")
-_SURROUNDINGS = ("ambient", "chamber")
 #: No load is looked at for longer than this, second by second: three days.
 _MOST_SECONDS = 300_000
 
@@ -33,12 +30,12 @@ class Readings:
     @property
     def is_of_host(self) -> bool:
         """Whether it is no temperature of the drive."""
-        return self.name.startswith(_OF_HOST)
+        return not is_of_drive(self.name)
 
     @property
     def is_of_surroundings(self) -> bool:
         """Whether it may well stay the same."""
-        return self.name.startswith(_SURROUNDINGS)
+        return is_of_surroundings(self.name)
 
     def between(self, begin_s: float, end_s: float) -> "Readings":
         """Return the readings from `begin_s` to `end_s`."""
@@ -93,7 +90,7 @@ class Log:
 def read_log(recording: Recording) -> Log:
     """Read the temperatures and the load of a recording."""
     columns = recording.meta.columns
-    temps = [name for name in columns if name.startswith(_PREFIX)]
+    temps = [name for name in columns if name.startswith(TEMPERATURES)]
     loads = next((known for of in _LOADS if (known := [n for n in of if n in columns])), [])
     samples = recording.samples(["t_s", "interval_s", *loads, *temps]).filter(
         pl.col("t_s").is_finite()
@@ -103,7 +100,7 @@ def read_log(recording: Recording) -> Log:
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
-            readings.append(Readings(name.removeprefix(_PREFIX), t_s, values))
+            readings.append(Readings(name.removeprefix(TEMPERATURES), t_s, values))
     return Log(readings, _load(samples, loads))
 
 

@@ -12,6 +12,12 @@ from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.series import Array, Series, directions
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
+from heatsoak.recording.columns import (
+    TEMPERATURES,
+    column_of,
+    drive_temperatures,
+    is_of_drive,
+)
 from heatsoak.report.page.contract import LatencyHistogram, Quantity
 
 #: Neighbours that are further apart than so many usual intervals have a gap between them.
@@ -19,10 +25,8 @@ _GAP_INTERVALS = 3.5
 #: Latencies, and what else is thinned first where space is short.
 AUXILIARY, SENSOR, RATE = 0, 1, 2
 _UNITS = {"mb_s": ("MB/s", "throughput"), "iops": ("IOPS", "iops"), "lat_us": ("µs", "latency")}
-_LATENCIES = (("lat_us", "mean latency"), ("lat_p99_us", "99th percentile of latency"))
+_LATENCIES = ("lat_us", "lat_p99_us")
 _DIRECTIONS = ("read", "write")
-#: Sensors of other things than the drive stand after it.
-_ELSEWHERE = ("cpu", "gpu", "ambient", "case")
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def courses(view: StepView) -> list[Course]:
     found = [
         *_rates(view),
         *_temperatures(view),
-        *_readings(view, "power_w", "power", "power", "W"),
+        _readings(view, "power_w", "power"),
         *_latencies(view),
         *_levels(view),
     ]
@@ -96,42 +100,38 @@ def _rate(name: str, label: str, series: Series) -> Course:
 
 
 def _temperatures(view: StepView) -> Iterator[Course]:
-    names = [column.removeprefix("temp_c.") for column in view.columns("temp_c.")]
-    names.sort(key=lambda name: (name.startswith(_ELSEWHERE), name != "composite"))
-    for name in names:
-        yield from _readings(view, f"temp_c.{name}", name, "temperature", "°C")
+    columns = view.columns(TEMPERATURES)
+    own = drive_temperatures(columns)
+    columns.sort(key=lambda column: (not is_of_drive(column), column not in own))
+    for column in columns:
+        yield _readings(view, column, "temperature")
 
 
 def _latencies(view: StepView) -> Iterator[Course]:
     if view.throughput.unit == "lat_us":
         return
     for direction in _DIRECTIONS:
-        for suffix, label in _LATENCIES:
-            column = f"{direction}_{suffix}"
-            yield from _readings(view, column, f"{direction}s, {label}", "latency", "µs")
+        for suffix in _LATENCIES:
+            yield _readings(view, f"{direction}_{suffix}", "latency")
 
 
 def _levels(view: StepView) -> Iterator[Course]:
     """Power states, counters and load, where they change: what never does is no curve."""
-    found = [*_readings(view, "power_state", "power state", "level", "")]
-    for family in ("throttle_count.", "throttle_time_s."):
-        for column in view.columns(family):
-            unit = "s" if "time" in family else ""
-            found += _readings(
-                view, column, column.replace(".", " ").replace("_", " "), "level", unit
-            )
-    found += _readings(view, "cpu_core_pct", "busiest processor core", "busy", "%")
-    found += _readings(view, "busy_pct", "drive busy", "busy", "%")
+    counters = [*view.columns("throttle_count."), *view.columns("throttle_time_s.")]
+    found = [_readings(view, column, "level") for column in ("power_state", *counters)]
+    found += [_readings(view, column, "busy") for column in ("cpu_core_pct", "busy_pct")]
     yield from (one for one in found if len(one.values) and np.ptp(one.values) > 0)
 
 
-def _readings(
-    view: StepView, column: str, label: str, quantity: Quantity, unit: str
-) -> Iterator[Course]:
+def _readings(view: StepView, column: str, quantity: Quantity) -> Course:
+    what, name = column_of(column), column.partition(".")[2]
+    label = name if quantity == "temperature" else f"{what.label} {name.replace('_', ' ')}".strip()
     track = view.track(column)
     inside = track.t_s >= 0
     importance = SENSOR if quantity in ("temperature", "power", "level") else AUXILIARY
-    yield Course(column, label, quantity, unit, track.t_s[inside], track.values[inside], importance)
+    return Course(
+        column, label, quantity, what.unit, track.t_s[inside], track.values[inside], importance
+    )
 
 
 _LATENCY_DIRECTIONS: tuple[Literal["read", "write"], ...] = ("read", "write")
