@@ -51,6 +51,7 @@ def squared_error(result: Calibration) -> float:
     return float(np.sum([row.in_tolerances**2 for row in result.rows if row.role == "fitted"]))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_published_matrix() -> None:
     found = check()
@@ -134,6 +135,7 @@ def test_writing_changes_nothing_but_the_fitted_numbers(own_catalog: Path) -> No
     assert check(own_catalog).rows == found.rows
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "pattern", "replacement"),

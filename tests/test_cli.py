@@ -252,6 +252,7 @@ LATENCIES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())
 def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:

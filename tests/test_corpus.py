@@ -51,6 +51,7 @@ def many() -> list[Labelled]:
     return [make(seed) for seed in DEVELOPMENT[100:160]]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_seed_gives_the_same_case_each_time(cases: list[Labelled]) -> None:
     again = make(3)
@@ -69,6 +70,7 @@ def test_no_seed_is_both_for_development_and_held_out() -> None:
     assert all(len(seeds) % 2 == 0 and seeds[0] % 2 == 0 for seeds in (DEVELOPMENT, HELD_OUT))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
     for case in cases:

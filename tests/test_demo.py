@@ -1,10 +1,8 @@
 """``heatsoak demo``, and all published figures held against its recordings and the others'."""
 
 import json
-import os
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,12 +21,7 @@ DESTROYER = "storage-bench-destroyer"
 #: Of the counted figures without those of the largest trace.
 LEAST_HOLDING = 65
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
-
-
-def give_way() -> None:
-    """Let tests that load real drives beside these have the processor first."""
-    os.setpriority(os.PRIO_PROCESS, 0, 10)  # on Linux of this thread, and those that it begins
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def make(directory: Path) -> None:
         words = ("demo", "-o", "demo")
-        done = heatsoak(*words, cwd=directory, timeout=1200, preexec_fn=give_way)
+        done = heatsoak(*words, cwd=directory, timeout=1200)
         said = {"returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
         (directory / "said").write_text(json.dumps(said), "utf-8")
 
@@ -69,7 +62,6 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(made: Pat
     } <= step["episodes"][0].keys()
 
 
-@pytest.mark.long
 def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     made: Path, tmp_path: Path
 ) -> None:
@@ -93,8 +85,7 @@ def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     of_demo = outcomes.pop(same)
     others = [job for job in jobs_of(asked) if job not in outcomes]
     assert len(others) == len(jobs_of(asked)) - 13
-    with ThreadPoolExecutor(1, initializer=give_way) as pool:
-        outcomes |= pool.submit(make_recordings, others, tmp_path).result()
+    outcomes |= make_recordings(others, tmp_path)
     again = outcomes[same]
     assert isinstance(of_demo, Run)
     assert isinstance(again, Run)

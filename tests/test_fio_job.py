@@ -213,6 +213,7 @@ def test_every_option_that_is_handed_on_takes_what_fios_manual_says(job: Read) -
         assert steps_of(job(f"[a]\nrw=randwrite\n{option}\n"))
 
 
+@pytest.mark.long
 @needs_fio
 def test_fio_takes_every_value_that_is_handed_on(tmp_path: Path) -> None:
     file = tmp_path / "job.fio"

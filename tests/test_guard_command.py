@@ -33,6 +33,7 @@ from guarded import (
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.guard import why_not
 from heatsoak.tools import VARIABLE
+from rest_long import rest_long
 
 pytestmark = needs_loop
 
@@ -652,7 +653,7 @@ def _header(drive: Drive) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize("name", rest_long(SITUATIONS, every=5))
 def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
     bench: Bench, name: str
 ) -> None:

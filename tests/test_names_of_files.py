@@ -29,6 +29,7 @@ from heatsoak.serve.library import Library
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from made_once import made_once
+from rest_long import rest_long
 
 #: Beside each recording lie some that its name would match, were it a pattern.
 DECOYS = ("g1", "g2", "xa", "y1", "a", "b", "x")
@@ -188,7 +189,7 @@ def answers(directory: Path, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize("name", rest_long(AWKWARD, every=3))
 def test_every_command_says_the_same_of_a_recording_whatever_it_is_called(
     place: Path, name: str
 ) -> None:

@@ -25,6 +25,7 @@ from heatsoak.target.fio.nbd_client import Server, parse_uri
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from hypothesis import given
 from hypothesis import strategies as st
+from rest_long import rest_long
 from waiting import until
 
 MIB = 1 << 20
@@ -414,7 +415,7 @@ CHANGES = {
 @needs_nbdkit
 @pytest.mark.parametrize("erase", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("transport", ["unix", "tcp"])
+@pytest.mark.parametrize("transport", rest_long(["unix", "tcp"], every=2))
 def test_an_export_that_changed_between_steps_is_not_written(
     serve: Servers, tmp_path: Path, transport: str, change: str, *, erase: bool
 ) -> None:

@@ -180,6 +180,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_writer_killed_at_any_time_loses_less_than_a_second(tmp_path: Path) -> None:
     chance = random.Random(20)

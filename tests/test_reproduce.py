@@ -92,6 +92,7 @@ def test_recordings_are_shared_between_figures() -> None:
     assert sum(len(question.jobs) for question in asked) > 28
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
     roles = catalog.roles()

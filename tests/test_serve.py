@@ -421,6 +421,7 @@ def test_a_recording_that_is_deleted_while_it_is_followed_ends_the_events(shown:
     assert writer.directory == shown / "now"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
     writer = running(shown / "now")

@@ -21,6 +21,7 @@ from waiting import is_alive, until
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("fio") is None or shutil.which("nbdkit") is None,
         reason="fio or nbdkit is not installed",

@@ -14,6 +14,7 @@ from started import protocol, started
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
 HOUR_S = 3600

@@ -14,6 +14,7 @@ from waiting import is_alive
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
 

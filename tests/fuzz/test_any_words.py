@@ -22,7 +22,7 @@ from law import breach, within
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-CALLS, CHUNKS, FEW = 2_000, 10, 50
+CALLS, CHUNKS, FEW = 2_000, 10, 20
 LONGEST_S = 60
 
 TINY = """

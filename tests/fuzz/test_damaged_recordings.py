@@ -25,7 +25,7 @@ from law import breach, within
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 #: Cases of `make verify`, in chunks that several processes share, and of the ordinary tests.
-CASES, CHUNKS, FEW = 10_000, 20, 120
+CASES, CHUNKS, FEW = 10_000, 20, 30
 #: A case that takes longer hangs, or asks for what grows with a number that is damaged.
 LONGEST_S = 60
 

@@ -285,6 +285,7 @@ def test_no_more_values_are_kept_than_there_is_room_for(
         read(Source.of_bytes("mine.log", text.encode()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -333,6 +334,7 @@ def test_streams_of_xz_behind_each_other_are_one_file() -> None:
     assert log.samples.height == 200
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "readings", "documents"])
 def test_no_bomb_takes_more_than_one_and_a_half_gb(kind: str, tmp_path: Path) -> None:
