@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from heatsoak.analysis import analyze
+from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.series import Array, Series, throughput, tidied
 from heatsoak.corpus import Choices, Labelled, TrueEpisode, make
 from heatsoak.corpus.labels import NoiseFree
 from heatsoak.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
-from heatsoak.corpus.truth import LEVEL_S, ONSET_LOSS
+from heatsoak.corpus.truth import LEVEL_S
 from scipy.optimize import least_squares
 from scipy.special import ndtri
 from scoring import score

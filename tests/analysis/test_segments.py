@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from heatsoak.analysis.segments import DEPTH_WINDOW_S, MIN_DROP, Drop, find, find_drops, joined
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
+from heatsoak.analysis.segments import Drop, find, find_drops, joined
 from heatsoak.analysis.series import Array, Series, directions, iops, resampled, throughput
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

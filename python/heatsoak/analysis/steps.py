@@ -12,9 +12,9 @@ from heatsoak.analysis.cause.case import alike, level_of
 from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import waited_all_along
+from heatsoak.analysis.definitions import RECOVERED
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.segments import Drop, find_drops, joined
-from heatsoak.analysis.segments.drop import RECOVERED
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import StepView
 

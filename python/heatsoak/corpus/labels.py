@@ -47,8 +47,6 @@ class TrueEpisode:
 
 #: A fall that takes longer than this is a slide.
 SLIDE_S = 15.0
-#: The rate is back when it reaches this share of the level.
-RECOVERED = 0.97
 
 
 @dataclass(frozen=True)

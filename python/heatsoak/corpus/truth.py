@@ -6,15 +6,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.findings import Cause
-from heatsoak.corpus.labels import RECOVERED, SLIDE_S, Shape, TrueEpisode
+from heatsoak.corpus.labels import SLIDE_S, Shape, TrueEpisode
 from heatsoak.corpus.machine import Array, Course
 
-#: Depth is taken over the end of an episode, as in the published figures.
-DEPTH_WINDOW_S = 60.0
 #: A governor that swings by this share of the level before makes a cycle, from three times on.
 LEAST_SWING = 0.08
-LEAST_SWINGS = 3
 #: A recovery shorter than this, or of fewer samples, does not part two falls of one cause.
 BRIEF_S = 10.0
 BRIEF_SAMPLES = 4
@@ -50,9 +48,9 @@ def joined_cycles(
             group.append(found[index + len(group)])
         index += len(group)
         first, last = group[0], group[-1]
-        swings = len(group) + LEAST_SWINGS * any(one.shape == "cycle" for one in group)
+        swings = len(group) + MIN_CYCLES * any(one.shape == "cycle" for one in group)
         is_parted = any(b.onset_s - a.end_s > brief_s for a, b in pairwise(group))
-        if len(group) == 1 or (swings < LEAST_SWINGS and is_parted):
+        if len(group) == 1 or (swings < MIN_CYCLES and is_parted):
             merged += group
             continue
         period_s = (last.onset_s - first.onset_s) / (len(group) - 1)
@@ -67,7 +65,7 @@ def joined_cycles(
                 first,
                 end_s=end_s,
                 depth_pct=depth_pct,
-                shape="cycle" if swings >= LEAST_SWINGS else first.shape,
+                shape="cycle" if swings >= MIN_CYCLES else first.shape,
                 recovered=recovered,
             )
         )
@@ -139,8 +137,6 @@ def _until_stop(
 Gate = NDArray[np.bool_]
 Gates = dict[Cause, Gate]
 
-#: An episode begins when so much of the level is lost.
-ONSET_LOSS = 0.02
 #: Less deep or shorter is neither demanded nor wrong.
 LEAST_DEPTH_PCT = 8.0
 LEAST_S = 5.0
@@ -325,7 +321,7 @@ def _measured(
     shape: Shape = "slide" if fall_s > SLIDE_S else "step"
     # collection of garbage wanders too; only a governor swings between levels
     is_heat = stretch.cause == "thermal"
-    if is_heat and swings_of(rate[stretch.onset : end], before, grid_s) >= LEAST_SWINGS:
+    if is_heat and swings_of(rate[stretch.onset : end], before, grid_s) >= MIN_CYCLES:
         shape = "cycle"
     return TrueEpisode(
         recording,

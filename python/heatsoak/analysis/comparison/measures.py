@@ -10,8 +10,9 @@ import polars as pl
 
 from heatsoak.analysis.comparison.bootstrap import DRAWS, Noise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.analysis.findings import Score
-from heatsoak.analysis.segments import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.analysis.segments.cycles import Swing, even
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import SETTLED_S, TRANSITION_S
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.noise import Noise

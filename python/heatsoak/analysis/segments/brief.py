@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.segments.cycles import LEAST_CYCLES, Swing, even
+from heatsoak.analysis.definitions import MIN_CYCLES
+from heatsoak.analysis.segments.cycles import Swing, even
 from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.segments.lows import HIGH, Low, lows_of
@@ -50,7 +51,7 @@ def _as_one(series: Series, chain: list[Drop]) -> list[Drop]:
     if first is last:
         return chain
     found = None
-    if len(chain) >= LEAST_CYCLES:
+    if len(chain) >= MIN_CYCLES:
         periods_s = [after.onset_s - drop.onset_s for drop, after in pairwise(chain)]
         low_s = sum(drop.end_s - drop.onset_s for drop in chain[:-1])
         found = Swing(float(np.median(periods_s)), float(np.clip(low_s / sum(periods_s), 0, 1)))

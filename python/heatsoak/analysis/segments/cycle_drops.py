@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.analysis.segments.below import fall_below
 from heatsoak.analysis.segments.bins import binned
 from heatsoak.analysis.segments.cycles import Swing, flattened
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.groups import Cycle, Group, fall_s_of, onset_of
 from heatsoak.analysis.segments.look import MIN_SAMPLES, Look, levels_of
 from heatsoak.analysis.segments.measure import measured

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.analysis.segments.drop import MIN_DROP
+from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
 from heatsoak.analysis.series import Array, Series, resampled
 
-#: Fewer falls than this may be chance.
-LEAST_CYCLES = 3
 #: Periods within this share of their median are regular.
 _REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
 #: So much longer than the shortest is the longest low part at most where falls are few: others'
@@ -36,7 +34,7 @@ def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
 
     The last fall may have no time at which it was back.
     """
-    if len(falls_s) < LEAST_CYCLES:
+    if len(falls_s) < MIN_CYCLES:
         return None
     periods = np.diff(falls_s)
     period_s = float(np.median(periods))
@@ -54,11 +52,11 @@ def regular(falls_s: list[float], backs_s: list[float]) -> Swing | None:
 def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing | None:
     """Return the regular swing of a stretch, found by its likeness to itself a period later.
 
-    The swing is `MIN_DROP` of `level` at least and comes `LEAST_CYCLES` times. None where there is
+    The swing is `MIN_DROP` of `level` at least and comes `MIN_CYCLES` times. None where there is
     none.
     """
     values, step_s = even(series, begin_s, end_s)
-    if len(values) < 4 * LEAST_CYCLES:
+    if len(values) < 4 * MIN_CYCLES:
         return None
     x = np.arange(len(values)) - 0.5 * (len(values) - 1)
     # least squares of a line, which is what its mean may do
@@ -67,7 +65,7 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     alike = np.fft.irfft(np.abs(padded) ** 2)[: len(rest)]
     if alike[0] <= 0:
         return None
-    longest = len(rest) // LEAST_CYCLES
+    longest = len(rest) // MIN_CYCLES
     reach = 2 * longest + longest // 8 + 2
     # as many products as there are, so that a regular swing stays as alike at long lags
     alike = alike[:reach] / alike[0] * len(rest) / np.arange(len(rest), 0, -1)[:reach]

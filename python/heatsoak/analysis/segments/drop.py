@@ -3,13 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-#: A fall smaller than this share of the level before is no episode.
-MIN_DROP = 0.05
-#: Throughput is back when it reaches this share of the level before.
-RECOVERED = 0.97
-#: Depth is taken over the end of an episode, as in the published figures.
-DEPTH_WINDOW_S = 60.0
-
 Shape = Literal["step", "slide", "cycle"]
 
 

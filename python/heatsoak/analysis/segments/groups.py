@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
 from heatsoak.analysis.segments.bins import BIN_S, Bins
-from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, regular, swing
-from heatsoak.analysis.segments.drop import MIN_DROP
+from heatsoak.analysis.segments.cycles import PARTS, Swing, regular, swing
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.lows import Low
 from heatsoak.analysis.segments.measure import SHARE_BESIDE, onset_between
@@ -237,7 +237,7 @@ def _swing(series: Series, bins: Bins, group: Group) -> tuple[Swing | None, floa
             continue
         # of few falls, which are seen to be irregular, it makes no cycle
         cycles = (to_s - falls_s[0]) / found.period_s
-        if len(falls_s) == LEAST_CYCLES and cycles < LEAST_CYCLES + _FEW_MORE:
+        if len(falls_s) == MIN_CYCLES and cycles < MIN_CYCLES + _FEW_MORE:
             continue
         return found, to_s
     return None, end_s

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.cycles import Swing
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, MIN_DROP, Drop, Shape
+from heatsoak.analysis.segments.drop import Drop, Shape
 from heatsoak.analysis.segments.levels import TRANSITION_S, Level
 from heatsoak.analysis.segments.onset import Onset, fit_onset, fit_slow_onset
 from heatsoak.analysis.series import Series

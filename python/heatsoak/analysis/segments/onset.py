@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
 from heatsoak.analysis.segments.shapes import Family, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
-#: A level is left where so much of it is lost.
-ONSET_LOSS = 0.02
 #: What is fitted on either side of the candidates, and in how many steps at least.
 _BEFORE_S, _LEAST_BEFORE = 30.0, 20
 _AFTER_S, _LEAST_AFTER = 10.0, 8

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.segments.bends import Bend, find_bend
 from heatsoak.analysis.segments.bins import Bins
-from heatsoak.analysis.segments.drop import MIN_DROP
 from heatsoak.analysis.segments.levels import SETTLED_S, Level, length_s
 from heatsoak.analysis.segments.noise import Noise
 from heatsoak.analysis.segments.spans import is_back

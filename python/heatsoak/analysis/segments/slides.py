@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.segments.noise import Noise
-from heatsoak.analysis.segments.onset import ONSET_LOSS
 from heatsoak.analysis.series import Array
 
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.analysis.segments.brief import first_of_brief
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.levels import Level
 from heatsoak.analysis.segments.look import Look
 from heatsoak.analysis.segments.measure import fall_between, measured, onset_between, slow_onset

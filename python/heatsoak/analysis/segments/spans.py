@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatsoak.analysis.segments.drop import MIN_DROP, RECOVERED
+from heatsoak.analysis.definitions import MIN_DROP, RECOVERED
 from heatsoak.analysis.segments.levels import Level
 
 #: A first step down that is at least this share of the next one belongs to the same fall.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.segments.drop import MIN_DROP
+from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.series import Array, Series
 

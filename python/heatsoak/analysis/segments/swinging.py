@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.segments.cycles import LEAST_CYCLES, PARTS, Swing, even, swing
-from heatsoak.analysis.segments.drop import MIN_DROP
+from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
+from heatsoak.analysis.segments.cycles import PARTS, Swing, even, swing
 from heatsoak.analysis.segments.levels import BLIP_S
 from heatsoak.analysis.segments.lows import Low, lows_of, share_between
 from heatsoak.analysis.series import Array, Series
@@ -128,7 +128,7 @@ def _together(
     # what is sampled seldom may be most like itself several periods later
     period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
     if abs(period_s - found.period_s) < _SAME * found.period_s:
-        period_s, least_cycles = found.period_s, LEAST_CYCLES
+        period_s, least_cycles = found.period_s, MIN_CYCLES
 
     def soon_s(last_s: float) -> float:
         return _SOON * max(period_s, last_s) + beside_s

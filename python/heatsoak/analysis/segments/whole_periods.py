@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.analysis.segments.bins import Bins
-from heatsoak.analysis.segments.drop import DEPTH_WINDOW_S, Drop
+from heatsoak.analysis.segments.drop import Drop
 from heatsoak.analysis.segments.measure import measured
 from heatsoak.analysis.segments.seconds import SECOND_FALL, Second
 from heatsoak.analysis.series import Series

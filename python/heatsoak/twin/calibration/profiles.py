@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
@@ -130,7 +131,7 @@ def _run(core: Core, done: Callable[[], bool]) -> None:
 
 READ, WRITE = "sequential-read", "sequential-write"
 #: Length of the end of a step that its throttled level is taken from.
-TAIL_S = 60
+TAIL_S = int(DEPTH_WINDOW_S)
 #: Time in which a fill is cut up, to see whether it is done.
 _FILL_S = 5
 #: What of a drive and a place decides what a workload does at a permitted share.

@@ -14,7 +14,7 @@ import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
 from heatsoak.analysis.consistency import WINDOW_S, Level, by_second, end_level, find_levels
-from heatsoak.analysis.segments import MIN_DROP
+from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.reproduce.runner import NotMeasured, Run

@@ -1,0 +1,17 @@
+"""What counts as an episode: definitions that the judge, the labelled corpus, comparisons and the
+calibration share.
+
+To change one is to change what a figure means: fit the weights (`make weights`) and the simulated
+drive (`make calibrate`) again afterwards.
+"""
+
+#: Throughput has left its level when this share of it is lost: the onset.
+ONSET_LOSS = 0.02
+#: A smaller loss is no episode.
+MIN_DROP = 0.05
+#: Throughput has recovered when it is back at this share of the level before.
+RECOVERED = 0.97
+#: Depth is the loss over the last seconds of an episode, as in the published figures.
+DEPTH_WINDOW_S = 60.0
+#: This many regular falls and recoveries are an oscillation; fewer may be chance.
+MIN_CYCLES = 3
