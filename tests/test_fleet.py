@@ -12,11 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from heatsoak.bench import Fleet, Observer, Plan
-from heatsoak.bench.latest import Latest
+from heatsoak.bench import Fleet, Latest, Observer, Plan, typical_plan
 from heatsoak.bench.live import LiveView, PlainView
-from heatsoak.bench.session import Session
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
@@ -74,7 +72,7 @@ runtime = "120s"
 
 
 def session(drive: str, text: str = PROTOCOL) -> Session:
-    return Session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
+    return plan_session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
 
 
 class Silent(Observer):
@@ -153,7 +151,7 @@ def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) 
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == (
-        "heatsoak: stopped; the recordings so far are in r, and --resume goes on with them"
+        "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
     )
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2

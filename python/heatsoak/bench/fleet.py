@@ -1,4 +1,4 @@
-"""Several runs at once, for simulated drives: real ones share a machine, and run one by one."""
+"""Several simulated runs at once; real ones share a machine, and are made one by one."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.observer import Observer
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
 from heatsoak.protocol import SingleStep, Step
 
@@ -26,23 +26,23 @@ class Fleet(Generic[_Result]):
     def __init__(self, workers: int = WORKERS) -> None:
         self.workers = workers
         self._stop = threading.Event()
-        self._begin_no_more = threading.Event()
+        self._start_no_more = threading.Event()
 
     def stoppable(self, observer: Observer) -> Observer:
-        """Return what tells `observer` everything, and ends its run when the fleet is stopped."""
+        """Return what passes everything on to `observer`, and ends its run when the fleet stops."""
         return _Stoppable(observer, self._stop)
 
     def make(
         self, runs: Sequence[Callable[[], _Result]], *, tick: Callable[[int], None] | None = None
     ) -> list[_Result | HeatsoakError | None]:
-        """Make `runs`, begun in their order, and return what became of each, in their order.
+        """Make `runs`, started in their order, and return what became of each, in their order.
 
         A drive that shuts down is its run's result, and the others are made. Any other error, such
-        as a full disk, is most likely everybody's: runs that go on are finished, no further one is
-        begun, and what was not begun is None.
+        as a full disk, most likely ends all of them: runs in progress are finished, no further
+        one is started, and what was not started is None.
         `tick` is called some times a second in the caller's thread with how many are done.
         Raises RunInterrupted when the user stops it, and what any run raises that is no
-        HeatsoakError; no run goes on by then.
+        HeatsoakError; no run is in progress by then.
         """
         results: list[_Result | HeatsoakError | None] = [None] * len(runs)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="fleet")
@@ -62,19 +62,19 @@ class Fleet(Generic[_Result]):
             # the signal may also reach a worker, while it is inside of polars
             raise RunInterrupted("stopped by the user") from None
         finally:
-            self._begin_no_more.set()
+            self._start_no_more.set()
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
         return results
 
     def _attempt(self, run: Callable[[], _Result]) -> _Result | HeatsoakError | None:
-        if self._begin_no_more.is_set():
+        if self._start_no_more.is_set():
             return None
         try:
             return run()
         except HeatsoakError as error:
             if not isinstance(error, ShutDownError):
-                self._begin_no_more.set()
+                self._start_no_more.set()
             # anew, without the traceback: its frames would keep a whole drive in memory
             return type(error)(str(error))
 

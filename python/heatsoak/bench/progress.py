@@ -1,18 +1,50 @@
-"""How far runs have come against their plans, for whoever shows it."""
+"""How far runs have come against their plans: what watches a run, and what a view of it knows."""
 
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from typing_extensions import override
 
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
+from heatsoak.bench.recorder import Latest
 from heatsoak.protocol import SingleStep, Step
+
+
+class Observer(Protocol):
+    """What watches a run; called from the conductor's thread."""
+
+    def on_warm_up(self, text: str) -> None:  # noqa: ARG002 -- for subclasses
+        """The case is warmed before the first step, as `text` says."""
+        return
+
+    def on_step(self, index: int, step: Step, t_s: float) -> None:
+        """A step begins."""
+
+    def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
+        """The step that has begun is a probe, taken for `reason`."""
+        return
+
+    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
+        """A step is left out for `reason`."""
+        return
+
+    def on_kept(self, index: int, step: Step) -> None:  # noqa: ARG002 -- likewise
+        """A step was over before the run was cut, and is not taken again."""
+        return
+
+    def on_round(self, step: SingleStep, number: int) -> None:  # noqa: ARG002 -- likewise
+        """A step of a round begins."""
+        return
+
+    def on_progress(self, t_s: float, latest: Latest) -> None:
+        """Time has passed; `latest` holds the newest value of each column."""
+
+    def on_note(self, level: str, text: str) -> None:
+        """Something worth a line was seen."""
 
 
 class RunView(Observer):
@@ -25,10 +57,10 @@ class RunView(Observer):
         self.is_over = False
         self.step: Step | None = None
         self.step_begin_s = 0.0
-        #: How many steps have begun or been left out.
+        #: How many steps have begun or been skipped.
         self.begun = 0
         self.t_s = 0.0
-        #: What the recording's clock showed when the run began: one that was cut goes on with it.
+        #: What the recording's clock showed when the run started: a resumed one continues it.
         self.first_t_s: float | None = None
         #: The step of a round, where rounds are taken, and its round.
         self.inner: tuple[SingleStep, int] | None = None
@@ -36,7 +68,7 @@ class RunView(Observer):
         self.because = ""
         #: How the case is warmed, before the first step.
         self.warming_up = ""
-        #: The time that the plan has for steps that were left out.
+        #: The time that the plan has for steps that were skipped.
         self.skipped_s = 0.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
@@ -101,7 +133,7 @@ class RunView(Observer):
         self.view.on_note(level, text)
 
     def _leave_rounds(self) -> None:
-        """Rounds that were not needed are time that was left out."""
+        """Rounds that were not needed are time that was skipped."""
         if self.inner is not None and self.step is not None:
             left = 1 - self.inner[1] / self.step.max_rounds
             self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
@@ -109,7 +141,7 @@ class RunView(Observer):
 
     @property
     def passed_s(self) -> float:
-        """How long it has gone on for, in the target's time."""
+        """How long it has taken so far, in the target's time."""
         return 0.0 if self.first_t_s is None else self.t_s - self.first_t_s
 
     def remaining_s(self) -> float:
@@ -159,7 +191,7 @@ class View:
         self._began_at = time.monotonic()
 
     def begin_run(self, plan: Plan, label: str) -> RunView:
-        """Return what follows a run that begins; `label` tells it from the others."""
+        """Return what follows a run that starts; `label` tells it from the others."""
         run = RunView(self, plan, label)
         self.runs.append(run)
         return run
@@ -204,7 +236,7 @@ class View:
     def planned_s(self) -> float:
         """Return how long all runs take as planned, in the targets' time.
 
-        Probes count until they are left out.
+        Probes count until they are skipped.
         """
         skipped_s = sum(run.skipped_s for run in list(self.runs))
         return sum(plan.duration_s for plan in self.plans) - skipped_s

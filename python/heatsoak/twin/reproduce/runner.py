@@ -11,9 +11,7 @@ from heatsoak import catalog, protocol
 from heatsoak.analysis import RecordingFindings, Score, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
-from heatsoak.bench import Fleet, Observer, conduct
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
 from heatsoak.protocol import Step
 from heatsoak.recording import Recording
