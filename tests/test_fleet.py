@@ -75,12 +75,6 @@ def session(drive: str, text: str = PROTOCOL) -> Session:
     return plan_session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
 
 
-class Silent(Observer):
-    def on_step(self, index: int, step: object, t_s: float) -> None: ...
-    def on_progress(self, t_s: float, latest: Latest) -> None: ...
-    def on_note(self, level: str, text: str) -> None: ...
-
-
 # ---- the recordings
 
 
@@ -219,11 +213,12 @@ def test_after_a_drive_that_shut_down_the_others_are_run() -> None:
 
 def test_a_fault_ends_all_runs_and_is_not_swallowed() -> None:
     fleet = Fleet[int](2)
-    seen = fleet.stoppable(Silent())
+    seen = Observer()
+    fleet.stop_with(seen)
 
     def endless() -> int:
         while True:
-            seen.on_progress(0.0, Latest())
+            seen.raise_if_stopped()
             time.sleep(0.01)
 
     def broken() -> int:
@@ -235,13 +230,14 @@ def test_a_fault_ends_all_runs_and_is_not_swallowed() -> None:
 
 def test_stopped_by_the_user_all_runs_end() -> None:
     fleet = Fleet[int](2)
-    seen = fleet.stoppable(Silent())
+    seen = Observer()
+    fleet.stop_with(seen)
     ended: list[int] = []
 
     def endless() -> int:
         try:
             while True:
-                seen.on_progress(0.0, Latest())
+                seen.raise_if_stopped()
                 time.sleep(0.01)
         except KeyboardInterrupt:
             ended.append(1)

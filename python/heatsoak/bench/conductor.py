@@ -159,6 +159,7 @@ class _Conductor:
         return lambda level, text: self.observer.on_note(level, f"{role}: {text}")
 
     def _take(self, turn: Turn) -> None:
+        self.observer.raise_if_stopped()
         if self.past is not None and self._was_taken(turn, self.past):
             return
         step = turn.step
@@ -356,6 +357,7 @@ class _Conductor:
                 for each in self.recorders:
                     each.check()
                 self.heating.check()
+                self.observer.raise_if_stopped()
                 self._show()
                 # all drives have come as far as each other with the last one
                 if until is not None and number == len(self.recorders) - 1 and until():

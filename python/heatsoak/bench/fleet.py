@@ -5,12 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-from typing_extensions import override
-
 from heatsoak.bench.progress import Observer
-from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
-from heatsoak.protocol import SingleStep, Step
 
 #: Runs made at once. The simulator works outside Python's lock, so that threads do; more than two
 #: would need more memory than small machines have, since a large drive takes a gigabyte.
@@ -28,9 +24,9 @@ class Fleet(Generic[_Result]):
         self._stop = threading.Event()
         self._start_no_more = threading.Event()
 
-    def stoppable(self, observer: Observer) -> Observer:
-        """Return what passes everything on to `observer`, and ends its run when the fleet stops."""
-        return _Stoppable(observer, self._stop)
+    def stop_with(self, observer: Observer) -> None:
+        """End the run that `observer` watches when the fleet is stopped."""
+        observer.stop = self._stop
 
     def make(
         self, runs: Sequence[Callable[[], _Result]], *, tick: Callable[[int], None] | None = None
@@ -77,49 +73,3 @@ class Fleet(Generic[_Result]):
                 self._start_no_more.set()
             # anew, without the traceback: its frames would keep a whole drive in memory
             return type(error)(str(error))
-
-
-class _Stoppable(Observer):
-    def __init__(self, observer: Observer, stop: threading.Event) -> None:
-        self._observer = observer
-        self._stop = stop
-
-    @override
-    def on_warm_up(self, text: str) -> None:
-        self._observer.on_warm_up(text)
-
-    @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self._look()
-        self._observer.on_step(index, step, t_s)
-
-    @override
-    def on_probe(self, step: Step, reason: str) -> None:
-        self._observer.on_probe(step, reason)
-
-    @override
-    def on_skip(self, index: int, step: Step, reason: str) -> None:
-        self._look()
-        self._observer.on_skip(index, step, reason)
-
-    @override
-    def on_kept(self, index: int, step: Step) -> None:
-        self._observer.on_kept(index, step)
-
-    @override
-    def on_round(self, step: SingleStep, number: int) -> None:
-        self._observer.on_round(step, number)
-
-    @override
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        self._look()
-        self._observer.on_progress(t_s, latest)
-
-    @override
-    def on_note(self, level: str, text: str) -> None:
-        self._observer.on_note(level, text)
-
-    def _look(self) -> None:
-        if self._stop.is_set():
-            # as if the user had stopped this one: the conductor keeps what there is
-            raise KeyboardInterrupt

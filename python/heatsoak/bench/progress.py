@@ -1,44 +1,52 @@
 """How far runs have come against their plans: what watches a run, and what a view of it knows."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from typing_extensions import override
 
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.recorder import Latest
 from heatsoak.protocol import SingleStep, Step
+from heatsoak.units import format_duration
 
 
-class Observer(Protocol):
-    """What watches a run; called from the conductor's thread."""
+class Observer:
+    """What watches a run, in the thread that makes it; subclasses take what they want to know.
 
-    def on_warm_up(self, text: str) -> None:  # noqa: ARG002 -- for subclasses
+    Attributes:
+        stop: set by whoever wants the run to end.
+    """
+
+    stop: threading.Event | None = None
+
+    def raise_if_stopped(self) -> None:
+        """End the run, as if the user had stopped it, where it is to stop."""
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
+
+    def on_warm_up(self, text: str) -> None:
         """The case is warmed before the first step, as `text` says."""
-        return
 
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         """A step begins."""
 
-    def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
+    def on_probe(self, step: Step, reason: str) -> None:
         """The step that has begun is a probe, taken for `reason`."""
-        return
 
-    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002 -- likewise
-        """A step is left out for `reason`."""
-        return
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        """A step is skipped for `reason`."""
 
-    def on_kept(self, index: int, step: Step) -> None:  # noqa: ARG002 -- likewise
+    def on_kept(self, index: int, step: Step) -> None:
         """A step was over before the run was cut, and is not taken again."""
-        return
 
-    def on_round(self, step: SingleStep, number: int) -> None:  # noqa: ARG002 -- likewise
+    def on_round(self, step: SingleStep, number: int) -> None:
         """A step of a round begins."""
-        return
 
     def on_progress(self, t_s: float, latest: Latest) -> None:
         """Time has passed; `latest` holds the newest value of each column."""
@@ -104,14 +112,14 @@ class RunView(Observer):
     @override
     def on_probe(self, step: Step, reason: str) -> None:
         self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
-        self.view.on_probe(self)
+        if self.view.is_single:
+            self.view.show_status(self.because)
 
     @override
     def on_skip(self, index: int, step: Step, reason: str) -> None:
-        self._leave_rounds()
-        self.begun, self.step, self.because = index + 1, None, ""
-        self.skipped_s += self.plan.steps[index].duration_s
-        self.view.on_skip(self, step, reason)
+        self.on_kept(index, step)
+        if self.view.is_single:
+            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
 
     @override
     def on_kept(self, index: int, step: Step) -> None:
@@ -130,7 +138,8 @@ class RunView(Observer):
 
     @override
     def on_note(self, level: str, text: str) -> None:
-        self.view.on_note(level, text)
+        if level != "info":
+            self.view.show_line(f"{level}: {text}", "yellow")
 
     def _leave_rounds(self) -> None:
         """Rounds that were not needed are time that was skipped."""
@@ -196,26 +205,32 @@ class View:
         self.runs.append(run)
         return run
 
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one run, whose steps are worth a line each."""
+        return len(self.plans) == 1
+
     def end(self) -> None:
         """All runs are over."""
 
-    def on_step(self, run: RunView) -> None:
-        """A step of `run` begins."""
+    def show_line(self, line: str, style: str) -> None:
+        """Show a line that stays, in a style of rich's."""
 
-    def on_probe(self, run: RunView) -> None:
-        """The step of `run` that has begun is a probe."""
-
-    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
-        """`run` leaves out `step`."""
+    def show_status(self, line: str) -> None:
+        """Show what has changed, unless it is in view all the time."""
 
     def on_progress(self, run: RunView) -> None:
         """Time has passed for `run`."""
 
+    def on_step(self, run: RunView) -> None:
+        """A step of `run` begins."""
+        if self.is_single:
+            self.show_status(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
+
     def on_end(self, run: RunView) -> None:
         """A run is over."""
-
-    def on_note(self, level: str, text: str) -> None:
-        """Something worth a line was seen."""
+        if not self.is_single:
+            self.show_status(f"{self.describe_count()}: {run.label}")
 
     @contextmanager
     def held_back(self) -> Iterator[None]:

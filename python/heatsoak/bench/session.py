@@ -342,9 +342,9 @@ class Session:
 
             def make(run: PlannedRun) -> list[Recording]:
                 seen = view.begin_run(plans[run.name], run.name)
-                observer = fleet.stoppable(seen) if self.is_simulated else seen
+                fleet.stop_with(seen)
                 try:
-                    return self.execute(run, directory / run.name, observer)
+                    return self.execute(run, directory / run.name, seen)
                 finally:
                     seen.end()
 
