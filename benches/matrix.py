@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.fleet import WORKERS
-from heatsoak.bench.session import Session
+from heatsoak.bench.session import plan_session
 from heatsoak.protocol import apply_settings, load
 from heatsoak.recording import Recording
 from heatsoak.target import parse_place
@@ -47,7 +47,7 @@ def main() -> None:
 
 def record(directory: Path, settings: list[str], workers: int) -> tuple[float, list[Recording]]:
     """Return how long the cells took that are left by `settings`, and their recordings."""
-    session = Session(parse_place(DRIVE), lambda: apply_settings(load("puget"), settings))
+    session = plan_session(parse_place(DRIVE), lambda: apply_settings(load("puget"), settings))
     begin = time.perf_counter()
     recordings = session.record(directory, workers=workers)
     return time.perf_counter() - begin, recordings

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak.analysis import RecordingFindings, analyze
-from heatsoak.bench.copy_session import CopySession
-from heatsoak.bench.session import Session
+from heatsoak.bench.session import plan_session
 from heatsoak.catalog import load_trace
 from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
 from heatsoak.target import parse_place
@@ -65,15 +64,14 @@ def run(protocol: Protocol, directory: Path) -> RecordingFindings:
     """Run it in a directory, in which nothing is left of it; return what was found."""
     place = directory / "under test"
     place.mkdir(parents=True)
-    session: Session | CopySession
     if protocol.copies:
         to = directory / "under test too"
         to.mkdir()
-        session = CopySession(
-            parse_place(str(to)), lambda: parse_place(str(place)), lambda: protocol
+        session = plan_session(
+            parse_place(str(to)), lambda: protocol, copy_from=lambda: parse_place(str(place))
         )
     else:
-        session = Session(parse_place(str(place)), lambda: protocol)
+        session = plan_session(parse_place(str(place)), lambda: protocol)
     recordings = session.record(directory / "recording")
     assert [list(path.iterdir()) for path in directory.glob("under test*")] in ([[]], [[], []])
     held = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]

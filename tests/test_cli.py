@@ -68,7 +68,7 @@ def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
         (("analyze", "empty"), "neither a recording nor a log"),
         (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
-        (("demo", "-o", "broken"), "broken: is there already"),
+        (("demo", "-o", "broken"), "broken: already exists"),
         (("demo", "-o", "mine.toml/x"), "mine.toml is a file, not a directory"),
         (("run", "pipe", "--on", "."), "pipe: cannot be read: is a pipe"),
         (("run", "quick", "--on", "sim:pipe.toml"), "pipe.toml: cannot be read: is a pipe"),

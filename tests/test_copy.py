@@ -14,8 +14,8 @@ from command import complaint, heatsoak, heatsoak_here
 from heatsoak.protocol import ROLES, Copy, Role, load, of_side
 from heatsoak.recording import Recording, find_recordings
 from heatsoak.target import Outcome
+from heatsoak.target.pair import SimulatedPair
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.target.simulated_pair import SimulatedPair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import until
@@ -160,7 +160,8 @@ def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
     pair = SimulatedPair(*(SimulatedTarget(str(small_drive)) for _ in ROLES))
     frames: dict[Role, list[pl.DataFrame]] = {role: [] for role in ROLES}
     took: dict[Role, dict[str, Any]] = {}
-    for role, batch in pair.copy(step):
+    for number, batch in pair.copy(step):
+        role = ROLES[number]
         if isinstance(batch, Outcome):
             took[role] = batch.data["latency_bins"]
         else:
@@ -172,7 +173,7 @@ def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
     written = moved(pl.concat(frames["destination"]), "write")
     for side in (read, written):
         assert side["bytes"][-1] == pytest.approx(size, abs=1)
-    clocks = [pair.target(role).clock.now_s() for role in ROLES]
+    clocks = [target.clock.now_s() for target in pair.targets]
     assert clocks[0] == pytest.approx(clocks[1], abs=1e-5)
     both = read.join(written, on="t_s", suffix="_written")
     assert len(both) >= min(len(read), len(written)) - 1
@@ -302,7 +303,7 @@ SIM = "sim:samsung-950-pro-512"
             "a copy has no 'runtime'",
         ),
         (("run", "copy", "--on", SIM, "--to", SIM, "--power-sensor", "x"), "a copy has two"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "is there already"),
+        (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "already exists"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
         (("run", "probe.toml", "--on", SIM, "--to", SIM), "under a condition"),
         (("run", "fill.toml", "--on", SIM, "--to", SIM), "name it otherwise"),

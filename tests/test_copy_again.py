@@ -62,7 +62,7 @@ def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(tmp_path:
     assert [(tmp_path / "r~1" / role / "events.jsonl").read_bytes() for role in ROLES] == cut
     for role in ROLES:
         notes = [event.text for event in Recording.open(tmp_path / "r" / role).events]
-        assert [text for text in notes if "it is in r~2" in text]
+        assert [text for text in notes if "the earlier one is in r~2" in text]
     # whole by now: nothing is done
     before = (tmp_path / "r" / "source" / "recording.json").stat().st_mtime_ns
     done = heatsoak(*WORDS, "--resume", cwd=tmp_path, env=own_locks(tmp_path))
@@ -86,7 +86,7 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
         assert "live/source: another run is recording there" in complaint(done, 4)
     protocol.write_text(COPY.format(size="30MB"))
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
-    assert "r/source: was begun with another protocol: " in complaint(done, 2)
+    assert "r/source: was started with another protocol: " in complaint(done, 2)
     (tmp_path / "r" / "notes.txt").write_text("mine")
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
     assert "r: holds notes.txt" in complaint(done, 2)
@@ -108,7 +108,7 @@ def test_without_a_directory_the_last_copy_that_was_cut_is_made_again(
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     (made,) = (tmp_path / "recordings").iterdir()
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
-    assert "the last run of small in recordings is whole" in complaint(done, 2)
+    assert "the last run of small in recordings is finished" in complaint(done, 2)
     meta = made / "destination" / "recording.json"
     status = {"status": "running"}
     meta.write_text(Recording.open(meta.parent).meta.model_copy(update=status).model_dump_json())

@@ -12,11 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from heatsoak.bench import Fleet, Observer, Plan
-from heatsoak.bench.latest import Latest
+from heatsoak.bench import Fleet, Latest, Observer, Plan, typical_plan
 from heatsoak.bench.live import LiveView, PlainView
-from heatsoak.bench.session import Session
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
@@ -74,13 +72,7 @@ runtime = "120s"
 
 
 def session(drive: str, text: str = PROTOCOL) -> Session:
-    return Session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
-
-
-class Silent(Observer):
-    def on_step(self, index: int, step: object, t_s: float) -> None: ...
-    def on_progress(self, t_s: float, latest: Latest) -> None: ...
-    def on_note(self, level: str, text: str) -> None: ...
+    return plan_session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
 
 
 # ---- the recordings
@@ -153,7 +145,7 @@ def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) 
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == (
-        "heatsoak: stopped; the recordings so far are in r, and --resume goes on with them"
+        "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
     )
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2
@@ -221,11 +213,12 @@ def test_after_a_drive_that_shut_down_the_others_are_run() -> None:
 
 def test_a_fault_ends_all_runs_and_is_not_swallowed() -> None:
     fleet = Fleet[int](2)
-    seen = fleet.stoppable(Silent())
+    seen = Observer()
+    fleet.stop_with(seen)
 
     def endless() -> int:
         while True:
-            seen.on_progress(0.0, Latest())
+            seen.raise_if_stopped()
             time.sleep(0.01)
 
     def broken() -> int:
@@ -237,13 +230,14 @@ def test_a_fault_ends_all_runs_and_is_not_swallowed() -> None:
 
 def test_stopped_by_the_user_all_runs_end() -> None:
     fleet = Fleet[int](2)
-    seen = fleet.stoppable(Silent())
+    seen = Observer()
+    fleet.stop_with(seen)
     ended: list[int] = []
 
     def endless() -> int:
         try:
             while True:
-                seen.on_progress(0.0, Latest())
+                seen.raise_if_stopped()
                 time.sleep(0.01)
         except KeyboardInterrupt:
             ended.append(1)

@@ -73,7 +73,7 @@ def times_gone_on(output: Path) -> int:
     if not (output / META).exists():
         return -1
     (recording,) = find_recordings(output)
-    return sum("gone on with" in event.text for event in recording.events)
+    return sum("was resumed" in event.text for event in recording.events)
 
 
 def kill_and_resume(directory: Path, chance: random.Random) -> int:

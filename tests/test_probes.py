@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from command import heatsoak
 from heatsoak.analysis import analyze
-from heatsoak.bench import Observer, conduct, probes
-from heatsoak.bench.latest import Latest
+from heatsoak.bench import Latest, Observer, conduct, probes, typical_plan
 from heatsoak.bench.live import LiveView, PlainView
-from heatsoak.bench.session import Session
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench.session import plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
@@ -264,7 +262,7 @@ def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_pat
 
 def test_each_cell_of_a_matrix_is_judged_by_itself(small_drive: Path, tmp_path: Path) -> None:
     matrix = f'[matrix]\nenclosure = "{{place}}"\n[matrix.axes]\nplace = ["{HOT}", "{COOL}"]\n'
-    session = Session(parse_place(f"sim:{small_drive}"), lambda: parse(READS + matrix, "mine"))
+    session = plan_session(parse_place(f"sim:{small_drive}"), lambda: parse(READS + matrix, "mine"))
     hot, cool = session.record(tmp_path / "r", workers=2)
     assert begun(hot) == ["read", "pause", "again", "last"]
     assert begun(cool) == ["read", "last"]
@@ -332,7 +330,7 @@ def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
 def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_path: Path) -> None:
     made = {}
     for place in (HOT, COOL):
-        session = Session(parse_place(f"sim:{small_drive}@{place}"), lambda: load("quick"))
+        session = plan_session(parse_place(f"sim:{small_drive}@{place}"), lambda: load("quick"))
         [made[place]] = session.record(tmp_path / place)
     probes_of_quick = [step.name for step in load("quick").steps if step.is_probe]
     assert set(begun(made[HOT])) > set(probes_of_quick)
@@ -351,7 +349,7 @@ def test_quick_asks_why_where_it_is_hot_and_only_there(small_drive: Path, tmp_pa
 def test_why_stops_loading_when_it_has_seen_enough_and_takes_every_probe(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    session = Session(parse_place(f"sim:{small_drive}@{HOT}"), lambda: load("why"))
+    session = plan_session(parse_place(f"sim:{small_drive}@{HOT}"), lambda: load("why"))
     [recording] = session.record(tmp_path / "r")
     assert skipped(recording) == {}
     lengths: dict[str | None, float] = {
@@ -459,7 +457,7 @@ def test_plain_lines_say_what_is_taken_and_what_is_left_out(
         (COOL, "skipped again: nothing fell in 'read'"),
     ):
         target = parse_place(f"sim:{small_drive}@{place}")
-        Session(target, lambda: parse(READS, "mine")).record(tmp_path / place)
+        plan_session(target, lambda: parse(READS, "mine")).record(tmp_path / place)
         lines = capsys.readouterr().err.splitlines()
         assert any(line.startswith(said) for line in lines)
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from heatsoak.bench import Observer, conduct
-from heatsoak.bench.latest import Latest
+from heatsoak.bench import Latest, Observer, conduct
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.protocol.source import parse
 from heatsoak.target.fio import DirectoryTarget

@@ -12,7 +12,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from exports import memory_export
 from heatsoak._core import Trace
-from heatsoak.bench.session import Session
+from heatsoak.bench.session import plan_session
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol, Replay
 from heatsoak.recording import find_recordings
@@ -178,7 +178,7 @@ def test_a_replay_writes_and_is_refused_like_every_write(tmp_path: Path) -> None
     step = {"kind": "replay", "name": "r", "trace": str(log)}
     protocol = Protocol.model_validate({"schema": 1, "name": "p", "steps": [step]})
     with pytest.raises(RefusedError, match="would be overwritten"):
-        Session(parse_place(str(there)), lambda: protocol)
+        plan_session(parse_place(str(there)), lambda: protocol)
     target = FileTarget(there)
     target.open(writes=False)
     with pytest.raises(RefusedError, match="open for reading"):

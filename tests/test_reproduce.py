@@ -109,7 +109,7 @@ def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
         (("--drive", "nosuch.toml"), "nosuch.toml: there is no such file"),
         (("--drive", "other.toml"), "no drive of the catalog is a 'My own'"),
         (("--drive", "wrong.toml"), "wrong.toml: unknown key 'modell'"),
-        (("-o", "full"), "full: is there already"),
+        (("-o", "full"), "full: already exists"),
         (("--fail-below", "many"), "Invalid value for '--fail-below'"),
         (("--fail-below", "-1"), "Invalid value for '--fail-below'"),
     ],

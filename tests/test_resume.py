@@ -1,4 +1,4 @@
-"""Runs that were cut, and are gone on with."""
+"""Runs that were cut, and are resumed."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def test_a_run_that_was_ended_in_any_way_is_gone_on_with(bench: Path, with_: int
     assert kept.equals(before.select(columns))
     # the file went with the process: what was in it is made again
     assert steps_begun(recording)[-3:] == ["fill~1", "pause", "write"]
-    (warning,) = (e for e in recording.events if "gone on with" in e.text)
+    (warning,) = (e for e in recording.events if "was resumed" in e.text)
     assert "in 'write'" in warning.text
     assert warning.text in " ".join(done.stdout.split())
     # once it is whole, it is left as it is, and judged
@@ -138,7 +138,7 @@ def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Pa
     cut_in(tmp_path, "second", *erase, on=str(drive))
     assert resume_here(tmp_path, *erase, on=str(drive)).returncode == 0
     recording = require_whole(tmp_path / "r")
-    (gone_on,) = (event.t_s for event in recording.events if "gone on with" in event.text)
+    (gone_on,) = (event.t_s for event in recording.events if "was resumed" in event.text)
     used = [event for event in recording.events if "capacity_bytes" in event.data]
     assert [event.data["capacity_bytes"] for event in used] == [SIZE // 2, SIZE // 2]
     assert used[0].t_s < gone_on < used[1].t_s
@@ -198,15 +198,15 @@ def copied(cut: Path, tmp_path: Path) -> Path:
     [
         (
             ["short.toml", "--on", "place", "--set", "write.runtime=9s"],
-            "was begun with another protocol: steps.6.",
+            "was started with another protocol: steps.6.",
         ),
-        (["short.toml", "--on", "other"], "r: was begun on the file system at"),
+        (["short.toml", "--on", "other"], "r: was started on the file system at"),
         (
             ["short.toml", "--on", "place", "--set", "slot=top"],
-            "was begun with another protocol: conditions.slot was None and is top",
+            "was started with another protocol: conditions.slot was None and is top",
         ),
-        (["quick", "--on", "place"], "was begun with another protocol: name was short"),
-        (["short.toml", "--on", "sim:samsung-950-pro-512"], "r: was begun on the file system at"),
+        (["quick", "--on", "place"], "was started with another protocol: name was short"),
+        (["short.toml", "--on", "sim:samsung-950-pro-512"], "r: was started on the file system at"),
     ],
 )
 def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said: str) -> None:

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench import Observer, conduct
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench import Latest, Observer, conduct, typical_plan
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol, SingleStep, Step, WorkloadStep, apply_settings, load
 from heatsoak.protocol.source import parse

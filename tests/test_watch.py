@@ -344,7 +344,7 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
         ([".", "--for", "soon"], "--for soon: 'soon' is not a time"),
         ([".", "--for", "0s"], "--for 0s: has to be more than nothing"),
         ([".", "--set", "top"], "--set top: write KEY=VALUE"),
-        ([".", "-o", "full"], "full: is there already"),
+        ([".", "-o", "full"], "full: already exists"),
     ],
 )
 def test_what_cannot_be_watched_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:

@@ -46,7 +46,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_gone_on_with(
         taken = fill(disk)
         kept = run.recording.samples().height
         line = run.end(3)
-    assert line == f"heatsoak: {SAID}; the recording so far is in m/r, and --resume goes on with it"
+    assert line == f"heatsoak: {SAID}; the recording so far is in m/r, and --resume continues it"
     assert loaders
     assert not any(is_alive(pid) for pid in loaders)
     assert list((tmp_path / "place").iterdir()) == []
@@ -113,7 +113,7 @@ def test_a_run_that_is_stopped_while_the_disk_is_full_ends_like_any_other(
         run.process.send_signal(number)
         line = run.end(130)
     assert line.startswith("heatsoak: stopped; ")
-    assert line.endswith("the recording so far is in m/r, and --resume goes on with it")
+    assert line.endswith("the recording so far is in m/r, and --resume continues it")
     assert not is_alive(loader)
     assert run.status == "interrupted"
     assert run.recording.samples().height >= 2
@@ -128,7 +128,7 @@ def test_fio_that_is_killed_while_the_disk_is_full_ends_the_run_in_one_line(
         fill(disk)
         os.kill(loader, signal.SIGKILL)
         line = run.end(3)
-    assert line.endswith("the recording so far is in m/r, and --resume goes on with it")
+    assert line.endswith("the recording so far is in m/r, and --resume continues it")
     assert "killed by SIGKILL" in line or SAID in line  # whichever was seen first
     assert run.status == "failed"
 

@@ -111,7 +111,7 @@ def test_a_run_whose_server_never_comes_back_can_be_stopped(tmp_path: Path) -> N
         time.sleep(0.5)
         run.process.send_signal(signal.SIGINT)
         assert run.end(130) == (
-            "heatsoak: stopped; the recording so far is in r, and --resume goes on with it"
+            "heatsoak: stopped; the recording so far is in r, and --resume continues it"
         )
     assert not is_alive(loader)
     assert run.status == "interrupted"

@@ -82,7 +82,7 @@ def test_a_machine_that_sleeps_under_load_fails_the_run_which_takes_the_step_aga
         clock.move(slept_s=HOUR_S)
         line = run.end(3)
     assert line.startswith("heatsoak: the machine slept for 60 min in step 'load'")
-    assert line.endswith("--resume goes on with it")
+    assert line.endswith("--resume continues it")
     assert run.status == "failed"
     done = heatsoak(*command, "--resume", cwd=tmp_path, env=clock.env)
     assert done.returncode == 0, done.stderr

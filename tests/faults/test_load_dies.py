@@ -30,7 +30,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_gone_on_with(tmp_path: Pa
         os.kill(loader, signal.SIGKILL)
         line = run.end(3)
     said = "step 'load': fio was killed by SIGKILL"
-    assert line == f"heatsoak: {said}; the recording so far is in r, and --resume goes on with it"
+    assert line == f"heatsoak: {said}; the recording so far is in r, and --resume continues it"
     assert (run.recording.meta.status, run.recording.meta.reason) == ("failed", said)
     assert (run.events[-1].kind, run.events[-1].text) == ("fault", said)
     seen = run.recording.samples().filter(pl.col("step") == "load").height
@@ -90,7 +90,7 @@ def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
         (loader,) = run.wait_for_load().children()
         run.process.send_signal(number)
         assert run.end(130) == (
-            "heatsoak: stopped; the recording so far is in r, and --resume goes on with it"
+            "heatsoak: stopped; the recording so far is in r, and --resume continues it"
         )
     assert (run.recording.meta.status, run.recording.meta.reason) == (
         "interrupted",

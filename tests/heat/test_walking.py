@@ -17,9 +17,8 @@ import pytest
 from command import complaint, heatsoak_here
 from compared import run as made
 from compared import steady
-from heatsoak.bench.cells import by_hand
-from heatsoak.bench.places import Run
-from heatsoak.bench.walking import changed, walk, walked
+from heatsoak.bench.by_hand import axes_by_hand, changed, walk, walked
+from heatsoak.bench.plan import DrivePart, PlannedRun
 from heatsoak.errors import RefusedError, ShutDownError, ToolError
 from heatsoak.protocol import Conditions, apply_settings, load
 from heatsoak.recording import Recording, find_recordings
@@ -51,7 +50,7 @@ rw = "read"
 bs = "128k"
 runtime = "0.3s"
 """
-ENTER = "then press Enter (or type stop: the same command with --resume goes on later): "
+ENTER = "then press Enter (or type stop: the same command with --resume continues later): "
 
 
 def moves(cells: list[Conditions], axes: list[str]) -> int:
@@ -94,7 +93,7 @@ def test_every_combination_takes_one_move_each(shape: list[int], data: st.DataOb
 
 def test_pugets_seven_places_take_six_moves() -> None:
     puget = load("puget")
-    axes = by_hand(puget)
+    axes = axes_by_hand(puget)
     assert axes == ["slot", "gpus"]
     order = walked(puget.cells(), axes)
     assert moves(order, axes) == 6
@@ -104,8 +103,8 @@ def test_pugets_seven_places_take_six_moves() -> None:
 
 def test_who_makes_the_heat_by_hand_is_asked_for_it() -> None:
     puget = apply_settings(load("puget"), ["heat=by-hand", "slot=top"])
-    assert by_hand(puget) == ["slot", "gpus", "gpu_load"]
-    assert by_hand(apply_settings(load("puget"), ["slot=top", "gpus=1"])) == []
+    assert axes_by_hand(puget) == ["slot", "gpus", "gpu_load"]
+    assert axes_by_hand(apply_settings(load("puget"), ["slot=top", "gpus=1"])) == []
 
 
 def test_what_has_changed_is_all_at_first() -> None:
@@ -121,12 +120,14 @@ def test_a_walk_goes_on_only_where_a_drive_shut_down(
     error: ToolError | None, count: int, tmp_path: Path
 ) -> None:
     place = parse_place(str(tmp_path))
-    runs = [Run({"slot": n}, place, str(n)) for n in range(3)]
+    protocol = load("quick")
+    parts = [DrivePart(place, protocol, {"slot": n}, writes=False) for n in range(3)]
+    runs = [PlannedRun(str(n), (part,), ()) for n, part in enumerate(parts)]
     asked: list[Conditions] = []
     begun: list[str] = []
     whole = made({}, steady(2000)).save(tmp_path / "r")
 
-    def make(run: Run) -> Recording:
+    def make(run: PlannedRun) -> Recording:
         begun.append(run.name)
         if run.name == "1" and error is not None:
             raise error

@@ -7,12 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench import Observer, Plan, conduct
+from heatsoak.bench import Latest, Observer, Plan, conduct, typical_plan
 from heatsoak.bench.heating import Heating, warm_up_s
-from heatsoak.bench.latest import Latest
 from heatsoak.bench.progress import View
-from heatsoak.bench.recorder import Recorder
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench.recorder import Recorder, Side
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import Steadiness, heater
 from heatsoak.heat.process import ProcessHeater
@@ -146,8 +144,8 @@ def test_what_still_rises_is_named(
     protocol = protocol_of(SLEEP + 'warm_up = "steady"\nat_most = "45m"\n')
     target = SimulatedTarget(str(small_drive), "open-bench")
     watcher = Watcher()
-    recorder = Recorder(protocol, target, {}, tmp_path / "r", [], watcher.on_note)
-    recorder.start([], [])
+    recorder = Recorder(Side(protocol, {}, tmp_path / "r"), target, watcher.on_note)
+    recorder.start([])
 
     def wait(duration_s: float, until: Callable[[], bool]) -> None:
         for _ in target.idle(duration_s):

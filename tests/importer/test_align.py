@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from heatsoak.bench.session import Session
+from heatsoak.bench.session import plan_session
 from heatsoak.importer.align import Shift, Track, shift_between, thermal_shift, zone_shift
 from heatsoak.protocol import Protocol
 from heatsoak.target import parse_place
@@ -270,7 +270,9 @@ PROTOCOL = {
 def test_a_temperature_log_cut_out_of_a_simulated_run_is_found_again(
     small_drive: Path, tmp_path: Path, interval: int
 ) -> None:
-    session = Session(parse_place(f"sim:{small_drive}"), lambda: Protocol.model_validate(PROTOCOL))
+    session = plan_session(
+        parse_place(f"sim:{small_drive}"), lambda: Protocol.model_validate(PROTOCOL)
+    )
     (recording,) = session.record(tmp_path / "r")
     samples = recording.samples()
     rates = samples.filter(pl.col("interval_s").is_not_null())

@@ -1,22 +1,21 @@
-"""Runs a protocol's steps on a target and records everything that is seen meanwhile."""
+"""Takes a run's steps on its drives, one or a copy's two, and records everything meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from heatsoak.analysis.findings import SteadyState
+from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating
-from heatsoak.bench.observer import Observer
-from heatsoak.bench.past import Past
-from heatsoak.bench.pauses import is_cool, not_cool
-from heatsoak.bench.probes import Decision, Prober
-from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
-from heatsoak.bench.rounds import RoundsWatch
-from heatsoak.bench.taken import Turn
-from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError
+from heatsoak.bench.probes import RATES, Decision, Prober
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Latest, Recorder, Side
+from heatsoak.bench.resume import Past, TakenStep
+from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.protocol import (
     Conditions,
     Copy,
@@ -27,13 +26,14 @@ from heatsoak.protocol import (
     Replay,
     Rounds,
     SingleStep,
-    Step,
+    Turn,
     WorkloadStep,
+    turns_of,
 )
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
-from heatsoak.target import Batch, Note, Outcome, Target
+from heatsoak.target import Drives, Note, OfDrive, Outcome, Target
 
 
 def conduct(
@@ -44,21 +44,39 @@ def conduct(
     *,
     sensors: list[Sensor],
     observer: Observer,
-    notes: list[Note] | None = None,
-    past: Past | None = None,
+    notes: Sequence[Note] = (),
     heating: Heating | None = None,
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
-    With a `past` it goes on with what lies there, and the target's clock with its time.
-    `heating` is on from before the first step that is taken to the end.
-    Whatever ends the run, the recording keeps all that was seen; its status says how it ended.
+    Raises what :func:`conduct_drives` raises.
+    """
+    side = Side(protocol, conditions, directory, sensors, notes)
+    turns = turns_of(protocol)
+    (recording,) = conduct_drives(
+        turns, Drives(target), [side], protocol.notes, observer=observer, heating=heating
+    )
+    return recording
+
+
+def conduct_drives(
+    turns: Sequence[Turn],
+    drives: Drives,
+    sides: Sequence[Side],
+    warnings: Sequence[str] = (),
+    *,
+    observer: Observer,
+    past: Past | None = None,
+    heating: Heating | None = None,
+) -> list[Recording]:
+    """Take `turns` once on `drives`, which are open, and return a recording for each of `sides`.
+
+    `warnings` are recorded first. With a `past` its recording is resumed, and the target's clock
+    goes on from its time. `heating` is on from before the first step that is taken to the end.
+    Whatever ends the run, the recordings keep all that was seen; their status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
-    conductor = _Conductor(protocol, target, conditions, directory, sensors, observer, past)
-    if heating is not None:
-        conductor.heating = heating
-    return conductor.run(notes or [])
+    return _Conductor(turns, drives, sides, observer, past, heating or Heating()).run(warnings)
 
 
 @dataclass(frozen=True)
@@ -70,121 +88,143 @@ class _End:
 
 
 class _Conductor:
+    """Takes the turns in order: those that a resumed run had taken, then rounds and single steps.
+
+    What ends a load early, and what decides on probes and rounds, only ever looks at one drive: a
+    protocol that copies has neither.
+    """
+
     def __init__(
         self,
-        protocol: Protocol,
-        target: Target,
-        conditions: Conditions,
-        directory: Path,
-        sensors: list[Sensor],
+        turns: Sequence[Turn],
+        drives: Drives,
+        sides: Sequence[Side],
         observer: Observer,
         past: Past | None,
+        heating: Heating,
     ) -> None:
-        self.protocol = protocol
-        self.target = target
+        self.turns = turns
+        self.drives = drives
+        self.sides = sides
         self.observer = observer
         self.past = past
-        self.recorder = Recorder(
-            protocol,
-            target,
-            conditions,
-            directory,
-            sensors,
-            observer.on_note,
-            goes_on_with=None if past is None else past.reopen().recording,
-        )
-        self.rounds: RoundsWatch | None = None
-        self.heating = Heating()
+        self.heating = heating
+        self.recorders: list[Recorder] = []
+        self.rounds: _RoundsInProgress | None = None
+        #: What whoever watches sees: one drive's readings, or of two what is written, and the heat.
+        self.latest = Latest()
         self.prober = Prober(
-            protocol.steps,
-            can_purge=target.identity.kind != "file",
-            warn=lambda text: self.recorder.note("warning", text),
+            [turn.step for turn in turns],
+            can_purge=all(target.identity.kind != "file" for target in drives.targets),
+            warn=lambda text: self.recorders[0].note("warning", text),
         )
 
-    def run(self, notes: list[Note]) -> Recording:
+    def run(self, warnings: Sequence[str]) -> list[Recording]:
         try:
-            self.recorder.start(self.protocol.notes if self.past is None else [], notes)
-            if self.past is not None:
-                self.recorder.note("warning", self.past.describe(), {"attempt": self.past.attempt})
-            with self.heating.on(self.recorder, self.observer, self._wait):
-                for index, step in enumerate(self.protocol.steps):
-                    self._step(index, step)
+            self._start(warnings)
+            with self.heating.on(self.recorders[0], self.observer, self._wait):
+                for turn in self.turns:
+                    self._take(turn)
         except (KeyboardInterrupt, RunInterrupted):
             also = self._finish("interrupted", "stopped by the user")
             raise RunInterrupted(f"stopped{also}; {self._kept()}") from None
         except HeatsoakError as error:
+            if not self.recorders:
+                raise
             also = self._finish("failed", str(error))
             raise type(error)(f"{error}{also}; {self._kept()}") from error
         except BaseException:
-            self._finish("failed", "a fault in heatsoak itself")
+            self._finish("failed", "an internal error in heatsoak")
             raise
         self._finish("finished", None)
-        return self.recorder.recording
+        return [recorder.recording for recorder in self.recorders]
 
-    def _step(self, index: int, step: Step) -> None:
-        if self.past is not None and self._was_taken(index, step, self.past):
+    def _start(self, warnings: Sequence[str]) -> None:
+        resumes = None if self.past is None else self.past.reopen().recording
+        for side, target in zip(self.sides, self.drives.targets, strict=True):
+            self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
+        if len(self.recorders) == 1:
+            self.latest = self.recorders[0].latest
+        for recorder in self.recorders:
+            recorder.start(warnings if self.past is None else [])
+        if self.past is not None:
+            data = {"attempt": self.past.attempt}
+            self.recorders[0].note("warning", self.past.describe(), data)
+
+    def _note_of(self, side: Side) -> Callable[[str, str], None]:
+        """What passes a side's notes on to whoever watches; of two, with its name."""
+        if side.part_of_copy is None:
+            return self.observer.on_note
+        role = side.part_of_copy.role
+        return lambda level, text: self.observer.on_note(level, f"{role}: {text}")
+
+    def _take(self, turn: Turn) -> None:
+        self.observer.raise_if_stopped()
+        if self.past is not None and self._was_taken(turn, self.past):
             return
+        step = turn.step
         decision = self.prober.decide(step)
         if decision is not None and not decision.is_taken:
-            self._skip(index, step, decision.reason)
-            return
-        assert not isinstance(step, Copy)  # it takes two drives
-        if isinstance(step, Rounds):
-            if self.past is not None and self.past.has_begun(index):
-                begin_s = self.target.clock.now_s() - self.past.kept_s(index)
-                self.observer.on_step(index, step, begin_s)
+            self._skip(turn, decision.reason)
+        elif step.kind == "rounds":
+            if self.past is not None and self.past.has_begun(turn.index):
+                begin_s = self._now_s() - self.past.kept_s(turn.index)
+                self.observer.on_step(turn.index, step, begin_s)
             else:
-                self._begin(index, step, decision)
-            self._rounds(index, step)
+                self._begin(turn, decision)
+            self._take_rounds(turn.index, step)
             self.prober.end(step)
         else:
-            self._single(index, step, decision)
+            self._take_once(turn, decision)
 
-    def _rounds(self, index: int, rounds: Rounds) -> None:
+    def _take_rounds(self, index: int, rounds: Rounds) -> None:
         """Take rounds until they are steady, or as many as there may be."""
-        self.rounds = watch = RoundsWatch(rounds)
+        self.rounds = progress = _RoundsInProgress(rounds)
         try:
             for number in range(1, rounds.at_most + 1):
                 for step in rounds.of_round(number):
-                    turn = None if self.past is None else self.past.take(index, number)
-                    if turn is None:
-                        self._single(index, step, None, number)
+                    taken = None if self.past is None else self.past.take(index, number)
+                    if taken is None:
+                        self._take_once(Turn(index, step, (step,)), None, number)
                     else:
-                        self._relive(step, turn)
-                watch.end_round()
-                if watch.is_steady:
+                        self._relive(step, taken)
+                progress.end_round()
+                if progress.is_steady:
                     break
         finally:
             self.rounds = None
-        text, data = watch.describe(), watch.data()
-        if rounds.until is None or watch.is_steady:
-            self.recorder.event("step-end", rounds.name, text, data)
+        text, data = progress.describe(), progress.data()
+        recorder = self.recorders[0]
+        if rounds.until is None or progress.is_steady:
+            recorder.event("step-end", rounds.name, text, data)
         else:
-            self.recorder.event("step-end", rounds.name, "", data)
-            self.recorder.note("warning", text)
+            recorder.event("step-end", rounds.name, "", data)
+            recorder.note("warning", text)
 
-    def _was_taken(self, index: int, step: Step, past: Past) -> bool:
+    def _was_taken(self, turn: Turn, past: Past) -> bool:
         """Take over what became of a step in the past; False where it has to be taken now."""
-        if isinstance(step, Rounds):
-            if not past.has_ended(index):
+        step = turn.step
+        if step.kind == "rounds":
+            if not past.has_ended(turn.index):
                 return False
-            past.drop_rounds(index)
+            past.drop_rounds(turn.index)
             self.prober.decide(step)
             self.prober.end(step)
         else:
-            turn = past.take(index)
-            if turn is None:
+            taken = past.take(turn.index)
+            if taken is None:
                 return False
-            assert not isinstance(step, Copy)
-            self._relive(step, turn)
-        self.observer.on_kept(index, step)
+            for part in turn.parts:
+                if part is not None:
+                    self._relive(part, taken)
+        self.observer.on_kept(turn.index, step)
         return True
 
-    def _relive(self, step: SingleStep, turn: Turn) -> None:
-        """Let whoever decides on later steps see what was recorded of this one."""
+    def _relive(self, step: SingleStep, taken: TakenStep) -> None:
+        """Show what was recorded of a step to what decides on later ones."""
         assert self.past is not None
         self.prober.decide(step)
-        if turn.is_skipped:
+        if taken.is_skipped:
             return
         self.prober.begin(step)
         samples = self.past.samples(step.name) if step.loads else None
@@ -192,113 +232,135 @@ class _Conductor:
             self.prober.append(samples)
             if self.rounds is not None:
                 self.rounds.append(step.name, samples)
-        self.prober.end(step, was_done=turn.was_done)
+        self.prober.end(step, was_done=taken.was_done)
 
     def _restore(self, past: Past) -> None:
-        """Make of the target what it was: as large, and with what the test file held.
+        """Make the target what it was: its capacity, and what the test file held.
 
         Preconditions that are repeated have names of their own.
         """
         capacity, past.capacity = past.capacity, None
         if capacity is not None:
-            self._consume(self.target.use(capacity.capacity, capacity.spare))
+            self._use(capacity)
         restores, past.restores = past.restores, []
         for index, step in restores:
-            name = attempt_name(step.name, past.attempt)
-            self._single(index, step.model_copy(update={"name": name}), None)
+            again = step.model_copy(update={"name": attempt_name(step.name, past.attempt)})
+            self._take_once(Turn(index, again, (again,)), None)
 
-    def _single(
-        self, index: int, step: SingleStep, decision: Decision | None, number: int | None = None
-    ) -> None:
+    def _take_once(self, turn: Turn, decision: Decision | None, number: int | None = None) -> None:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
-        self.recorder.step_name = step.name if step.loads else None
-        begin_s, begin_cpu_s = self.target.clock.now_s(), time.process_time()
-        self.recorder.outcome = {}
-        self._begin(index, step, decision, number)
-        self.prober.begin(step)
-        was_done, text = True, ""
-        match step:
-            case WorkloadStep() | Replay():
-                text = self._load(step)
-            case Pause():
-                self._pause(step)
-            case Purge():
-                was_done = not self._consume(self.target.purge(step.method)).has_warned
-                if not step.takes_all:
-                    self._consume(self.target.use(step.capacity, step.spare))
-        end_s = self.target.clock.now_s()
-        data: dict[str, Any] = {
-            "duration_s": end_s - begin_s,
-            # what measuring costs: our own, not that of the tool that loads
-            "own_cpu_s": round(time.process_time() - begin_cpu_s, 3),
-            **self.recorder.outcome,
-        }
-        self.recorder.event(
-            "step-end", step.name, text, data if was_done else {**data, "was_done": False}
-        )
-        self.prober.end(step, was_done=was_done)
-        self.recorder.step_name = None
+        taking = [
+            (recorder, part, recorder.now_s())
+            for recorder, part in zip(self.recorders, turn.parts, strict=True)
+            if part is not None
+        ]
+        begin_cpu_s = time.process_time()
+        for recorder, part, _ in taking:
+            recorder.step_name = part.name if part.loads else None
+            recorder.outcome = {}
+        self._begin(turn, decision, number)
+        self.prober.begin(turn.step)
+        was_done, text = self._do(turn)
+        own_cpu_s = time.process_time() - begin_cpu_s
+        for recorder, part, begin_s in taking:
+            recorder.end_step(part, text, begin_s=begin_s, own_cpu_s=own_cpu_s, was_done=was_done)
+        self.prober.end(turn.step, was_done=was_done)
+        for recorder, _, _ in taking:
+            recorder.step_name = None
 
-    def _skip(self, index: int, step: Step, reason: str) -> None:
-        data = {"index": index, "step_kind": step.kind}
-        self.recorder.event("step-skipped", step.name, reason, data)
-        self.observer.on_skip(index, step, reason)
-
-    def _begin(
-        self, index: int, step: Step, decision: Decision | None, number: int | None = None
-    ) -> None:
-        self.recorder.latest.forget_load()
-        data = {"index": index, "step_kind": step.kind, "temps_c": self.recorder.latest.temps_c()}
-        if number is None or isinstance(step, Rounds | Copy):
-            self.observer.on_step(index, step, self.target.clock.now_s())
-        else:
+    def _begin(self, turn: Turn, decision: Decision | None, number: int | None = None) -> None:
+        """Record and show that a step begins, or rounds do."""
+        if number is None:
+            self.observer.on_step(turn.index, turn.step, self._now_s())
+        elif (step := turn.parts[0]) is not None:
             self.observer.on_round(step, number)
-            data["round"] = number
-        if decision is None:
-            self.recorder.event("step-begin", step.name, data=data)
-            return
-        self.recorder.event("step-begin", step.name, f"probe: {decision.reason}", data)
-        self.observer.on_probe(step, decision.reason)
+        because = "" if decision is None else decision.reason
+        for side, part in enumerate(turn.parts or (turn.step,)):
+            if part is not None:
+                # its number among the steps of this drive: a copy's other one may have more
+                index = turn.index if len(self.sides) == 1 else self._count_before(turn, side)
+                self.recorders[side].begin_step(part, index, round_number=number, because=because)
+        if decision is not None:
+            self.observer.on_probe(turn.step, decision.reason)
 
-    def _load(self, step: LoadStep) -> str:
-        """Run a workload; return why it ended early, if it did."""
+    def _count_before(self, turn: Turn, side: int) -> int:
+        return sum(earlier.parts[side] is not None for earlier in self.turns[: turn.index])
+
+    def _skip(self, turn: Turn, reason: str) -> None:
+        data = {"index": turn.index, "step_kind": turn.step.kind}
+        self.recorders[0].event("step-skipped", turn.step.name, reason, data)
+        self.observer.on_skip(turn.index, turn.step, reason)
+
+    def _do(self, turn: Turn) -> tuple[bool, str]:
+        """Do what a turn says; return whether it was done, and why it ended early if it did."""
+        number = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
+        target = self.drives.targets[number]
+        match turn.step:
+            case Copy() as step:
+                self._consume(self.drives.copy(step))
+            case Pause() as step:
+                self._pause(step)
+            case Purge() as step:
+                purged = self._consume(self.drives.alone(number, target.purge(step.method)))
+                if not step.takes_all:
+                    self._use(step)
+                return not purged.has_warned, ""
+            case WorkloadStep() | Replay() as step:
+                return True, self._load(step, number)
+        return True, ""
+
+    def _load(self, step: LoadStep, number: int) -> str:
+        """Run a load on one drive; return why it ended early, if it did."""
+        until: Callable[[], bool] | None = None
         down_s = step.end_after_drop_s
-        if down_s is None:
-            self._consume(self.target.run(step))
-            return ""
-        end = self._consume(self.target.run(step), until=lambda: self.prober.was_down_for(down_s))
+        if down_s is not None:
+            until = lambda: self.prober.was_down_for(down_s)  # noqa: E731
+        load = self.drives.alone(number, self.drives.targets[number].run(step))
+        end = self._consume(load, until)
         return f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
 
+    def _use(self, step: Purge) -> None:
+        """Leave what is beyond a purge's capacity unused from here on."""
+        self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity, step.spare)))
+
     def _pause(self, step: Pause) -> None:
-        latest = self.recorder.latest
-        self._wait(step.duration_s, lambda: is_cool(step, latest))
-        if (text := not_cool(step, latest)) is not None:
-            self.recorder.note("warning", text)
+        readings = [recorder.latest for recorder in self.recorders]
+        self._wait(step.duration_s, lambda: all(_is_cool(step, latest) for latest in readings))
+        for recorder in self.recorders:
+            if (text := _not_cool(step, recorder.latest)) is not None:
+                recorder.note("warning", text)
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
-        self.recorder.poller.slow(IDLE_POLL_INTERVAL_S)
+        for recorder in self.recorders:
+            recorder.poller.slow(IDLE_POLL_INTERVAL_S)
         try:
-            self._consume(self.target.idle(duration_s), until=until)
+            self._consume(self.drives.idle(duration_s), until=until)
         finally:
-            self.recorder.poller.normal()
+            for recorder in self.recorders:
+                recorder.poller.normal()
 
-    def _consume(self, batches: Iterator[Batch], until: Callable[[], bool] | None = None) -> "_End":
+    def _consume(self, batches: Iterator[OfDrive], until: Callable[[], bool] | None = None) -> _End:
+        """Record what comes, until it ends or `until` is true; watch limits meanwhile."""
         has_warned, is_early = False, False
         try:
-            for batch in batches:
+            for number, batch in batches:
+                recorder = self.recorders[number]
                 if isinstance(batch, Note):
                     has_warned |= batch.level == "warning"
-                    self.recorder.note(batch.level, batch.text, batch.data)
+                    recorder.note(batch.level, batch.text, batch.data)
                 elif isinstance(batch, Outcome):
-                    self.recorder.outcome = batch.data
+                    recorder.outcome = batch.data
                 elif not batch.is_empty():
-                    self._record(batch)
-                self.recorder.check()
+                    self._record(recorder, batch)
+                for each in self.recorders:
+                    each.check()
                 self.heating.check()
-                self.observer.on_progress(self.target.clock.now_s(), self.recorder.latest)
-                if until is not None and until():
+                self.observer.raise_if_stopped()
+                self._show()
+                # all drives have come as far as each other with the last one
+                if until is not None and number == len(self.recorders) - 1 and until():
                     is_early = True
                     break
         finally:
@@ -307,26 +369,109 @@ class _Conductor:
                 close()  # ends the load at once, not when the iterator is collected
         return _End(is_early, has_warned)
 
-    def _record(self, samples: pl.DataFrame) -> None:
+    def _record(self, recorder: Recorder, samples: pl.DataFrame) -> None:
         self.prober.append(samples)
         if self.rounds is not None:
-            self.rounds.append(self.recorder.step_name, samples)
-        self.recorder.record(samples)
+            self.rounds.append(recorder.step_name, samples)
+        recorder.record(samples)
+
+    def _show(self) -> None:
+        if len(self.recorders) > 1:
+            for recorder in self.recorders:
+                part = recorder.side.part_of_copy
+                temp_c = recorder.latest.drive_temp_c()
+                if temp_c is not None and part is not None:
+                    self.latest.update({f"temp_c.{part.role}": temp_c})
+            written = self.recorders[-1].latest.value("write_bw_mb_s")
+            self.latest.update({"write_bw_mb_s": written or 0.0})
+        self.observer.on_progress(self._now_s(), self.latest)
+
+    def _now_s(self) -> float:
+        """The time of the drive that tells last."""
+        return self.recorders[-1].now_s()
 
     def _kept(self) -> str:
-        where = f"the recording so far is in {self.recorder.directory}"
+        directory = self.sides[0].directory
+        if len(self.sides) > 1:
+            return f"the recordings of both drives so far are in {directory.parent}"
+        where = f"the recording so far is in {directory}"
         # what a simulated drive did, it would do again
-        is_new_try = not self.target.identity.simulated
-        return f"{where}, and --resume goes on with it" if is_new_try else where
+        is_new_try = not self.drives.targets[0].identity.simulated
+        return f"{where}, and --resume continues it" if is_new_try else where
 
     def _finish(self, status: Status, reason: str | None) -> str:
-        """End the recording; return what else is to be said where that fails too."""
+        """End the recordings; return what else is to be said where that fails too.
+
+        What fails with one must not keep the other from being ended.
+        """
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.prober
-        try:
-            self.recorder.finish(status, reason)
-        except ToolError as error:
-            if status == "finished":
-                raise
-            return "" if str(error) in (reason or "") else f"; {error}"
-        return ""
+        failed: HeatsoakError | OSError | None = None
+        for recorder in self.recorders:
+            try:
+                recorder.finish(status, reason)
+            except (HeatsoakError, OSError) as error:
+                failed = failed or error
+        if failed is None:
+            return ""
+        if status == "finished":
+            raise failed
+        return "" if str(failed) in (reason or "") else f"; {failed}"
+
+
+class _RoundsInProgress:
+    """Whether rounds have become steady, seen while they are taken."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
+        self._frames: list[pl.DataFrame] = []
+        self._means: list[float] = []
+        self._found: SteadyState | None = None
+
+    def append(self, step: str | None, samples: pl.DataFrame) -> None:
+        """Take samples of a step of this round."""
+        number = len(self._means) + 1
+        if self._rounds.tracks is not None and step == f"{self._rounds.tracks}/{number}":
+            self._frames.append(samples.select(name for name in RATES if name in samples.columns))
+
+    def end_round(self) -> None:
+        """A round is over."""
+        self._means.append(mean_iops(self._frames))
+        self._frames = []
+        if self._rounds.until is not None:
+            self._found = judge_tracked(self._means)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the last five rounds are."""
+        return self._found is not None and self._found.reached
+
+    def describe(self) -> str:
+        """Return how it came out in a sentence."""
+        count = len(self._means)
+        if self._rounds.until is None:
+            return f"{count} rounds"
+        return tracked_text(self._rounds, count, self._found)
+
+    def data(self) -> dict[str, Any]:
+        """Return the rounds that were taken, and whether they ended steady."""
+        data: dict[str, Any] = {"rounds": len(self._means)}
+        return data if self._rounds.until is None else {**data, "is_steady": self.is_steady}
+
+
+def _is_cool(step: Pause, latest: Latest) -> bool:
+    """Whether the drive is as cool as the pause waits for; False where it waits for none."""
+    temp_c = latest.drive_temp_c()
+    return step.until_temp_c is not None and temp_c is not None and temp_c <= step.until_temp_c
+
+
+def _not_cool(step: Pause, latest: Latest) -> str | None:
+    """Return what to say of a pause that is over and left the drive too warm."""
+    if step.until_temp_c is None or _is_cool(step, latest):
+        return None
+    temp_c = latest.drive_temp_c()
+    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
+    return (
+        f"the pause was to reach {step.until_temp_c:.0f} C and did not within "
+        f"{step.duration_s:.0f} s: {seen}"
+    )

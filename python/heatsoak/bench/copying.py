@@ -1,225 +1,178 @@
-"""Runs a protocol that copies, on two drives at once, and records either of them."""
+"""What a copy needs of its two places, and what it takes of them."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.observer import Observer
-from heatsoak.bench.pauses import is_cool, not_cool
-from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Recorder
-from heatsoak.errors import HeatsoakError, RunInterrupted
-from heatsoak.protocol import (
-    ROLES,
-    Conditions,
-    Pause,
-    Precondition,
-    Protocol,
-    Purge,
-    Role,
-    Turn,
-    of_side,
-    turns,
-)
-from heatsoak.recording import CopyPart, Recording
-from heatsoak.recording.meta import Status
-from heatsoak.sensor import Sensor
-from heatsoak.target import Note, Outcome
-from heatsoak.target.pair import Pair, Told
+from heatsoak.bench.places import Preview, preview, speeds_of
+from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
+from heatsoak.errors import RefusedError, UsageError
+from heatsoak.protocol import Protocol, Role, largest_copy, of_side, turns_of_copy
+from heatsoak.sensor import Roots, device_behind
+from heatsoak.target import Note, Place
+from heatsoak.units import GB, format_bytes
 
 
-@dataclass(frozen=True)
-class Side:
-    """What is recorded of one of the two drives, and where.
-
-    Attributes:
-        notes: what is known of it before the first step.
-    """
-
-    conditions: Conditions
-    directory: Path
-    sensors: list[Sensor]
-    notes: Sequence[Note]
-
-
-def conduct_copy(
-    protocol: Protocol,
-    pair: Pair,
-    sides: Mapping[Role, Side],
+def plan_copy(
+    destination: Place,
+    find_source: Callable[[], Place],
+    load_protocol: Callable[[], Protocol],
     *,
-    fills: bool,
-    observer: Observer,
-    shared_disk: str | None = None,
-) -> list[Recording]:
-    """Run `protocol` once on both drives, which are open; return the source's recording, then the
-    destination's.
+    erase_id: str | None,
+    roots: Roots,
+    before_reading: Callable[[], None] | None,
+) -> tuple[Protocol, PlannedRun]:
+    """Check that a copy can be made, and return its protocol and run; nothing is touched.
 
-    With `fills` the source is first written as far as it is read. Whatever ends the run, both
-    recordings keep all that was seen. Raises what :func:`heatsoak.bench.conduct` raises.
+    Whether the destination may be written is the first thing that is checked: a refusal for safety
+    comes before any other complaint. In a directory the source is a file of heatsoak's own, which
+    is written before it is read; so is a simulated drive.
     """
-    id_ = uuid4().hex
-    recorders: dict[Role, Recorder] = {}
-    try:
-        for role, other in zip(ROLES, reversed(ROLES), strict=True):
-            side = sides[role]
-            part = CopyPart(
-                id=id_,
-                role=role,
-                partner=f"../{sides[other].directory.name}",
-                shared_disk=shared_disk,
-            )
-            recorders[role] = Recorder(
-                of_side(protocol, role, fills=fills),
-                pair.target(role),
-                side.conditions,
-                side.directory,
-                side.sensors,
-                _named(role, observer),
-                part,
-            )
-        for role in ROLES:
-            recorders[role].start(protocol.notes, sides[role].notes)
-        conductor = _Conductor(pair, recorders, observer)
-        for index, turn in enumerate(turns(protocol, fills=fills)):
-            conductor.take(index, turn)
-    except KeyboardInterrupt:
-        _finish(recorders, "interrupted", "stopped by the user")
-        raise RunInterrupted(f"stopped; {_kept(sides)}") from None
-    except HeatsoakError as error:
-        _finish(recorders, "failed", str(error))
-        raise type(error)(f"{error}; {_kept(sides)}") from error
-    except BaseException:
-        _finish(recorders, "failed", "a fault in heatsoak itself")
-        raise
-    _finish(recorders, "finished", None)
-    return [recorders[role].recording for role in ROLES]
+    destination.refuse_unsafe(
+        writes=True, erase_id=erase_id, roots=roots, before_reading=before_reading
+    )
+    source = find_source()
+    _refuse_same(source, destination)
+    protocol = load_protocol()
+    if not protocol.copies:
+        source.refuse_unsafe(writes=protocol.writes, erase_id=erase_id, roots=roots)
+        raise UsageError(
+            f"--to {destination.text}: {protocol.name} does not copy: leave --to out, or run "
+            "a protocol with a step of kind 'copy', such as the bundled 'copy'"
+        )
+    if source.is_simulated != destination.is_simulated:
+        raise UsageError(
+            f"--on {source.text} --to {destination.text}: a simulated drive and a real one "
+            "have no time in common: simulate both, or neither"
+        )
+    fills = source.kind in ("simulated", "directory")
+    shared_disk = _shared_disk(source, destination, roots)
+    run = PlannedRun(
+        "copy",
+        (
+            _side(protocol, source, "source", fills, None, shared_disk),
+            _side(protocol, destination, "destination", fills, erase_id, shared_disk),
+        ),
+        tuple(turns_of_copy(protocol, fills=fills)),
+        shared_disk,
+    )
+    _check_room(protocol, run.parts, roots)
+    return protocol, run
 
 
-def _kept(sides: Mapping[Role, Side]) -> str:
-    return f"the recordings of both drives so far are in {sides['source'].directory.parent}"
+def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
+    """Return what a copy would take of the source and of the destination."""
+    source, destination = (speeds_of(part.place, roots) for part in run.parts)
+    copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
+
+    def slowed(speeds: Speeds) -> Speeds:
+        slower = "; ".join(dict.fromkeys(each.source for each in (source, destination)))
+        return replace(
+            speeds,
+            read_mb_s=min(speeds.read_mb_s, copied_mb_s),
+            write_mb_s=min(speeds.write_mb_s, copied_mb_s),
+            source=f"the slower of: {slower}" if "; " in slower else slower,
+        )
+
+    return [preview(part, roots, slowed) for part in run.parts]
 
 
-def _named(role: Role, observer: Observer) -> Callable[[str, str], None]:
-    return lambda level, text: observer.on_note(level, f"{role}: {text}")
+def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> Plan:
+    """Return the plan of the turns of both drives, for whoever watches."""
+    speeds = previews_of_copy(run, roots)[0].plan.speeds
+    both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})
+    return plan(both, largest_copy(protocol).amount_bytes, speeds)
 
 
-def _finish(recorders: Mapping[Role, Recorder], status: Status, reason: str | None) -> None:
-    """End both recordings; what fails with one must not keep the other from being ended."""
-    failed: BaseException | None = None
-    for recorder in recorders.values():
-        try:
-            recorder.finish(status, reason)
-        except (HeatsoakError, OSError) as error:
-            failed = failed or error
-    if failed is not None and status == "finished":
-        raise failed
+def _side(
+    protocol: Protocol,
+    place: Place,
+    role: Role,
+    fills: bool,
+    erase_id: str | None,
+    shared_disk: str | None,
+) -> DrivePart:
+    place = place.in_enclosure(place.enclosure) if place.is_simulated else place
+    own = of_side(protocol, role, fills=fills)
+    enclosure = {"enclosure": place.enclosure} if place.enclosure else {}
+    notes: tuple[Note, ...] = ()
+    if shared_disk is not None:
+        text = (
+            f"source and destination share a disk ({shared_disk}): it reads and writes at the "
+            "same time, and neither side can be told from the other by its heat"
+        )
+        notes = (Note("warning", text),)
+    return DrivePart(
+        place,
+        own,
+        {**own.conditions, **enclosure},
+        writes=fills or role == "destination",
+        erase_id=erase_id,
+        role=role,
+        notes=notes,
+    )
 
 
-class _Conductor:
-    """Takes the turns of both drives in order."""
+def _refuse_same(source: Place, destination: Place) -> None:
+    """A drive cannot be copied onto itself; two files on one disk can."""
+    is_same = False
+    if source.kind == destination.kind == "nbd":
+        from heatsoak.target.fio.nbd_client import parse_uri  # Linux only
 
-    def __init__(self, pair: Pair, recorders: Mapping[Role, Recorder], observer: Observer) -> None:
-        self.pair = pair
-        self.recorders = recorders
-        self.observer = observer
-        #: What whoever watches sees: the destination's throughput, and the heat of both.
-        self.latest = Latest()
-        #: How many steps each drive has begun.
-        self.begun = dict.fromkeys(ROLES, 0)
+        is_same = parse_uri(source.text).key == parse_uri(destination.text).key
+    if source.kind == destination.kind == "block":
+        is_same = Path(source.text).stat().st_rdev == Path(destination.text).stat().st_rdev
+    if is_same:
+        raise RefusedError(
+            f"{destination.text}: is the source itself, which a copy would overwrite: name "
+            "another drive with --to"
+        )
 
-    def take(self, index: int, turn: Turn) -> None:
-        """Take one turn, on one drive or both."""
-        steps = {role: step for role in ROLES if (step := turn.of(role)) is not None}
-        shown = turn.copy or next(iter(steps.values()))
-        self.observer.on_step(index, shown, self.recorders["destination"].now_s())
-        begin_s = {role: self.recorders[role].now_s() for role in steps}
-        begin_cpu_s = time.process_time()
-        for role, step in steps.items():
-            recorder = self.recorders[role]
-            recorder.step_name = step.name if step.loads else None
-            recorder.outcome = {}
-            recorder.latest.forget_load()
-            temps_c = recorder.latest.temps_c()
-            data = {"index": self.begun[role], "step_kind": step.kind, "temps_c": temps_c}
-            recorder.event("step-begin", step.name, data=data)
-            self.begun[role] += 1
-        was_done = self._run(turn, steps)
-        # what measuring costs: our own, for all of it
-        own_cpu_s = round(time.process_time() - begin_cpu_s, 3)
-        for role, step in steps.items():
-            recorder = self.recorders[role]
-            ended: dict[str, Any] = {
-                "duration_s": recorder.now_s() - begin_s[role],
-                "own_cpu_s": own_cpu_s,
-                **recorder.outcome,
-            }
-            if not was_done:
-                ended["was_done"] = False
-            recorder.event("step-end", step.name, data=ended)
-            recorder.step_name = None
 
-    def _run(self, turn: Turn, steps: Mapping[Role, Any]) -> bool:
-        """Do what a turn says; return whether it could be done."""
-        if turn.copy is not None:
-            self._consume(self.pair.copy(turn.copy))
-            return True
-        role, step = next(iter(steps.items()))
-        if isinstance(step, Pause):
-            self._pause(step)
-            return True
-        assert isinstance(step, Purge | Precondition)
-        has_warned = self._consume(self.pair.alone(role, step))
-        return not (has_warned and step.purges)
+def _shared_disk(source: Place, destination: Place, roots: Roots) -> str | None:
+    """The disk that both places are on, where they are on one."""
+    places = (source, destination)
+    if any(place.kind in ("simulated", "nbd") for place in places):
+        return None
+    paths = [Path(place.text) for place in places]
+    names = [device_behind(path, roots) for path in paths]
+    if names[0] is not None and names[0] == names[1]:
+        return names[0]
+    with suppress(OSError):
+        if all(place.kind != "block" for place in places) and (
+            paths[0].stat().st_dev == paths[1].stat().st_dev
+        ):
+            return "one file system"
+    return None
 
-    def _pause(self, step: Pause) -> None:
-        recorders = self.recorders.values()
-        for recorder in recorders:
-            recorder.poller.slow(IDLE_POLL_INTERVAL_S)
-        try:
-            self._consume(
-                self.pair.idle(step.duration_s),
-                until=lambda: all(is_cool(step, recorder.latest) for recorder in recorders),
-            )
-        finally:
-            for recorder in recorders:
-                recorder.poller.normal()
-        for recorder in recorders:
-            if (text := not_cool(step, recorder.latest)) is not None:
-                recorder.note("warning", text)
 
-    def _consume(self, told: Iterator[Told], until: Callable[[], bool] | None = None) -> bool:
-        """Record what comes; return whether there was a warning."""
-        has_warned = False
-        try:
-            for role, batch in told:
-                recorder = self.recorders[role]
-                if isinstance(batch, Note):
-                    has_warned |= batch.level == "warning"
-                    recorder.note(batch.level, batch.text, batch.data)
-                elif isinstance(batch, Outcome):
-                    recorder.outcome = batch.data
-                elif not batch.is_empty():
-                    recorder.record(batch)
-                for each in self.recorders.values():
-                    each.check()
-                self._show()
-                # both drives have waited as long as each other then
-                if until is not None and role == ROLES[-1] and until():
-                    break
-        finally:
-            close = getattr(told, "close", None)
-            if close is not None:
-                close()  # ends the load at once, not when the iterator is collected
-        return has_warned
+def _check_room(protocol: Protocol, parts: tuple[DrivePart, ...], roots: Roots) -> None:
+    """Raise UsageError where either place cannot hold what is copied."""
+    largest = largest_copy(protocol)
+    wanted = largest.amount_bytes
+    source, destination = (part.place for part in parts)
+    if source.kind == destination.kind == "directory":
+        paths = [Path(place.text) for place in (source, destination)]
+        if paths[0].stat().st_dev == paths[1].stat().st_dev:
+            has = destination.target(None, roots=roots).identity.size_bytes // 2
+            if has < wanted:
+                where = f"{source.text} and {destination.text}, on one file system,"
+                _too_large(largest.name, wanted, has, where, "directories")
+    for part in parts:
+        has = part.place.size_bytes(part.protocol, roots)
+        if has < wanted:
+            _too_large(largest.name, wanted, has, part.place.text, part.place.kind)
 
-    def _show(self) -> None:
-        for role, recorder in self.recorders.items():
-            temp_c = recorder.latest.drive_temp_c()
-            if temp_c is not None:
-                self.latest.update({f"temp_c.{role}": temp_c})
-        written = self.recorders["destination"].latest.value("write_bw_mb_s")
-        self.latest.update({"write_bw_mb_s": written or 0.0})
-        self.observer.on_progress(self.recorders["destination"].now_s(), self.latest)
+
+def _too_large(name: str, wanted: int, has: int, where: str, kind: str) -> None:
+    what = {
+        "directory": f"has room for a test file of {format_bytes(has)}",
+        "directories": f"have room for two test files of {format_bytes(has)} each",
+    }.get(kind, f"holds {format_bytes(has)}")
+    free = "; 10 % of the file system stay free" if kind.startswith("director") else ""
+    fits = f"{has // GB}GB" if has >= GB else f"{has // (1 << 20)}MiB"
+    raise UsageError(
+        f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "
+        f"--set {name}.size={fits} would fit"
+    )

@@ -1,11 +1,14 @@
-"""Where recordings are made, and what lies there of a run that may be gone on with."""
+"""Where recordings are made, and what exists there already of a run that may be resumed."""
 
 import time
+from itertools import count
 from pathlib import Path
 
-from heatsoak.errors import RefusedError, UsageError
-from heatsoak.recording import META, Recording, check_way, is_written
+from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.protocol import ROLES
+from heatsoak.recording import META, Recording, attempt_name, check_way, is_written
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
+from heatsoak.target import Note
 
 #: Where recordings are made whose place was not named.
 PARENT = Path("recordings")
@@ -17,13 +20,12 @@ _BEFORE = (*_EMPTY, META + PARTIAL, RESERVE)
 
 
 def default_directory(name: str, parent: Path = PARENT) -> Path:
-    """Return a directory below `parent` that is not there yet, named after protocol and time."""
+    """Return a directory below `parent` that does not exist yet, named after protocol and time."""
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = parent / stem
-    count = 2
+    numbers = count(2)
     while path.exists():
-        path = parent / f"{stem}-{count}"
-        count += 1
+        path = parent / f"{stem}-{next(numbers)}"
     return path
 
 
@@ -34,14 +36,14 @@ def require_empty(directory: Path, otherwise: str = "") -> None:
     """
     check_way(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: is there already: name a new directory with -o{otherwise}")
+        raise UsageError(f"{directory}: already exists: name a new directory with -o{otherwise}")
 
 
-def begun_in(directory: Path) -> Recording | None:
-    """Return the recording that was begun in `directory`; None where none was yet.
+def started_in(directory: Path) -> Recording | None:
+    """Return the recording that was started in `directory`; None where none was.
 
     Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
-    still written.
+    still being written.
     """
     check_way(directory)
     if is_written(directory):
@@ -52,14 +54,14 @@ def begun_in(directory: Path) -> Recording | None:
         return Recording.open(directory)
     if directory.exists() and (other := _foreign(directory)) is not None:
         raise UsageError(
-            f"{directory}: {other}, and there is no recording that --resume could go on with: name "
+            f"{directory}: {other}, and there is no recording that --resume could continue: name "
             "the directory of one with -o"
         )
     return None
 
 
 def _foreign(directory: Path) -> str | None:
-    """What is in a directory that no run of ours has left before its recording began."""
+    """What is in a directory that no run of ours has left there before its recording started."""
     if not directory.is_dir():
         return "is a file"
     for path in sorted(directory.iterdir()):
@@ -71,20 +73,52 @@ def _foreign(directory: Path) -> str | None:
 
 
 def clear(directory: Path) -> None:
-    """Remove what a recording is made of, so that it can be made again from its begin."""
+    """Remove what a recording is made of, so that it can be made again from the start."""
     # what says that it is one goes last: killed in between, it is one still
     for name in reversed(_FILES):
         for path in (directory / (name + PARTIAL), directory / name):
             path.unlink(missing_ok=True)
 
 
-def latest_begun(name: str, parent: Path = PARENT) -> Path | None:
-    """Return the directory below `parent` that the last run of protocol `name` was to fill.
+def require_copy(directory: Path) -> None:
+    """Raise UsageError where `directory` holds anything but the recordings of a copy."""
+    if not directory.exists():
+        return
+    names = [path.name for path in sorted(directory.iterdir())] if directory.is_dir() else []
+    others = [name for name in names if name not in ROLES]
+    if others or not directory.is_dir():
+        what = f"holds {others[0]}, and is" if others else "is"
+        raise UsageError(
+            f"{directory}: {what} no copy that --resume could make again: name the directory "
+            "of one with -o"
+        )
 
-    None where no run of it was begun there, or the last one was finished.
+
+def set_aside(directory: Path) -> Note:
+    """Rename what was recorded of a copy, so that it is kept beside; return what to record of it.
+
+    Raises ToolError where the directory cannot be renamed.
+    """
+    kept = next(
+        path
+        for number in count(1)
+        if not (path := directory.with_name(attempt_name(directory.name, number))).exists()
+    )
+    try:
+        directory.rename(kept)
+    except OSError as error:
+        raise ToolError(f"{directory}: cannot be set aside as {kept}: {error.strerror}") from error
+    text = f"an earlier run of this copy was cut: all is repeated; the earlier one is in {kept}"
+    return Note("warning", text)
+
+
+def latest_unfinished(name: str, parent: Path = PARENT) -> Path | None:
+    """Return the directory below `parent` of the last run of protocol `name`.
+
+    None where no run of it was started there, or the last one was finished.
     """
     stems = sorted(parent.glob(f"{name}-[0-9]*"), reverse=True) if parent.is_dir() else []
-    # copies that were made again lie beside, with a number behind this
+    # copies that were made again are kept beside it, with a number behind this
     stems = [stem for stem in stems if "~" not in stem.name]
     for directory in stems:
         metas = [directory / META, *directory.glob(f"*/{META}")]

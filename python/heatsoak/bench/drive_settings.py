@@ -1,12 +1,17 @@
-"""What is set on a real drive for the time of a run."""
+"""What is set on a real drive for one run, and what earlier runs left: waited for, put back."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from heatsoak.errors import UsageError
 from heatsoak.sensor import Roots
+from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import Note, Place, hctm
 from heatsoak.target.device import DeviceInfo
+
+_LOOK_S = 2.0
+_TELL_S = 60.0
 
 
 def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
@@ -23,9 +28,9 @@ def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Non
 
 @contextmanager
 def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Iterator[list[Note]]:
-    """Set thresholds for as long as the context lasts; gives what belongs in the recording.
+    """Set thresholds for as long as the context lasts; yield what belongs in the recording.
 
-    That is also what a run that was killed has left set on the drive, where it is still.
+    That includes what a killed run has left set on the drive, where it still is.
     """
     if place.is_simulated:
         yield []
@@ -47,3 +52,53 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
             f"{place.text}: no drive is known to be underneath, so --tmt1 and --tmt2 say nothing"
         )
     return info
+
+
+def leftovers() -> list[Note]:
+    """Return what killed runs have left changed on drives; no drive is asked."""
+    from heatsoak.target import (
+        hctm,
+        hidden_sectors,  # block devices are Linux's
+    )
+
+    return _each_once([*hctm.left(), *hidden_sectors.left()])
+
+
+def put_back(roots: Roots) -> list[Note]:
+    """Put back what killed runs have left, on any drive; return what was done.
+
+    What is still left then is a note with ``data["is_left"]``.
+    """
+    from heatsoak.target import hctm, hidden_sectors
+
+    return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
+
+
+def _each_once(notes: list[Note]) -> list[Note]:
+    return list({note.text: note for note in notes}.values())
+
+
+def wait_for_sanitize(
+    place: Place,
+    tell: Callable[[str], None],
+    roots: Roots | None = None,
+    *,
+    ioctl: Ioctl | None = None,
+    look_s: float = _LOOK_S,
+) -> None:
+    """Wait while the drive that `place` names sanitizes itself: it answers no other command.
+
+    Only looks, every `look_s`; `tell` is given a line at first and once a minute.
+    """
+    if place.kind != "block":
+        return
+    from heatsoak.target.purge import sanitizing  # block devices are Linux's
+
+    roots = roots or Roots()
+    info = place.device_info(roots)
+    told_s: float | None = None
+    while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
+        if told_s is None or time.monotonic() - told_s >= _TELL_S:
+            told_s = time.monotonic()
+            tell(f"{place.text}: is being sanitized, {done_pct:.0f} % are done: waiting for it")
+        time.sleep(look_s)

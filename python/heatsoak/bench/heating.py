@@ -1,19 +1,21 @@
-"""The heat of one recording: begun before its first step, watched, ended whatever ends the run."""
+"""What warms the case in a run: switched on before its first step, watched, and always ended."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from heatsoak.bench.observer import Observer
+from heatsoak.bench.by_hand import BY_HAND, is_attended
+from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Recorder
-from heatsoak.errors import HeatsoakError, ToolError
-from heatsoak.heat import Heater, Steadiness
+from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.heat import Heater, Steadiness, heater
+from heatsoak.heat.process import Ask
 from heatsoak.protocol import Conditions, Heat, Protocol
+from heatsoak.recording.meta import RAW
 from heatsoak.units import format_duration
 
-#: The label that says that somebody makes a protocol's heat without being asked.
-BY_HAND = "by-hand"
 #: How often it is looked whether temperatures are steady.
 _LOOK_S = 10.0
 
@@ -22,7 +24,7 @@ Wait = Callable[[float, Callable[[], bool]], None]
 
 
 def heats_on(protocol: Protocol, conditions: Conditions) -> list[Heat]:
-    """Return what heatsoak is to see to in these conditions on a real machine."""
+    """Return the heat that heatsoak has to make in these conditions on a real machine."""
     if conditions.get("heat") == BY_HAND:
         return []
     return [heat for heat in protocol.heat if heat.is_on(conditions)]
@@ -31,6 +33,60 @@ def heats_on(protocol: Protocol, conditions: Conditions) -> list[Heat]:
 def warm_up_s(heats: Sequence[Heat]) -> float:
     """Return how long they warm up before the first step, at most."""
     return max((heat.longest_warm_up_s for heat in heats), default=0.0)
+
+
+@dataclass(frozen=True)
+class HeatPreview:
+    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
+
+    text: str
+    why_not: str | None
+
+
+class HeatSources:
+    """The heaters of a protocol's runs on a real machine."""
+
+    def __init__(self, protocol: Protocol, ask: Ask) -> None:
+        """`ask` puts a question to the person at the terminal, where there is one."""
+        self._protocol = protocol
+        self._ask = ask
+
+    def heaters(self, conditions: Conditions, directory: Path) -> list[tuple[Heat, Heater]]:
+        """Return what heats a run that is recorded into `directory`; nothing is started.
+
+        Raises UsageError where it cannot be commanded here.
+        """
+        from heatsoak.target.fio.process import free_path  # Linux's, as all heat of ours is
+
+        found = []
+        for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
+            try:
+                made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
+            except UsageError as error:
+                how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
+                raise UsageError(
+                    f"{self._protocol.name} wants {heat.source} heat{how_hard} here: {error}"
+                ) from error
+            found.append((heat, made))
+        return found
+
+    def preview(self, conditions: Conditions) -> tuple[HeatPreview, ...]:
+        """Return what would heat a run, and why not where it cannot be commanded here."""
+        return tuple(
+            HeatPreview(heat.describe(), self._why_not(heat))
+            for heat in heats_on(self._protocol, conditions)
+        )
+
+    def _heater(self, heat: Heat, log: Path) -> Heater:
+        ask = self._ask if is_attended() else None
+        return heater(heat.source, heat.load_pct, heat.command, log, ask)
+
+    def _why_not(self, heat: Heat) -> str | None:
+        try:
+            self._heater(heat, Path())
+        except UsageError as error:
+            return str(error)
+        return None
 
 
 @dataclass
@@ -45,7 +101,7 @@ class Heating:
     """What warms the case during one recording; nothing where it has no sources."""
 
     def __init__(self, sources: Sequence[tuple[Heat, Heater]] = ()) -> None:
-        """Begin nothing yet."""
+        """Start nothing yet."""
         names = [heat.source for heat, _ in sources]
         self._sources = [
             _Source(
@@ -114,10 +170,10 @@ class Heating:
         recorder = self._recorder
         assert recorder is not None
         heats = [source.heat for source in self._sources]
-        longest_s, begin_s = warm_up_s(heats), recorder.now_s()
-        least_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
+        max_s, begin_s = warm_up_s(heats), recorder.now_s()
+        min_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
         until_steady = any(heat.until_steady for heat in heats)
-        if longest_s <= 0:
+        if max_s <= 0:
             return
         observer.on_warm_up(", ".join(heat.describe() for heat in heats))
         steadiness = Steadiness(begin_s)
@@ -129,10 +185,10 @@ class Heating:
             steadiness.add(now_s, recorder.latest.temps_c())
             if until_steady and now_s - looked_s >= _LOOK_S:
                 looked_s, is_steady = now_s, steadiness.is_steady(now_s)
-            return is_steady and now_s - begin_s >= least_s
+            return is_steady and now_s - begin_s >= min_s
 
         self._is_warming_up = True
-        wait(longest_s, is_done)
+        wait(max_s, is_done)
         self._is_warming_up = False
         if until_steady:
             self._tell_steady(is_steady, recorder.now_s() - begin_s, steadiness)
@@ -167,7 +223,7 @@ class Heating:
         for source in self._sources:
             try:
                 if source.begin_s is None:
-                    source.heater.stop()  # it may have begun to begin
+                    source.heater.stop()  # it may have been starting
                 else:
                     self._stop(source)
             except HeatsoakError as error:

@@ -14,7 +14,6 @@ from typing_extensions import override
 from heatsoak.bench.plan import Plan
 from heatsoak.bench.progress import RunView, View
 from heatsoak.output import Console, Text, TextColumn, print_err
-from heatsoak.protocol import Step
 from heatsoak.units import format_duration
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -57,17 +56,11 @@ class LiveView(View):
         self.live.stop()
 
     @override
-    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
-        if len(self.plans) == 1:
-            self.console.print(Text(_skipped(step, reason), style="dim"))
-
-    @override
-    def on_note(self, level: str, text: str) -> None:
-        if level != "info":
-            self.console.print(Text(f"{level}: {text}", style="yellow"))
+    def show_line(self, line: str, style: str) -> None:
+        self.console.print(Text(line, style=style))
 
     def _render(self) -> RenderableType:
-        title = f"{self.title}: {self.describe_count()}" if len(self.plans) > 1 else self.title
+        title = f"{self.title}: {self.describe_count()}" if not self.is_single else self.title
         eta = f"ETA {format_duration(self.eta_s())}" if self.runs else ""
         self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
         lines: list[RenderableType] = [self.bar]
@@ -86,10 +79,6 @@ def _lines_of(run: RunView) -> list[Text]:
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
-def _skipped(step: Step, reason: str) -> str:
-    return f"skipped {step.name}: {reason}"
-
-
 class PlainView(View):
     """A line when a step begins, when one of several runs ends, and every ten seconds."""
 
@@ -99,44 +88,24 @@ class PlainView(View):
         self._is_saying = threading.Lock()
 
     @override
-    def on_step(self, run: RunView) -> None:
-        if len(self.plans) == 1:
-            self._say(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
-
-    @override
-    def on_probe(self, run: RunView) -> None:
-        if len(self.plans) == 1:
-            self._say(run.because)
-
-    @override
-    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
-        if len(self.plans) == 1:
-            self._say(_skipped(step, reason))
-
-    @override
     def on_progress(self, run: RunView) -> None:
         if time.monotonic() - self._said_at < _LINE_INTERVAL_S:
             return
-        if len(self.plans) == 1:
+        if self.is_single:
             doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
         else:
             doing = f"{self.describe_count()}, {self.share_done():.0%}"
-        self._say(f"{doing}; {format_duration(self.eta_s())} to go")
+        self.show_status(f"{doing}; {format_duration(self.eta_s())} to go")
 
     @override
-    def on_end(self, run: RunView) -> None:
-        if len(self.plans) > 1:
-            self._say(f"{self.describe_count()}: {run.label}")
-
-    @override
-    def on_note(self, level: str, text: str) -> None:
-        if level != "info":
-            self._say(f"{level}: {text}")
-
-    def _say(self, line: str) -> None:
+    def show_status(self, line: str) -> None:
         with self._is_saying:
             print_err(line)
             self._said_at = time.monotonic()
+
+    @override
+    def show_line(self, line: str, style: str) -> None:
+        self.show_status(line)
 
 
 def make_view(plans: list[Plan], title: str) -> View:

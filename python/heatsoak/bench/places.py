@@ -1,20 +1,27 @@
-"""What a run would take of a place, and the sensors of the drive there."""
+"""Which runs a protocol makes on a place, what each would take of it, and the sensors there."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 
-from heatsoak import catalog
-from heatsoak.bench.heating import heats_on, warm_up_s
-from heatsoak.bench.plan import Plan, Speeds, Traffic, TrafficOf, plan
+from heatsoak.bench.by_hand import walked
+from heatsoak.bench.heating import HeatPreview, heats_on, warm_up_s
+from heatsoak.bench.plan import (
+    DrivePart,
+    Plan,
+    PlannedRun,
+    Speeds,
+    plan,
+    rated_speeds,
+    traffic_on,
+)
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Protocol, Replay
+from heatsoak.protocol import Conditions, Matrix, Protocol, turns_of
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
-from heatsoak.target.traces import count_quickly
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
@@ -23,31 +30,14 @@ TYPICAL_ENDURANCE_FULL_WRITES = 600
 
 
 @dataclass(frozen=True)
-class Run:
-    """One recording to be made."""
-
-    conditions: Conditions
-    place: Place
-    name: str
-
-
-@dataclass(frozen=True)
-class HeatPreview:
-    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
-
-    text: str
-    why_not: str | None
-
-
-@dataclass(frozen=True)
 class Preview:
-    """What ``--dry-run`` tells of one run.
+    """What ``--dry-run`` says of one drive of a run.
 
     `endurance_bytes` is what the drive is rated for, or typical of its size where
     `endurance_is_rated` is false. `set_up` is what hands have to change before it.
     """
 
-    run: Run
+    part: DrivePart
     plan: Plan
     size_bytes: int
     endurance_bytes: float
@@ -56,53 +46,68 @@ class Preview:
     heat: tuple[HeatPreview, ...] = ()
 
 
-def preview(
-    run: Run,
-    protocol: Protocol,
-    roots: Roots,
-    slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds,
-) -> Preview:
-    """Return what a run would take and write; nothing is touched.
+def runs_of(
+    protocol: Protocol, place: Place, axes: Sequence[str], erase_id: str | None
+) -> list[PlannedRun]:
+    """Return the runs of `protocol` on `place`, one for each cell of its matrix that can be there.
 
-    `slowed` says what is left of the drive's speeds where something else bounds them.
+    They are in the order in which they are made; `axes` are those that only hands can change.
     """
-    size_bytes = run.place.size_bytes(protocol, roots)
-    rated = run.place.rated
+    turns = tuple(turns_of(protocol))
+
+    def run(conditions: Conditions, place: Place, name: str) -> PlannedRun:
+        part = DrivePart(place, protocol, conditions, protocol.writes, erase_id)
+        return PlannedRun(name, (part,), turns)
+
+    cells = protocol.cells()
+    matrix = protocol.matrix
+    if not place.is_simulated:
+        return [run(cell, place, _name(cell, matrix)) for cell in walked(cells, axes)]
+    if matrix is None or matrix.enclosure is None or place.enclosure is not None:
+        fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
+        here = place.in_enclosure(place.enclosure)
+        assert here.enclosure is not None
+        return [run({**fixed, "enclosure": here.enclosure}, here, here.enclosure)]
+    return [
+        run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
+        for cell in cells
+    ]
+
+
+def _name(cell: Conditions, matrix: Matrix | None) -> str:
+    """A directory's name that tells a cell from the others."""
+    axes = list(cell) if matrix is None else list(matrix.axes)
+    words = [f"{axis}-{cell[axis]}" for axis in axes]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
+
+
+def preview(
+    part: DrivePart, roots: Roots, slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds
+) -> Preview:
+    """Return what a run would take and write of one drive; nothing is touched.
+
+    `slowed` says what is left of the drive's speeds where something else limits them.
+    """
+    place, protocol = part.place, part.protocol
+    size_bytes = place.size_bytes(protocol, roots)
+    rated = place.rated
     if rated is not None:
         endurance_bytes = rated.endurance_bytes
     else:
-        behind = run.place.device_info(roots)
+        behind = place.device_info(roots)
         whole_bytes = size_bytes if behind is None else behind.size_bytes
         endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
-    speeds = slowed(speeds_of(run.place, roots))
+    speeds = slowed(speeds_of(place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
-    if not run.place.is_simulated:
-        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, run.conditions)))
-    return Preview(run, steps, size_bytes, endurance_bytes, rated is not None)
+    if not place.is_simulated:
+        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
+    return Preview(part, steps, size_bytes, endurance_bytes, rated is not None)
 
 
 def speeds_of(place: Place, roots: Roots) -> Speeds:
     """Return what the drive at a place does as rated, or could do at most."""
     rated = place.rated
     return _greatest_speeds(place.device_info(roots)) if rated is None else rated_speeds(rated)
-
-
-def rated_speeds(drive: catalog.Drive) -> Speeds:
-    """Return what a drive of the catalog is rated for."""
-    return Speeds(
-        drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
-    )
-
-
-def traffic_on(size_bytes: int) -> TrafficOf:
-    """What replays move on a target of `size_bytes`, where that can be known quickly."""
-
-    @cache
-    def traffic_of(step: Replay) -> Traffic | None:
-        counted = count_quickly(step, size_bytes)
-        return None if counted is None else Traffic(*counted)
-
-    return traffic_of
 
 
 @contextmanager

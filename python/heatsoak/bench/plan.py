@@ -1,21 +1,91 @@
-"""What a run would take and write, before it is begun."""
+"""What a run is, and how long it would take and how much it would write, before it starts.
+
+Pure data: nothing here touches a drive.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
+from heatsoak import catalog
 from heatsoak.protocol import (
+    Conditions,
     Copy,
     Pause,
     Protocol,
     Purge,
     Replay,
+    Role,
     SingleStep,
     Step,
+    Turn,
     Workload,
     WorkloadStep,
 )
+from heatsoak.target import Note, Place
+from heatsoak.target.traces import count_quickly, is_shape
 
 MB = 1_000_000
+#: The drive that most published figures are of.
+TYPICAL_DRIVE = "samsung-950-pro-512"
+
+
+@dataclass(frozen=True)
+class DrivePart:
+    """What one drive does in a run.
+
+    Attributes:
+        protocol: what is recorded as its protocol; of a copy, that of its side.
+        writes: whether anything is written to it.
+        erase_id: the drive whose data may be destroyed, as the user named it.
+        role: of a copy, which side it is.
+        notes: what is known of it before the first step.
+    """
+
+    place: Place
+    protocol: Protocol
+    conditions: Conditions
+    writes: bool
+    erase_id: str | None = None
+    role: Role | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a protocol: a recording, or a copy's two.
+
+    Attributes:
+        name: a directory's name that tells it from the others.
+        parts: what each drive does: one, or a copy's source and destination.
+        turns: the steps, in order.
+        shared_disk: the disk that both drives of a copy are on, where they are on one.
+    """
+
+    name: str
+    parts: tuple[DrivePart, ...]
+    turns: tuple[Turn, ...]
+    shared_disk: str | None = None
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions of the first drive, or the only one."""
+        return self.parts[0].conditions
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it copies from one drive to another."""
+        return len(self.parts) > 1
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its drives are simulated."""
+        return self.parts[0].place.is_simulated
+
+    def at(self, place: Place) -> "PlannedRun":
+        """Return the same run with its only drive at another place."""
+        (part,) = self.parts
+        return replace(self, parts=(replace(part, place=place),))
 
 
 @dataclass(frozen=True)
@@ -58,6 +128,13 @@ class Traffic:
     idle_s: float
 
 
+def rated_speeds(drive: catalog.Drive) -> Speeds:
+    """Return what a drive of the catalog is rated for."""
+    return Speeds(
+        drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
+    )
+
+
 #: What a replay moves; None where that is known only once its trace was read.
 TrafficOf = Callable[[Replay], Traffic | None]
 
@@ -68,7 +145,7 @@ class StepPlan:
 
     Attributes:
         is_bound: whether its runtime ends it, whatever the speed.
-        least_share: what share of both is needed at least: rounds may end early.
+        min_share: what share of both is needed at least: rounds may end early.
         is_known: whether they are known at all: a trace tells only once it was read.
     """
 
@@ -76,7 +153,7 @@ class StepPlan:
     duration_s: float
     written_bytes: float
     is_bound: bool
-    least_share: float = 1.0
+    min_share: float = 1.0
     is_known: bool = True
 
 
@@ -127,12 +204,36 @@ def plan(
     return Plan(tuple(steps), speeds)
 
 
+def traffic_on(size_bytes: int) -> TrafficOf:
+    """Return what replays move on a target of `size_bytes`, where that can be known quickly."""
+
+    @cache
+    def traffic_of(step: Replay) -> Traffic | None:
+        counted = count_quickly(step, size_bytes)
+        return None if counted is None else Traffic(*counted)
+
+    return traffic_of
+
+
+def typical_plan(protocol: Protocol) -> Plan:
+    """Return how long one recording takes and writes on a drive of the published kind."""
+    drive = catalog.load_drive(TYPICAL_DRIVE)
+    size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
+    shapes = traffic_on(size_bytes)
+    return plan(
+        protocol,
+        size_bytes,
+        rated_speeds(drive),
+        lambda step: shapes(step) if is_shape(step) else None,
+    )
+
+
 def _at_least(step: StepPlan) -> StepPlan:
     return replace(
         step,
-        duration_s=step.duration_s * step.least_share,
-        written_bytes=step.written_bytes * step.least_share,
-        least_share=1.0,
+        duration_s=step.duration_s * step.min_share,
+        written_bytes=step.written_bytes * step.min_share,
+        min_share=1.0,
     )
 
 

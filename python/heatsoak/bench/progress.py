@@ -1,5 +1,6 @@
-"""How far runs have come against their plans, for whoever shows it."""
+"""How far runs have come against their plans: what watches a run, and what a view of it knows."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -9,10 +10,49 @@ from typing import Self
 
 from typing_extensions import override
 
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.observer import Observer
 from heatsoak.bench.plan import Plan
+from heatsoak.bench.recorder import Latest
 from heatsoak.protocol import SingleStep, Step
+from heatsoak.units import format_duration
+
+
+class Observer:
+    """What watches a run, in the thread that makes it; subclasses take what they want to know.
+
+    Attributes:
+        stop: set by whoever wants the run to end.
+    """
+
+    stop: threading.Event | None = None
+
+    def raise_if_stopped(self) -> None:
+        """End the run, as if the user had stopped it, where it is to stop."""
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
+
+    def on_warm_up(self, text: str) -> None:
+        """The case is warmed before the first step, as `text` says."""
+
+    def on_step(self, index: int, step: Step, t_s: float) -> None:
+        """A step begins."""
+
+    def on_probe(self, step: Step, reason: str) -> None:
+        """The step that has begun is a probe, taken for `reason`."""
+
+    def on_skip(self, index: int, step: Step, reason: str) -> None:
+        """A step is skipped for `reason`."""
+
+    def on_kept(self, index: int, step: Step) -> None:
+        """A step was over before the run was cut, and is not taken again."""
+
+    def on_round(self, step: SingleStep, number: int) -> None:
+        """A step of a round begins."""
+
+    def on_progress(self, t_s: float, latest: Latest) -> None:
+        """Time has passed; `latest` holds the newest value of each column."""
+
+    def on_note(self, level: str, text: str) -> None:
+        """Something worth a line was seen."""
 
 
 class RunView(Observer):
@@ -25,10 +65,10 @@ class RunView(Observer):
         self.is_over = False
         self.step: Step | None = None
         self.step_begin_s = 0.0
-        #: How many steps have begun or been left out.
+        #: How many steps have begun or been skipped.
         self.begun = 0
         self.t_s = 0.0
-        #: What the recording's clock showed when the run began: one that was cut goes on with it.
+        #: What the recording's clock showed when the run started: a resumed one continues it.
         self.first_t_s: float | None = None
         #: The step of a round, where rounds are taken, and its round.
         self.inner: tuple[SingleStep, int] | None = None
@@ -36,7 +76,7 @@ class RunView(Observer):
         self.because = ""
         #: How the case is warmed, before the first step.
         self.warming_up = ""
-        #: The time that the plan has for steps that were left out.
+        #: The time that the plan has for steps that were skipped.
         self.skipped_s = 0.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
@@ -72,14 +112,14 @@ class RunView(Observer):
     @override
     def on_probe(self, step: Step, reason: str) -> None:
         self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
-        self.view.on_probe(self)
+        if self.view.is_single:
+            self.view.show_status(self.because)
 
     @override
     def on_skip(self, index: int, step: Step, reason: str) -> None:
-        self._leave_rounds()
-        self.begun, self.step, self.because = index + 1, None, ""
-        self.skipped_s += self.plan.steps[index].duration_s
-        self.view.on_skip(self, step, reason)
+        self.on_kept(index, step)
+        if self.view.is_single:
+            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
 
     @override
     def on_kept(self, index: int, step: Step) -> None:
@@ -98,10 +138,11 @@ class RunView(Observer):
 
     @override
     def on_note(self, level: str, text: str) -> None:
-        self.view.on_note(level, text)
+        if level != "info":
+            self.view.show_line(f"{level}: {text}", "yellow")
 
     def _leave_rounds(self) -> None:
-        """Rounds that were not needed are time that was left out."""
+        """Rounds that were not needed are time that was skipped."""
         if self.inner is not None and self.step is not None:
             left = 1 - self.inner[1] / self.step.max_rounds
             self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
@@ -109,7 +150,7 @@ class RunView(Observer):
 
     @property
     def passed_s(self) -> float:
-        """How long it has gone on for, in the target's time."""
+        """How long it has taken so far, in the target's time."""
         return 0.0 if self.first_t_s is None else self.t_s - self.first_t_s
 
     def remaining_s(self) -> float:
@@ -159,31 +200,37 @@ class View:
         self._began_at = time.monotonic()
 
     def begin_run(self, plan: Plan, label: str) -> RunView:
-        """Return what follows a run that begins; `label` tells it from the others."""
+        """Return what follows a run that starts; `label` tells it from the others."""
         run = RunView(self, plan, label)
         self.runs.append(run)
         return run
 
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one run, whose steps are worth a line each."""
+        return len(self.plans) == 1
+
     def end(self) -> None:
         """All runs are over."""
 
-    def on_step(self, run: RunView) -> None:
-        """A step of `run` begins."""
+    def show_line(self, line: str, style: str) -> None:
+        """Show a line that stays, in a style of rich's."""
 
-    def on_probe(self, run: RunView) -> None:
-        """The step of `run` that has begun is a probe."""
-
-    def on_skip(self, run: RunView, step: Step, reason: str) -> None:
-        """`run` leaves out `step`."""
+    def show_status(self, line: str) -> None:
+        """Show what has changed, unless it is in view all the time."""
 
     def on_progress(self, run: RunView) -> None:
         """Time has passed for `run`."""
 
+    def on_step(self, run: RunView) -> None:
+        """A step of `run` begins."""
+        if self.is_single:
+            self.show_status(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
+
     def on_end(self, run: RunView) -> None:
         """A run is over."""
-
-    def on_note(self, level: str, text: str) -> None:
-        """Something worth a line was seen."""
+        if not self.is_single:
+            self.show_status(f"{self.describe_count()}: {run.label}")
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
@@ -204,7 +251,7 @@ class View:
     def planned_s(self) -> float:
         """Return how long all runs take as planned, in the targets' time.
 
-        Probes count until they are left out.
+        Probes count until they are skipped.
         """
         skipped_s = sum(run.skipped_s for run in list(self.runs))
         return sum(plan.duration_s for plan in self.plans) - skipped_s

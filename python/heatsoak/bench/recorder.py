@@ -1,20 +1,20 @@
-"""One drive's part of a run: its target and sensors, and the recording that they fill."""
+"""Records one drive of a run: its target and sensors, and the newest value of each column."""
 
 import platform
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 import psutil
 
 import heatsoak
 from heatsoak.bench.interruptions import Interruptions, boot_now
-from heatsoak.bench.latest import Latest, is_possible
 from heatsoak.errors import ToolError
-from heatsoak.protocol import Conditions, Protocol
+from heatsoak.protocol import Conditions, Protocol, Step
 from heatsoak.recording import (
     CopyPart,
     Event,
@@ -23,41 +23,116 @@ from heatsoak.recording import (
     RecordingWriter,
     SensorMeta,
 )
-from heatsoak.recording.columns import schema_of
+from heatsoak.recording.columns import drive_temperatures, schema_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.target import Note, Target
 
+#: No part of a drive that runs is colder or hotter: what reads so was not measured.
+POSSIBLE_C = (-60.0, 200.0)
 #: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
 IDLE_POLL_INTERVAL_S = 10.0
 #: So few rows, as fio's reports are, cost less one by one than as a frame.
 _FEW_ROWS = 4
 
 
+def is_possible(temp_c: float) -> bool:
+    """Whether a drive can have this temperature."""
+    return POSSIBLE_C[0] < temp_c < POSSIBLE_C[1]
+
+
+class Latest:
+    """Newest values by column; readable and writable from several threads."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, float] = {}
+
+    def update(self, row: Mapping[str, float]) -> None:
+        """Take over the numbers of one sample."""
+        # one C-level call: no reader sees half of it
+        self._values.update(row)
+
+    def update_from(self, samples: pl.DataFrame) -> None:
+        """Take over each column's last value that is not null."""
+        if samples.is_empty():
+            return
+        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
+        self.update(
+            {name: value for name, value in last.row(0, named=True).items() if value is not None}
+        )
+
+    def forget_load(self) -> None:
+        """Leave out what a load did, once it is over: the next may do nothing of it."""
+        for name in list(self._values):
+            if name.startswith(("read_", "write_")):
+                self._values.pop(name, None)
+
+    def value(self, column: str) -> float | None:
+        """Return the newest value of `column`, if there ever was one."""
+        return self._values.get(column)
+
+    def temps_c(self) -> dict[str, float]:
+        """Return the newest temperatures by sensor."""
+        values = dict(self._values)
+        return {
+            name.removeprefix("temp_c."): value
+            for name, value in values.items()
+            if name.startswith("temp_c.")
+        }
+
+    def drive_temp_c(self) -> float | None:
+        """Return the drive's own temperature: its composite, or its hottest other sensor.
+
+        What no drive can have is left out.
+        """
+        values = {name: value for name, value in dict(self._values).items() if is_possible(value)}
+        return max((values[name] for name in drive_temperatures(values)), default=None)
+
+    def throughput_mb_s(self) -> float | None:
+        """Return reads and writes together."""
+        parts = [self.value("read_bw_mb_s"), self.value("write_bw_mb_s")]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known else None
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one drive of a run is recorded as, and where; a run has one side, a copy two.
+
+    Attributes:
+        notes: what is known of it before the first step.
+        part_of_copy: of a copy, which side it is, and of which copy.
+    """
+
+    protocol: Protocol
+    conditions: Conditions
+    directory: Path
+    sensors: list[Sensor] = field(default_factory=list)
+    notes: Sequence[Note] = ()
+    part_of_copy: CopyPart | None = None
+
+
 class Recorder:
-    """Writes down what a target and its sensors tell, and watches the drive's critical limit.
+    """Records what a target and its sensors yield, and watches the drive's critical limit.
 
     Attributes:
         step_name: the step that samples belong to; None between loads.
         latest: the newest value of each column.
-        outcome: what the step's load came to, as its generator told at its end.
+        outcome: what the step's load came to, as its generator said at its end.
     """
 
     def __init__(
         self,
-        protocol: Protocol,
+        side: Side,
         target: Target,
-        conditions: Conditions,
-        directory: Path,
-        sensors: list[Sensor],
         on_note: Callable[[str, str], None],
-        part_of_copy: CopyPart | None = None,
-        goes_on_with: Recording | None = None,
+        resumes: Recording | None = None,
     ) -> None:
-        """Begin the recording in `directory`; `on_note` is told of what is worth a line.
+        """Open the recording in the side's directory; `on_note` gets what is worth a line.
 
-        `goes_on_with` is what lies there already, and has been made ready to be written on.
+        `resumes` is the recording that already exists there, reopened for writing.
         """
+        self.side = side
         self.target = target
         self.latest = Latest()
         self.step_name: str | None = None
@@ -66,28 +141,30 @@ class Recorder:
         self._unwritten: ToolError | None = None
         self._told: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
-        self._limits_c = _critical_limits(sensors)
+        self._limits_c = _critical_limits(side.sensors)
         columns = ["step", *target.columns()]
-        columns += [column for sensor in sensors for column in sensor.info.columns]
-        said = [sensor_meta(sensor) for sensor in sensors]
-        if goes_on_with is None:
+        columns += [column for sensor in side.sensors for column in sensor.info.columns]
+        sensors = [sensor_meta(sensor) for sensor in side.sensors]
+        if resumes is None:
             meta = RecordingMeta(
-                protocol=protocol,
-                conditions=conditions,
+                protocol=side.protocol,
+                conditions=side.conditions,
                 drive=asdict(target.identity),
                 host=host_facts(),
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
-                sensors=said,
+                sensors=sensors,
                 columns=types_of(columns),
                 started_unix_s=time.time() - target.clock.now_s(),
                 started_boot=boot_now(target.clock.now_s()),
-                part_of_copy=part_of_copy,
+                part_of_copy=side.part_of_copy,
             )
         else:
-            meta = _going_on(goes_on_with.meta, columns, said)
-        self.writer = RecordingWriter(directory, meta, goes_on=goes_on_with is not None)
-        self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._on_sensor_note)
+            meta = _resumed(resumes.meta, columns, sensors)
+        self.writer = RecordingWriter(side.directory, meta, goes_on=resumes is not None)
+        self.poller = Poller(
+            side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
+        )
 
     @property
     def directory(self) -> Path:
@@ -99,11 +176,11 @@ class Recorder:
         """The recording, once it is finished."""
         return Recording.open(self.directory)
 
-    def start(self, texts: Sequence[str], notes: Sequence[Note]) -> None:
-        """Write down what is known before the first step, and begin to poll the sensors."""
+    def start(self, texts: Sequence[str]) -> None:
+        """Record what is known before the first step, and start to poll the sensors."""
         for text in texts:
             self.note("warning", text)
-        for note in notes:
+        for note in self.side.notes:
             self.note(note.level, note.text, note.data)
         self.poller.start()
 
@@ -121,6 +198,35 @@ class Recorder:
         self.latest.update_from(samples)
         step = pl.lit(self.step_name, dtype=pl.String).alias("step")
         self.writer.append(samples.with_columns(step))
+
+    def begin_step(
+        self, step: Step, index: int, *, round_number: int | None = None, because: str = ""
+    ) -> None:
+        """Record that a step begins: `index` is its number among the protocol's steps.
+
+        `round_number` is the round of a step of rounds, `because` why a probe is taken.
+        """
+        self.latest.forget_load()
+        data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
+        if round_number is not None:
+            data["round"] = round_number
+        self.event("step-begin", step.name, f"probe: {because}" if because else "", data)
+
+    def end_step(
+        self, step: Step, text: str, *, begin_s: float, own_cpu_s: float, was_done: bool
+    ) -> None:
+        """Record that a step that began at `begin_s` is over.
+
+        `own_cpu_s` is what measuring cost: heatsoak's processor time, not the load generator's.
+        """
+        data: dict[str, Any] = {
+            "duration_s": self.now_s() - begin_s,
+            "own_cpu_s": round(own_cpu_s, 3),
+            **self.outcome,
+        }
+        if not was_done:
+            data["was_done"] = False
+        self.event("step-end", step.name, text, data)
 
     def event(
         self, kind: str, step: str | None, text: str = "", data: dict[str, Any] | None = None
@@ -201,10 +307,10 @@ def types_of(columns: Sequence[str]) -> dict[str, str]:
     return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
 
 
-def _going_on(
+def _resumed(
     then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
 ) -> RecordingMeta:
-    """What a recording says of itself once it is written on: sensors may have come since."""
+    """What a resumed recording says of itself: sensors may have been added since."""
     here = {sensor.name for sensor in sensors}
     gone = [sensor for sensor in then.sensors if sensor.name not in here]
     return then.model_copy(

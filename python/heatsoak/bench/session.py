@@ -1,127 +1,213 @@
-"""One command's worth of runs: which cells, on what, into which directories."""
+"""One command's runs: planned (what runs where, what is set meanwhile), then executed.
+
+:func:`plan_session` checks and plans, :meth:`Session.record` makes all runs, and
+:meth:`Session.execute` makes one: guard, settings, sensors, conductor.
+"""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
-from heatsoak.bench.cells import by_hand, require_hands, runs_of
-from heatsoak.bench.conductor import conduct
-from heatsoak.bench.directories import begun_in, clear, require_empty
-from heatsoak.bench.drive_settings import check_thresholds, require_thresholds, settings_for_run
+from heatsoak.bench.by_hand import (
+    Prompt,
+    axes_by_hand,
+    changed,
+    described,
+    require_hands,
+    walk,
+)
+from heatsoak.bench.conductor import conduct_drives
+from heatsoak.bench.copying import plan_copy, plan_of_both, previews_of_copy
+from heatsoak.bench.directories import (
+    clear,
+    require_copy,
+    require_empty,
+    set_aside,
+    started_in,
+)
+from heatsoak.bench.drive_settings import (
+    check_thresholds,
+    require_thresholds,
+    settings_for_run,
+    wait_for_sanitize,
+)
 from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.heat_sources import HeatSources
-from heatsoak.bench.heating import Heating
+from heatsoak.bench.heating import Heating, HeatSources
 from heatsoak.bench.live import make_view
-from heatsoak.bench.observer import Observer
-from heatsoak.bench.past import Past
-from heatsoak.bench.places import Preview, Run, preview, sensors_at, sensors_of_tree
-from heatsoak.bench.plan import Plan
-from heatsoak.bench.progress import View
-from heatsoak.bench.prompt import Prompt
-from heatsoak.bench.unfinished import wait_for_sanitize
-from heatsoak.bench.walking import changed, described, walk
+from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
+from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import Side
+from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
-from heatsoak.recording import META, Recording
+from heatsoak.recording import META, CopyPart, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Place
+from heatsoak.target import Note, Place
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
+from heatsoak.target.pair import drives_of
 from heatsoak.target.place import drive_at, found_again
 
-#: What became of several runs: a recording, an error, or nothing where none was begun.
-Results = Sequence[Recording | HeatsoakError | None]
+#: What became of several runs: recordings, an error, or nothing where none was started.
+Results = Sequence[list[Recording] | HeatsoakError | None]
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """What the user asked of a real drive.
+
+    Attributes:
+        power_sensor: the hwmon node that measures its power.
+        sensors: the directory that an export's drive has its sensors in.
+        thresholds: temperatures that an NVMe drive slows at, set for each run and put back.
+    """
+
+    power_sensor: str | None = None
+    sensors: Path | None = None
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    @property
+    def given(self) -> list[str]:
+        """The command line's names of what was asked for."""
+        options = {
+            "--power-sensor": self.power_sensor is not None,
+            "--sensors": self.sensors is not None,
+            "--tmt1 and --tmt2": self.thresholds.is_asked,
+        }
+        return [name for name, is_given in options.items() if is_given]
+
+
+def plan_session(
+    place: Place,
+    load_protocol: Callable[[], Protocol],
+    *,
+    copy_from: Callable[[], Place] | None = None,
+    erase_id: str | None = None,
+    options: DriveOptions | None = None,
+    roots: Roots | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> "Session":
+    """Return the runs of a protocol on `place`, once it is known that the place can be used.
+
+    With `copy_from` the protocol copies from there to `place`. Nothing is touched, and no drive is
+    opened for writing. Whether writing could destroy something is checked first: a refusal for
+    safety comes before any other complaint, and what cannot be found or read is complained of
+    after that.
+    With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` gets a
+    line meanwhile. Without, the drive is asked nothing.
+    """
+    roots, options = roots or Roots(), options or DriveOptions()
+    wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
+    if copy_from is not None:
+        protocol, run = plan_copy(
+            place, copy_from, load_protocol, erase_id=erase_id, roots=roots, before_reading=wait
+        )
+        for option in options.given:
+            raise UsageError(f"{option}: for one drive, and a copy has two")
+        return Session(place, protocol, [run], options, roots)
+    protocol = _load_safely(place, load_protocol, erase_id, roots, wait)
+    axes = [] if place.is_simulated else axes_by_hand(protocol)
+    session = Session(
+        place, protocol, runs_of(protocol, place, axes, erase_id), options, roots, axes
+    )
+    _check_options(place, options, roots)
+    return session
+
+
+def _load_safely(
+    place: Place,
+    load_protocol: Callable[[], Protocol],
+    erase_id: str | None,
+    roots: Roots,
+    wait: Callable[[], None] | None,
+) -> Protocol:
+    """Load a protocol for one drive; raise RefusedError first where the place must not be used."""
+    try:
+        protocol = load_protocol()
+    except HeatsoakError:
+        # what it would have done is not known: take it for writing, in doubt refuse
+        place.refuse_unsafe(writes=True, erase_id=erase_id, roots=roots)
+        raise
+    copies = bool(protocol.copies)  # the place is only read then
+    place.refuse_unsafe(
+        writes=protocol.writes and not copies,
+        erase_id=erase_id,
+        roots=roots,
+        before_reading=wait,
+    )
+    if copies:
+        raise UsageError(
+            f"{protocol.name} copies from one drive to another: "
+            f"--on {place.text} is the source, name the destination with --to"
+        )
+    return protocol
+
+
+def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
+    """Raise UsageError for options that the place cannot have; no drive is asked."""
+    if options.power_sensor is not None:
+        if place.is_simulated:
+            raise UsageError(
+                "--power-sensor is of real drives: a simulated one's power is modelled"
+            )
+        hwmon.named_power(options.power_sensor, roots)
+    require_thresholds(place, options.thresholds, roots)
+    if options.sensors is not None:
+        if place.kind != "nbd":
+            raise UsageError(
+                f"--sensors is for NBD exports: those of {place.text} are found without it"
+            )
+        for sensor in sensors_of_tree(options.sensors):
+            sensor.close()
 
 
 class Session:
-    """Runs of one protocol on one place, each in its own conditions.
+    """Planned runs of one protocol, each in its own conditions; see :func:`plan_session`.
 
-    Opening the first target is the first thing that happens: a refusal for safety comes before
-    any other complaint.
+    Attributes:
+        axes_by_hand: the axes of the matrix that only hands can change between runs.
     """
 
     def __init__(
         self,
         place: Place,
-        load_protocol: Callable[[], Protocol],
-        *,
-        erase_id: str | None = None,
-        power_sensor: str | None = None,
-        sensors: Path | None = None,
-        thresholds: Thresholds | None = None,
-        roots: Roots | None = None,
-        tell: Callable[[str], None] | None = None,
+        protocol: Protocol,
+        runs: list[PlannedRun],
+        options: DriveOptions,
+        roots: Roots,
+        axes_by_hand: Sequence[str] = (),
     ) -> None:
-        """Check that the place can be used; nothing is touched, and no drive is opened for writing.
-
-        With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` is
-        given a line meanwhile. Without, it is asked nothing.
-        """
         self.place = place
-        self.sensors = sensors
-        self.power_sensor = power_sensor
-        self.thresholds = thresholds or Thresholds()
-        self.erase_id = erase_id
-        self.roots = roots or Roots()
+        self.protocol = protocol
+        self.runs = runs
+        self.options = options
+        self.roots = roots
+        self.axes_by_hand = axes_by_hand
+        self.heat = HeatSources(protocol, lambda wanted: self._prompt.ask(wanted))
         self._prompt = Prompt(nullcontext)
-        try:
-            self.protocol = load_protocol()
-        except HeatsoakError:
-            # what it would have done is not known: take it for writing, in doubt refuse
-            place.refuse_unsafe(writes=True, erase_id=erase_id, roots=self.roots)
-            raise
-        copies = bool(self.protocol.copies)  # what it names is only read then
-        writes = self.protocol.writes and not copies
-        place.refuse_unsafe(
-            writes=writes,
-            erase_id=erase_id,
-            roots=self.roots,
-            before_reading=None if tell is None else partial(wait_for_sanitize, place, tell, roots),
-        )
-        if copies:
-            raise UsageError(
-                f"{self.protocol.name} copies from one drive to another: "
-                f"--on {place.text} is the source, name the destination with --to"
-            )
-        #: What only hands can change between runs.
-        self.axes_by_hand = [] if place.is_simulated else by_hand(self.protocol)
-        self.heat = HeatSources(self.protocol, lambda wanted: self._prompt.ask(wanted))
-        self.runs = runs_of(self.protocol, place, self.axes_by_hand)
-        if power_sensor is not None:
-            if place.is_simulated:
-                raise UsageError(
-                    "--power-sensor is of real drives: a simulated one's power is modelled"
-                )
-            hwmon.named_power(power_sensor, self.roots)
-        require_thresholds(place, self.thresholds, self.roots)
-        if sensors is not None:
-            if place.kind != "nbd":
-                raise UsageError(
-                    f"--sensors is for NBD exports: those of {place.text} are found without it"
-                )
-            for sensor in sensors_of_tree(sensors):
-                sensor.close()
 
     @property
-    def all_places(self) -> list[Place]:
-        """What is loaded."""
-        return [self.place]
+    def is_simulated(self) -> bool:
+        """Whether no real drive is loaded."""
+        return self.place.is_simulated
 
     def preview(self) -> list[Preview]:
-        """Return what each run would take and write; nothing is touched."""
+        """Return what each run would take and write, of a copy each side; nothing is touched."""
         previews: list[Preview] = []
         before: Conditions | None = None
         for run in self.runs:
-            previews.append(
-                replace(
-                    preview(run, self.protocol, self.roots),
-                    set_up=changed(run.conditions, before, self.axes_by_hand),
-                    heat=self.heat.preview(run),
-                )
-            )
+            if run.is_copy:
+                previews += previews_of_copy(run, self.roots)
+                continue
+            heat = () if self.is_simulated else self.heat.preview(run.conditions)
+            set_up = changed(run.conditions, before, self.axes_by_hand)
+            found = preview(run.parts[0], self.roots)
+            previews.append(replace(found, set_up=set_up, heat=heat))
             before = run.conditions
         return previews
 
@@ -132,31 +218,98 @@ class Session:
 
         Several on simulated drives are made at once, by `workers` threads; what they hold does not
         depend on it. On a real machine they are made one after the other, and whoever is at the
-        terminal is asked for what only hands can change. Where one fails, the others are kept. With
-        `resume`, recordings that are whole are left as they are, and those that were cut are gone
-        on with.
-        Raises UsageError where the directory holds something already, where hands are needed and
+        terminal is asked for what only hands can change. Where one fails, the others are kept. A
+        copy is recorded into `source` and `destination`. With `resume`, recordings that are
+        finished are left as they are, and those that were cut are resumed; a copy that was cut is
+        kept beside `directory` and repeated.
+        Raises UsageError where the directory already holds something, where hands are needed and
         there is no terminal, and for heat that cannot be commanded here; RefusedError where another
-        run has the drive, and what :func:`heatsoak.bench.conduct` raises.
+        run has the drive, and what :func:`heatsoak.bench.conductor.conduct_drives` raises.
         """
-        done = self._done(directory) if resume else {}
+        done = self._finished(directory) if resume else {}
         todo = [run for run in self.runs if run.name not in done]
         if todo:
             require_hands(self.protocol, todo, self.axes_by_hand)
         for run in todo:
-            self.heat.of_run(run, directory)  # what cannot be is said before anything begins
+            self._heating(run, directory)  # what cannot be is said before anything starts
         purpose = f"recording into {directory.absolute()}"
-        with drives_held([run.place for run in todo], self.roots, purpose):
+        places = [part.place for run in todo for part in run.parts]
+        with drives_held(places, self.roots, purpose):
             if not resume:
-                require_empty(directory, ", or go on with what was begun there with --resume")
+                require_empty(directory, ", or continue what was started there with --resume")
             if todo:
-                check_thresholds(self.place, self.thresholds, self.roots)
+                check_thresholds(self.place, self.options.thresholds, self.roots)
             results = self._record_all(todo, directory, workers)
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
 
-    def _done(self, directory: Path) -> dict[str, Recording]:
-        """The recordings that are whole already, by the names of their runs."""
+    def execute(self, run: PlannedRun, directory: Path, observer: Observer) -> list[Recording]:
+        """Make one run's recording, or a copy's two, in `directory`; resume what was started there.
+
+        The guard comes first: no setting, no sensor and no earlier recording is touched before it.
+        """
+        started = _started(run, directory)
+        past = None if run.is_copy or started[0] is None else Past(started[0])
+        directories = _directories(run, directory)
+        with ExitStack() as stack:
+            targets = []
+            for part, own in zip(run.parts, directories, strict=True):
+                target = part.place.target(
+                    part.protocol,
+                    erase_id=part.erase_id,
+                    roots=self.roots,
+                    raw_dir=own / RAW,
+                    start_s=0.0 if past is None else past.start_s,
+                    file_bytes=None if past is None else past.file_bytes,
+                )
+                stack.callback(target.close)
+                targets.append(target)
+            for part, target, recording in zip(run.parts, targets, started, strict=True):
+                if past is not None:
+                    past.require_same(part.protocol, part.conditions, target.identity)
+                elif recording is not None:
+                    require_same_run(recording, part.protocol, part.conditions, target.identity)
+            opened: list[list[Note]] = []
+            for part, target in reversed(list(zip(run.parts, targets, strict=True))):
+                opened.insert(0, target.open(part.writes))  # a copy's destination first
+            again = [set_aside(directory)] if run.is_copy and any(started) else []
+            if past is None or run.is_simulated:
+                # a simulated drive went with its process, and does the same again from the start
+                for own in directories:
+                    clear(own)
+                past = None
+            sides = []
+            copy_id = uuid4().hex
+            for part, own, notes in zip(run.parts, directories, opened, strict=True):
+                settings = stack.enter_context(
+                    settings_for_run(part.place, self.options.thresholds, self.roots)
+                )
+                sensors, more = stack.enter_context(
+                    sensors_at(
+                        part.place, own, self.roots, self.options.power_sensor, self.options.sensors
+                    )
+                )
+                known = [*again, *settings, *notes, *more, *part.notes]
+                of_copy = _part_of_copy(run, part, copy_id)
+                sides.append(Side(part.protocol, part.conditions, own, sensors, known, of_copy))
+            return conduct_drives(
+                run.turns,
+                drives_of(targets),
+                sides,
+                self.protocol.notes,
+                observer=observer,
+                past=past,
+                heating=self._heating(run, directory),
+            )
+
+    def _heating(self, run: PlannedRun, directory: Path) -> Heating:
+        """What heats a run; raises UsageError where that cannot be commanded here."""
+        if run.is_simulated:  # its enclosure has the heat
+            return Heating()
+        return Heating(self.heat.heaters(run.conditions, directory))
+
+    def _finished(self, directory: Path) -> dict[str, list[Recording]]:
+        """The recordings that are finished already, by the names of their runs."""
         if len(self.runs) > 1 and (directory / META).exists():
             raise UsageError(
                 f"{directory}: is one recording, and {self.protocol.name} makes {len(self.runs)} "
@@ -164,57 +317,54 @@ class Session:
             )
         found = {}
         for run in self.runs:
-            begun = begun_in(self._directory_of(run, directory))
-            if begun is not None and begun.meta.status == "finished":
-                found[run.name] = begun
+            own = directory if len(self.runs) == 1 else directory / run.name
+            started = _started(run, own)
+            finished = [one for one in started if one and one.meta.status == "finished"]
+            if len(finished) == len(run.parts):
+                found[run.name] = finished
         return found
 
-    def _directory_of(self, run: Run, directory: Path) -> Path:
-        return directory if len(self.runs) == 1 else directory / run.name
+    def _plan_of(self, run: PlannedRun) -> Plan:
+        if run.is_copy:
+            return plan_of_both(self.protocol, run, self.roots)
+        return preview(run.parts[0], self.roots).plan
 
-    def _record_all(self, runs: Sequence[Run], directory: Path, workers: int) -> Results:
-        wanted = [run.name for run in runs]
-        plans = [one.plan for one in self.preview() if one.run.name in wanted]
-        with make_view(plans, self.protocol.title or self.protocol.name) as view:
+    def _record_all(self, runs: Sequence[PlannedRun], directory: Path, workers: int) -> Results:
+        plans = {run.name: self._plan_of(run) for run in runs}
+        with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
             self._prompt = Prompt(view.held_back)
             if len(self.runs) == 1:
                 return [
-                    self._record(run, directory, view.begin_run(plan, ""))
-                    for run, plan in zip(runs, plans, strict=True)
+                    self.execute(run, directory, view.begin_run(plans[run.name], ""))
+                    for run in runs
                 ]
+            fleet = Fleet[list[Recording]](workers)
+
+            def make(run: PlannedRun) -> list[Recording]:
+                seen = view.begin_run(plans[run.name], run.name)
+                fleet.stop_with(seen)
+                try:
+                    return self.execute(run, directory / run.name, seen)
+                finally:
+                    seen.end()
+
             try:
-                if self.place.is_simulated:
-                    return self._record_at_once(runs, plans, directory, workers, view)
-                return self._walk(runs, plans, directory, view)
+                if self.is_simulated:
+                    return fleet.make([partial(make, run) for run in runs])
+                return self._walk(runs, make)
             except (KeyboardInterrupt, RunInterrupted):
                 kept = (
-                    f"the recordings so far are in {directory}, and --resume goes on with them"
+                    f"the recordings so far are in {directory}, and --resume continues them"
                     if directory.exists()
                     else "nothing was recorded"
                 )
                 raise RunInterrupted(f"stopped; {kept}") from None
 
-    def _record_at_once(
-        self,
-        runs: Sequence[Run],
-        plans: Sequence[Plan],
-        directory: Path,
-        workers: int,
-        view: View,
-    ) -> Results:
-        fleet = Fleet[Recording](workers)
-        return fleet.make(
-            [
-                partial(self._record_one, run, directory, plan, view, fleet.stoppable)
-                for run, plan in zip(runs, plans, strict=True)
-            ]
-        )
-
     def _walk(
-        self, runs: Sequence[Run], plans: Sequence[Plan], directory: Path, view: View
+        self, runs: Sequence[PlannedRun], make: Callable[[PlannedRun], list[Recording]]
     ) -> Results:
+        """Make runs one after the other, asking for what only hands can change in between."""
         before = drive_at(self.place, self.roots)
-        plan_of = dict(zip((run.name for run in runs), plans, strict=True))
         here = self.place
 
         def set_up(wanted: Conditions) -> None:
@@ -222,11 +372,7 @@ class Session:
             self._prompt.ask(f"Set up: {described(wanted)}")
             here = found_again(self.place, before, self.roots)
 
-        def make(run: Run) -> Recording:
-            there = replace(run, place=here)
-            return self._record_one(there, directory, plan_of[run.name], view)
-
-        return walk(runs, self.axes_by_hand, set_up, make)
+        return walk(runs, self.axes_by_hand, set_up, lambda run: make(run.at(here)))
 
     def _whole(self, results: Results, directory: Path) -> list[Recording]:
         """The recordings, where all of them were made; else raise the first one's error."""
@@ -235,66 +381,32 @@ class Session:
             for run, result in zip(self.runs, results, strict=True)
             if isinstance(result, HeatsoakError)
         ]
-        whole = [result for result in results if isinstance(result, Recording)]
+        whole = [result for result in results if isinstance(result, list)]
         if not failed:
-            return whole
+            return [recording for recordings in whole for recording in recordings]
         (name, error), *others = failed
         also = f"; so did {', '.join(name for name, _ in others)}" if others else ""
         kept = f"{len(whole)} of {len(results)} recordings are whole"
         look = f": heatsoak analyze {directory}" if whole else ""
         raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
 
-    def _record_one(
-        self,
-        run: Run,
-        directory: Path,
-        plan: Plan,
-        view: View,
-        stoppable: Callable[[Observer], Observer] = lambda observer: observer,
-    ) -> Recording:
-        """One of several."""
-        seen = view.begin_run(plan, run.name)
-        try:
-            return self._record(run, directory / run.name, stoppable(seen))
-        finally:
-            seen.end()
 
-    def _record(self, run: Run, directory: Path, observer: Observer) -> Recording:
-        begun = begun_in(directory)
-        past = None if begun is None else Past(begun)
-        target = run.place.target(
-            self.protocol,
-            erase_id=self.erase_id,
-            roots=self.roots,
-            raw_dir=directory / RAW,
-            start_s=0.0 if past is None else past.start_s,
-            file_bytes=None if past is None else past.file_bytes,
-        )
-        try:
-            if past is not None:
-                past.require_same(self.protocol, run.conditions, target.identity)
-            if past is None or run.place.is_simulated:
-                # a simulated drive went with its process, and the same comes again from its begin
-                clear(directory)
-                past = None
-            notes = target.open(self.protocol.writes)  # the guard comes first
-            with (
-                settings_for_run(run.place, self.thresholds, self.roots) as settings,
-                sensors_at(
-                    run.place, directory, self.roots, self.power_sensor, self.sensors
-                ) as found,
-            ):
-                sensors, more = found
-                return conduct(
-                    self.protocol,
-                    target,
-                    run.conditions,
-                    directory,
-                    sensors=sensors,
-                    observer=observer,
-                    notes=settings + notes + more,
-                    past=past,
-                    heating=Heating(self.heat.of_run(run, directory)),
-                )
-        finally:
-            target.close()
+def _directories(run: PlannedRun, directory: Path) -> list[Path]:
+    """Where each drive of a run is recorded."""
+    return [directory if part.role is None else directory / part.role for part in run.parts]
+
+
+def _started(run: PlannedRun, directory: Path) -> list[Recording | None]:
+    """What was recorded of a run already, for each of its drives."""
+    if run.is_copy:
+        require_copy(directory)
+    return [started_in(own) for own in _directories(run, directory)]
+
+
+def _part_of_copy(run: PlannedRun, part: DrivePart, copy_id: str) -> CopyPart | None:
+    if part.role is None:
+        return None
+    (partner,) = (other.role for other in run.parts if other.role != part.role)
+    return CopyPart(
+        id=copy_id, role=part.role, partner=f"../{partner}", shared_disk=run.shared_disk
+    )

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.bench.interruptions import Interruptions
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.recorder import host_facts, sensor_meta
+from heatsoak.bench.recorder import Latest, host_facts, sensor_meta
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed

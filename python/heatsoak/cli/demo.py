@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from heatsoak.analysis import Findings, analyze
-from heatsoak.bench.session import Session
+from heatsoak.bench.session import plan_session
 from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
 from heatsoak.errors import ToolError
 from heatsoak.output import announce
@@ -26,7 +26,7 @@ _DRIVE = "samsung-950-pro-512"
 def demo_command(output: OutputOption = None, output_format: FormatOption = Format.TEXT) -> None:
     """Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it."""
     directory = output or _free_directory(Path("heatsoak-demo"))
-    session = Session(parse_place(f"sim:{_DRIVE}"), lambda: load("puget"))
+    session = plan_session(parse_place(f"sim:{_DRIVE}"), lambda: load("puget"))
     recordings = session.record(directory)
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.bench.unfinished import leftovers, put_back
+from heatsoak.bench.drive_settings import leftovers, put_back
 from heatsoak.cli.common import Format, FormatOption, console, print_json
 from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives

@@ -2,7 +2,7 @@
 
 import typer
 
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench import typical_plan
 from heatsoak.cli.common import Format, FormatOption, console, print_json
 from heatsoak.protocol import bundled, load
 from heatsoak.report import print_protocols

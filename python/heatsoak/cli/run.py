@@ -1,17 +1,15 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.copy_session import CopySession
-from heatsoak.bench.directories import PARENT, default_directory, latest_begun
+from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
+from heatsoak.bench.drive_settings import leftovers
 from heatsoak.bench.places import Preview
-from heatsoak.bench.session import Session
-from heatsoak.bench.unfinished import leftovers
+from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -24,7 +22,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import announce
-from heatsoak.protocol import Protocol, apply_settings, load, scaled
+from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
 from heatsoak.report import print_findings, print_preview
 from heatsoak.target import parse_place
@@ -82,19 +80,19 @@ def run_command(
     tmt1: Annotated[
         float | None,
         typer.Option(
-            metavar="C", help="Where an NVMe drive begins to slow lightly, for this run; 0 is off."
+            metavar="C", help="Where an NVMe drive starts to slow lightly, for this run; 0 is off."
         ),
     ] = None,
     tmt2: Annotated[
         float | None,
         typer.Option(
-            metavar="C", help="Where an NVMe drive begins to slow heavily, for this run; 0 is off."
+            metavar="C", help="Where an NVMe drive starts to slow heavily, for this run; 0 is off."
         ),
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Go on with what was begun in -o, or with the last run that was cut."
+            "--resume", help="Resume what was started in -o, or the last run that was cut."
         ),
     ] = False,
     dry_run: Annotated[
@@ -105,17 +103,15 @@ def run_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol on a drive, and judge what was recorded."""
-    session = _session(
-        on,
-        to,
+    session = plan_session(
+        parse_place(to or on),
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
-        erase,
-        power_sensor,
-        sensors,
-        Thresholds(tmt1, tmt2),
-        None if dry_run else announce,
+        copy_from=None if to is None else lambda: parse_place(on),
+        erase_id=erase,
+        options=DriveOptions(power_sensor, sensors, Thresholds(tmt1, tmt2)),
+        tell=None if dry_run else announce,
     )
-    if not all(place.is_simulated for place in session.all_places):
+    if not session.is_simulated:
         for note in leftovers():
             announce(note.text)
     if dry_run:
@@ -134,71 +130,37 @@ def run_command(
     return exit_code(findings, fail_on, fail_below)
 
 
-def _session(
-    on: str,
-    to: str | None,
-    load_protocol: Callable[[], Protocol],
-    erase_id: str | None,
-    power_sensor: str | None,
-    sensors: Path | None,
-    thresholds: Thresholds,
-    tell: Callable[[str], None] | None,
-) -> Session | CopySession:
-    place = parse_place(to or on)
-    if to is None:
-        return Session(
-            place,
-            load_protocol,
-            erase_id=erase_id,
-            power_sensor=power_sensor,
-            sensors=sensors,
-            thresholds=thresholds,
-            tell=tell,
-        )
-    session = CopySession(
-        place, lambda: parse_place(on), load_protocol, erase_id=erase_id, tell=tell
-    )
-    for option, is_given in (
-        ("--power-sensor", power_sensor is not None),
-        ("--sensors", sensors is not None),
-        ("--tmt1 and --tmt2", thresholds.is_asked),
-    ):
-        if is_given:
-            raise UsageError(f"{option}: for one drive, and a copy has two")
-    return session
-
-
-def _record(session: Session | CopySession, output: Path | None, resume: bool) -> list[Recording]:
+def _record(session: Session, output: Path | None, resume: bool) -> list[Recording]:
     name = session.protocol.name
     if not resume:
         return session.record(output or default_directory(name))
     if output is not None:
         return session.record(output, resume=True)
-    begun = latest_begun(name)
-    if begun is None:
+    unfinished = latest_unfinished(name)
+    if unfinished is None:
         raise UsageError(
-            f"--resume: the last run of {name} in {PARENT} is whole, or there is none: name the "
+            f"--resume: the last run of {name} in {PARENT} is finished, or there is none: name the "
             "directory of the one that was cut with -o"
         )
-    announce(f"going on in {begun}")
-    return session.record(begun, resume=True)
+    announce(f"resuming {unfinished}")
+    return session.record(unfinished, resume=True)
 
 
-def _row(session: Session | CopySession, preview: Preview) -> dict[str, Any]:
+def _row(session: Session, preview: Preview) -> dict[str, Any]:
     plan = preview.plan
-    least = plan.without_probes()
+    without_probes = plan.without_probes()
     return {
         "protocol": session.protocol.name,
-        "target": preview.run.place.text,
-        "conditions": preview.run.conditions,
+        "target": preview.part.place.text,
+        "conditions": preview.part.conditions,
         "set_up": preview.set_up,
         "heat": [{"heat": heat.text, "why_not": heat.why_not} for heat in preview.heat],
         "warm_up_s": plan.warm_up_s,
         "size_bytes": preview.size_bytes,
         "duration_s": plan.duration_s,
         "written_bytes": plan.written_bytes,
-        "duration_without_probes_s": least.duration_s,
-        "written_without_probes_bytes": least.written_bytes,
+        "duration_without_probes_s": without_probes.duration_s,
+        "written_without_probes_bytes": without_probes.written_bytes,
         "has_rounds": bool(session.protocol.rounds),
         "unknown_steps": plan.unknown,
         "endurance_bytes": preview.endurance_bytes,

@@ -8,7 +8,6 @@ from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protoc
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.scaled import scaled
-from heatsoak.protocol.sides import Turn, halves_of, of_side, turns
 from heatsoak.protocol.source import bundled, load
 from heatsoak.protocol.steps import (
     ROLES,
@@ -23,6 +22,14 @@ from heatsoak.protocol.steps import (
     SingleStep,
     Spare,
     WorkloadStep,
+)
+from heatsoak.protocol.turns import (
+    Turn,
+    halves_of,
+    largest_copy,
+    of_side,
+    turns_of,
+    turns_of_copy,
 )
 from heatsoak.protocol.workload import REPETITIONS, Conditions, Label, Workload
 
@@ -57,9 +64,11 @@ __all__ = [
     "apply_settings",
     "bundled",
     "halves_of",
+    "largest_copy",
     "load",
     "of_side",
     "read_labels",
     "scaled",
-    "turns",
+    "turns_of",
+    "turns_of_copy",
 ]

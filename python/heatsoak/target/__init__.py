@@ -1,6 +1,6 @@
 """What a protocol runs on: simulated drives, files, block devices, NBD exports."""
 
-from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, Target
+from heatsoak.target.base import Batch, Clock, Drives, Identity, Note, OfDrive, Outcome, Target
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.place import Place, parse_place
 
@@ -8,8 +8,10 @@ __all__ = [
     "Batch",
     "Clock",
     "DeviceInfo",
+    "Drives",
     "Identity",
     "Note",
+    "OfDrive",
     "Outcome",
     "Place",
     "Target",

@@ -1,4 +1,7 @@
-"""What a protocol runs on: the one interface of simulated drives, files, devices and exports."""
+"""What a protocol runs on: the one interface of simulated drives, files, devices and exports.
+
+A run has one target, or a copy's two: :class:`Drives`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +9,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from heatsoak.protocol import LoadStep, PurgeMethod, Spare
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.units import Size
 
 #: Upper ends of latency bins in us, rising, and the I/Os in each; a bin begins where the one before
@@ -130,3 +134,44 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Release everything and remove whatever was made; may be called twice."""
+
+
+#: What one of a run's drives yielded: the drive's number, from 0, and the batch.
+OfDrive = tuple[int, Batch]
+
+
+def of_drive(number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+    """Yield `batches` as those of one drive; closing this closes them."""
+    try:
+        for batch in batches:
+            yield number, batch
+    finally:
+        if (close := getattr(batches, "close", None)) is not None:
+            close()
+
+
+class Drives:
+    """The open targets of one run: one, or a copy's source and destination.
+
+    Iterators are as those of :class:`Target`, and say of which drive each batch is.
+    """
+
+    def __init__(self, *targets: Target) -> None:
+        """Take the targets, whose clocks go together."""
+        self.targets = targets
+
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+        """Let one drive do what yields `batches`; the others rest meanwhile."""
+        return of_drive(number, batches)
+
+    def copy(self, step: Copy) -> Iterator[OfDrive]:
+        """Copy once, to the end.
+
+        Raises ToolError when the tool or a drive fails; what was yielded before stands.
+        """
+        raise UsageError(f"{step.name}: a copy takes two drives")
+
+    def idle(self, duration_s: float) -> Iterator[OfDrive]:
+        """Let `duration_s` pass without load; the last drive tells last of each stretch."""
+        last = len(self.targets) - 1
+        return of_drive(last, self.targets[last].idle(duration_s))

@@ -5,22 +5,21 @@ import zlib
 from collections.abc import Iterator
 
 from heatsoak.errors import ToolError
-from heatsoak.protocol import ROLES, Copy, Precondition, Purge, Role, halves_of
-from heatsoak.target.base import Note
+from heatsoak.protocol import ROLES, Copy, halves_of
+from heatsoak.target.base import Drives, Note, OfDrive, of_drive
 from heatsoak.target.fio.command import job, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.fio.watch import Watch
-from heatsoak.target.pair import Told
 
 #: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
 #: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
-_LOOKS_US_PER_MIB, _LEAST_LOOKS_US = 100, 10
+_LOOKS_US_PER_MIB, _MIN_LOOKS_US = 100, 10
 #: Before 3.23 fio kept jobs together by another rule, and 3.23 counts only 2^32 I/Os.
-_OLDEST = (3, 24)
+_OLDEST_FIO = (3, 24)
 
 
-class FioPair:
+class FioPair(Drives):
     """Two places that one fio loads at once, so that neither job runs ahead of the other.
 
     What is written is not what was read, but as much, and at the same time: it is the load of a
@@ -29,50 +28,35 @@ class FioPair:
 
     def __init__(self, source: FioTarget, destination: FioTarget) -> None:
         """Couple two places that are open; both count time by the source's clock from here on."""
-        self._targets = {"source": source, "destination": destination}
+        super().__init__(source, destination)
+        self._both = (source, destination)
         destination.clock = source.clock
 
-    def target(self, role: Role) -> FioTarget:
-        """Return one of the two."""
-        return self._targets[role]
-
-    def copy(self, step: Copy) -> Iterator[Told]:
+    def copy(self, step: Copy) -> Iterator[OfDrive]:
         """Copy once; raises ToolError where fio or a drive fails."""
-        source, destination = (self.target(role) for role in ROLES)
-        if source.fio.number < _OLDEST:
-            oldest = ".".join(map(str, _OLDEST))
+        source, destination = self._both
+        if source.fio.number < _OLDEST_FIO:
+            oldest = ".".join(map(str, _OLDEST_FIO))
             raise ToolError(f"{source.fio.version} is too old to copy: fio {oldest} is needed")
-        for batch in destination.ready(step.name):
-            yield "destination", batch
+        yield from of_drive(1, destination.ready(step.name))
         line = self._command_line(step)
-        for role in ROLES:
+        for number in range(2):
             data = {"step": step.name, "command": line}
-            yield role, Note("info", f"fio: {shlex.join(line)}", data)
+            yield number, Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
-            self.target(role).lane(Load.of(half, self.target(role).place()), job=role)
-            for role, half in zip(ROLES, halves_of(step), strict=True)
+            target.lane(Load.of(half, target.place()), job=role)
+            for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        for number, batch in Watch(*lanes).told(line, kept):
-            yield ROLES[number], batch
+        yield from Watch(*lanes).told(line, kept)
 
     def _command_line(self, step: Copy) -> list[str]:
-        settings = self.target("destination").settings
-        line = measured(self.target("source").fio.path, settings.status_interval_s)
-        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _LEAST_LOOKS_US)
-        for role, half in zip(ROLES, halves_of(step), strict=True):
+        source, destination = self._both
+        settings = destination.settings
+        line = measured(source.fio.path, settings.status_interval_s)
+        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
+        for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True):
             seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
-            line += job(role, half, self.target(role).place(), seed, grouped=False)
+            line += job(role, half, target.place(), seed, grouped=False)
             line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
         return line
-
-    def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
-        """Let one place take a step."""
-        target = self.target(role)
-        for batch in target.purge(step.method) if isinstance(step, Purge) else target.run(step):
-            yield role, batch
-
-    def idle(self, duration_s: float) -> Iterator[Told]:
-        """Let time pass."""
-        for batch in self.target("destination").idle(duration_s):
-            yield "destination", batch

@@ -11,11 +11,8 @@ from heatsoak import catalog, protocol
 from heatsoak.analysis import RecordingFindings, Score, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
-from heatsoak.bench import Fleet, Observer, conduct
-from heatsoak.bench.latest import Latest
-from heatsoak.bench.typical import typical_plan
+from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
-from heatsoak.protocol import Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
@@ -94,9 +91,10 @@ def make_recordings(
     order = sorted(jobs, key=lambda job: -weights[job])
 
     def make(job: Job) -> Outcome:
+        fleet.stop_with(shares[job])
         outcome = _make(
             job,
-            fleet.stoppable(shares[job]),
+            shares[job],
             directory=directory,
             seed=seed,
             drives=drives or {},
@@ -180,13 +178,5 @@ class _Share(Observer):
         self.planned_s = planned_s
 
     @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        """Steps are as long as they are."""
-
-    @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
         self.value = min(0.99, t_s / self.planned_s)
-
-    @override
-    def on_note(self, level: str, text: str) -> None:
-        """Notes stand in the recording."""

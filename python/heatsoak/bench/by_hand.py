@@ -1,0 +1,195 @@
+"""What only hands can change between runs on a real machine: in which order, and by asking."""
+
+import select
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import pairwise
+from typing import TypeVar
+
+from heatsoak.bench.plan import PlannedRun
+from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError, UsageError
+from heatsoak.output import print_err
+from heatsoak.protocol import Conditions, Label, Protocol
+
+#: The label that says that somebody makes a protocol's heat without being asked.
+BY_HAND = "by-hand"
+_LOOK_S = 0.2
+_CONTINUE = "then press Enter (or type stop: the same command with --resume continues later)"
+#: The values of the axes that hands change.
+_Place = tuple[Label, ...]
+#: Of more places than these only the plain orders are compared.
+_MAX_COMPARED = 24
+
+Result = TypeVar("Result")
+
+
+def is_attended() -> bool:
+    """Whether somebody can answer: standard input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def axes_by_hand(protocol: Protocol) -> list[str]:
+    """Return the axes of the matrix that only hands can change; none where nothing changes them.
+
+    Beside those that it names, they are the ones that say when heat is on that nobody commands.
+    """
+    if protocol.matrix is None:
+        return []
+    is_theirs = protocol.conditions.get("heat") == BY_HAND
+    heated = {
+        axis for heat in protocol.heat if is_theirs or heat.source == "person" for axis in heat.when
+    }
+    axes = [axis for axis in protocol.matrix.axes if axis in heated.union(protocol.matrix.by_hand)]
+    places = {tuple(cell[axis] for axis in axes) for cell in protocol.cells()}
+    return axes if len(places) > 1 else []
+
+
+def require_hands(protocol: Protocol, runs: Sequence[PlannedRun], axes: Sequence[str]) -> None:
+    """Raise UsageError where somebody has to change `axes` between runs, and nobody is there."""
+    if not axes or is_attended():
+        return
+    assert protocol.matrix is not None
+    places = {tuple(run.conditions[axis] for axis in axes) for run in runs}
+    cell = runs[0].conditions
+    example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
+    raise UsageError(
+        f"{protocol.name} walks through {len(places)} places that only hands can change on a real "
+        "machine, and there is no terminal to ask at: name the one that the drive is in, such as "
+        f"{example}"
+    )
+
+
+def walked(cells: Sequence[Conditions], axes: Sequence[str]) -> list[Conditions]:
+    """Return `cells` in the order that takes few changes of `axes`, those of a place together.
+
+    The fewest changes there can be where every combination of `axes` is among them.
+    """
+    places: dict[_Place, list[Conditions]] = {}
+    for cell in cells:
+        places.setdefault(tuple(cell[axis] for axis in axes), []).append(cell)
+    as_given = list(places)
+    best = min(as_given, _to_and_fro(as_given), key=_changes)
+    # no order takes fewer than one each; looking for a better one takes the fourth power of them
+    if _changes(best) >= len(places) and len(places) <= _MAX_COMPARED:
+        best = min(best, *(_nearest(as_given, start) for start in as_given), key=_changes)
+    return [cell for place in best for cell in places[place]]
+
+
+def changed(cell: Conditions, before: Conditions | None, axes: Sequence[str]) -> Conditions:
+    """Return what hands have to change for `cell`; all `axes` where nothing came before it."""
+    return {axis: cell[axis] for axis in axes if before is None or before.get(axis) != cell[axis]}
+
+
+def described(conditions: Conditions) -> str:
+    """Return conditions in words: ``"slot = upright, gpus = 2"``."""
+    return ", ".join(f"{key} = {value}" for key, value in conditions.items())
+
+
+def walk(
+    runs: Sequence[PlannedRun],
+    axes: Sequence[str],
+    set_up: Callable[[Conditions], None],
+    make: Callable[[PlannedRun], Result],
+) -> list[Result | HeatsoakError | None]:
+    """Make `runs` one after the other, and return what became of each.
+
+    `set_up` is called before each run for which hands have to change something. A drive that shut
+    down is its run's result; after any other error no further run is started, and theirs is None.
+    Raises RunInterrupted when the user stops it.
+    """
+    results: list[Result | HeatsoakError | None] = [None] * len(runs)
+    before: Conditions | None = None
+    for index, run in enumerate(runs):
+        wanted = changed(run.conditions, before, axes)
+        try:
+            if wanted:
+                set_up(wanted)
+            results[index] = make(run)
+        except RunInterrupted:
+            raise
+        except HeatsoakError as error:
+            results[index] = error
+            if not isinstance(error, ShutDownError):
+                break
+        before = run.conditions
+    return results
+
+
+class Prompt:
+    """Puts a question on standard error, with whatever else is shown there held back meanwhile."""
+
+    def __init__(self, held_back: Callable[[], AbstractContextManager[None]]) -> None:
+        """`held_back` gives what holds back the view of a run."""
+        self._held_back = held_back
+
+    def ask(self, wanted: str) -> None:
+        """Return once `wanted` is said to be done; raises RunInterrupted for ``stop``."""
+        with self._held_back():
+            _forget_what_was_typed()
+            while True:
+                print_err(f"{wanted}; {_CONTINUE}: ", end="")
+                answer = _line()
+                word = answer.strip().lower()
+                if word == "stop" or not answer:  # the end of input
+                    raise RunInterrupted("stopped")
+                if not word:
+                    return
+                print_err(f"'{word}' is neither")
+
+
+def _forget_what_was_typed() -> None:
+    """Discard what was typed before the question: it answers nothing."""
+    import termios  # terminals elsewhere have none
+
+    with suppress(termios.error):  # the terminal is gone
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def _line() -> str:
+    """Return a line of the terminal's, nothing where it has ended or is gone."""
+    # Python answers no signal that comes just before it begins to wait in readline
+    while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
+        pass
+    try:
+        return sys.stdin.readline()
+    except OSError:
+        return ""
+
+
+def _changes(order: Sequence[_Place]) -> int:
+    return sum(_distance(one, other) for one, other in pairwise(order))
+
+
+def _distance(one: _Place, other: _Place) -> int:
+    return sum(a != b for a, b in zip(one, other, strict=True))
+
+
+def _to_and_fro(places: list[_Place]) -> list[_Place]:
+    """Go through the last axis to its end, then back, as a field is mown; the others likewise."""
+    if not places or not places[0]:
+        return places
+    groups: dict[Label, list[_Place]] = {}
+    for first, *rest in places:
+        groups.setdefault(first, []).append(tuple(rest))
+    order: list[_Place] = []
+    for turn, (first, rest_of_group) in enumerate(groups.items()):
+        rests = _to_and_fro(rest_of_group)
+        order += [(first, *rest) for rest in (reversed(rests) if turn % 2 else rests)]
+    return order
+
+
+def _nearest(places: list[_Place], start: _Place) -> list[_Place]:
+    """From `start` always to the nearest that is left, of several to the loneliest."""
+    left = [place for place in places if place != start]
+    order = [start]
+
+    def rank(place: _Place) -> tuple[int, int]:
+        near = sum(_distance(place, other) == 1 for other in left)
+        return _distance(order[-1], place), near
+
+    while left:
+        following = min(left, key=rank)
+        left.remove(following)
+        order.append(following)
+    return order

@@ -1,0 +1,306 @@
+"""What a run that was cut had done, and where it is resumed.
+
+Steps that had ended are kept. The step that was cut is taken again from its start, and with it
+what had made the drive ready for it directly before: pauses always, purges and preconditions where
+the cut step may have changed data. A test file of our own is gone with the process that made it, so
+there the preconditions since the last purge are repeated as well.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from heatsoak.bench.interruptions import passed_since
+from heatsoak.bench.probes import RATES
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
+from heatsoak.recording import Event, Recording, Reopened, reopen
+from heatsoak.target import Identity
+from heatsoak.units import format_bytes, format_duration
+
+
+@dataclass(frozen=True)
+class TakenStep:
+    """What became of one step of a cut run.
+
+    Attributes:
+        index: of its step among the protocol's; of rounds, theirs.
+        round: its round, where it is one of rounds.
+        at: the number of the event that began it.
+        end: the event that ended it; None where it was cut.
+    """
+
+    index: int
+    round: int | None
+    name: str
+    at: int
+    begin_s: float
+    end: Event | None = None
+    is_skipped: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it came to its end, or was skipped."""
+        return self.end is not None or self.is_skipped
+
+    @property
+    def was_done(self) -> bool:
+        """Whether it did what it is for."""
+        return self.end is not None and bool(self.end.data.get("was_done", True))
+
+    @property
+    def duration_s(self) -> float:
+        """How long it took; 0 where it was cut or skipped."""
+        return 0.0 if self.end is None else float(self.end.data.get("duration_s", 0.0))
+
+
+class Past:
+    """A recording that is to be resumed.
+
+    Attributes:
+        restores: preconditions that had ended and are taken once more before anything else, each
+            with its place among the protocol's steps.
+        capacity: the purge that left a part of the target unused, where the last one did.
+        start_s: what the recording's clock shows now.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        """Read what was done; raises UsageError where the recording is of no run."""
+        protocol = recording.meta.protocol
+        if not isinstance(protocol, Protocol) or recording.meta.part_of_copy is not None:
+            what = "one of a copy's two" if isinstance(protocol, Protocol) else "no run of ours"
+            raise UsageError(
+                f"{recording.path}: is {what}, and cannot be resumed: name a new directory with -o"
+            )
+        self.recording = recording
+        self.protocol = protocol
+        taken, self._started, self._ended = _taken(protocol, recording.events)
+        self._cut = taken[-1] if taken and not taken[-1].is_over else None
+        first = self._first_again(taken)
+        self._kept = deque(taken[:first])
+        self._again = taken[first:]
+        self.since = self._again[0].at if self._again else None
+        self.kept_count = len(self._kept)
+        self.restores = self._lost() if self._file_is_gone else []
+        self.capacity = self._capacity()
+        self._last_s = self._seen_until_s()
+        self._passed_s = passed_since(recording.meta)
+        # a wall clock that was set back must not let time go backwards
+        self.start_s = max(self._last_s, self._passed_s or 0.0)
+        self.attempt = 0
+
+    def require_same(
+        self, protocol: Protocol, conditions: dict[str, Any], identity: Identity
+    ) -> None:
+        """Raise UsageError unless it is the same protocol, conditions and drive."""
+        require_same_run(self.recording, protocol, conditions, identity)
+        size_bytes = self.recording.meta.drive.get("size_bytes")
+        if identity.size_bytes != size_bytes:
+            raise UsageError(
+                f"{self.recording.path}: its target had {format_bytes(int(size_bytes or 0))}, and "
+                f"this one has {format_bytes(identity.size_bytes)}: make it as large as it was, or "
+                "start again in a new directory with -o"
+            )
+
+    def reopen(self) -> Reopened:
+        """Reopen the recording for writing."""
+        reopened = reopen(self.recording, self.since)
+        self.recording, self.attempt = reopened.recording, reopened.attempt
+        self.__dict__.pop("_samples", None)
+        return reopened
+
+    def describe(self) -> str:
+        """Return what happens in a sentence, for the recording and for whoever watches."""
+        gap = format_duration(self.start_s - self._last_s)
+        later = "some time later" if self._passed_s is None else f"{gap} later"
+        status, reason = self.recording.meta.status, self.recording.meta.reason
+        how = {"running": "was cut", "failed": "failed"}.get(status, f"was {status}")
+        where = "between two steps"
+        if self._cut is not None:
+            where = f"in '{self._cut.name}' after {self._last_s - self._cut.begin_s:.1f} s"
+        because = f" ({reason})" if reason and status == "failed" else ""
+        names = list(dict.fromkeys(f"'{taken.name}'" for taken in self._again))
+        names = [
+            f"'{step.name}'" for _, step in self.restores if f"'{step.name}'" not in names
+        ] + names
+        again = f"; taken again: {', '.join(names)}" if names else ""
+        lost = ", since the test file was gone" if self._file_is_gone and names else ""
+        return f"the run {how} {where}{because}, and was resumed {later}{again}{lost}"
+
+    @property
+    def file_bytes(self) -> int | None:
+        """How large a test file of our own has to be made again; None for what has its size."""
+        return int(self.recording.meta.drive["size_bytes"]) if self._file_is_gone else None
+
+    def take(self, index: int, number: int | None = None) -> TakenStep | None:
+        """Return what became of a step, where that is kept; in the order of the steps.
+
+        Raises UsageError where another step comes first.
+        """
+        if not self._kept:
+            return None
+        first = self._kept[0]
+        if (first.index, first.round) != (index, number):
+            raise UsageError(
+                f"{self.recording.path}: its events do not fit its protocol at '{first.name}': "
+                "it cannot be resumed; name a new directory with -o"
+            )
+        return self._kept.popleft()
+
+    def has_begun(self, index: int) -> bool:
+        """Whether rounds had begun, and nothing before them is taken again."""
+        return self._is_kept(self._started.get(index))
+
+    def has_ended(self, index: int) -> bool:
+        """Whether rounds had ended."""
+        return self._is_kept(self._ended.get(index))
+
+    def kept_s(self, index: int) -> float:
+        """Return how long the kept steps of rounds took that have not been asked for yet."""
+        return sum(taken.duration_s for taken in self._kept if taken.index == index)
+
+    def drop_rounds(self, index: int) -> None:
+        """Leave out the steps of rounds that had ended."""
+        while self._kept and self._kept[0].index == index and self._kept[0].round is not None:
+            self._kept.popleft()
+
+    def samples(self, step: str) -> pl.DataFrame | None:
+        """Return the rates that were recorded of a step."""
+        return self._samples.get((step,))
+
+    @cached_property
+    def _samples(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        columns = [name for name in RATES if name in self.recording.meta.columns or name == "t_s"]
+        rows = self.recording.scan(["step", *columns]).filter(
+            pl.col("step").is_not_null(), pl.col("interval_s").is_not_null()
+        )
+        return rows.collect().partition_by("step", as_dict=True, include_key=False)
+
+    def _is_kept(self, at: int | None) -> bool:
+        return at is not None and (self.since is None or at < self.since)
+
+    @property
+    def _file_is_gone(self) -> bool:
+        drive = self.recording.meta.drive
+        return drive.get("kind") == "file" and not drive.get("details", {}).get("existing")
+
+    def _first_again(self, taken: list[TakenStep]) -> int:
+        """The first step, by its number among all taken, that is taken again."""
+        first = len(taken) - (self._cut is not None)
+        changed = self._cut is not None and self._step_of(self._cut).changes_data
+        while first > 0:
+            step = self._step_of(taken[first - 1])
+            if not step.only_prepares:
+                break
+            if not (changed or self._file_is_gone or step.kind == "pause"):
+                break
+            first -= 1
+        return first
+
+    def _lost(self) -> list[tuple[int, Precondition]]:
+        """The kept preconditions that made what was in the test file; of rounds the last."""
+        found: dict[tuple[int, str], Precondition] = {}
+        for taken in self._kept:
+            step = self._step_of(taken)
+            if step.purges:
+                found.clear()
+            elif isinstance(step, Precondition) and not taken.is_skipped:
+                found[taken.index, taken.name.removesuffix(f"/{taken.round}")] = step
+        return [(index, step) for (index, _), step in found.items()]
+
+    def _capacity(self) -> Purge | None:
+        purges = [self._step_of(taken) for taken in self._kept if taken.was_done]
+        last = next((step for step in reversed(purges) if step.kind == "purge"), None)
+        return None if last is None or last.takes_all else last
+
+    def _step_of(self, taken: TakenStep) -> Step:
+        step = self.protocol.steps[taken.index]
+        if taken.round is None or step.kind != "rounds":
+            return step
+        return next(one for one in step.of_round(taken.round) if one.name == taken.name)
+
+    def _seen_until_s(self) -> float:
+        last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
+        times = [event.t_s for event in self.recording.events]
+        return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
+
+
+def _taken(
+    protocol: Protocol, events: list[Event]
+) -> tuple[list[TakenStep], dict[int, int], dict[int, int]]:
+    """What became of single steps in order, and at which events rounds begin and end."""
+    known = set(_names(protocol))
+    taken: list[TakenStep] = []
+    started: dict[int, int] = {}
+    ended: dict[int, int] = {}
+    for at, event in enumerate(events):
+        if event.step not in known:
+            continue  # earlier attempts among them
+        index, number = event.data.get("index", -1), event.data.get("round")
+        if event.kind == "step-skipped":
+            taken.append(TakenStep(index, number, event.step, at, event.t_s, is_skipped=True))
+        elif event.kind == "step-begin" and event.data.get("step_kind") == "rounds":
+            started[index] = at
+        elif event.kind == "step-begin":
+            taken.append(TakenStep(index, number, event.step, at, event.t_s))
+        elif event.kind == "step-end":
+            if taken and not taken[-1].is_over and taken[-1].name == event.step:
+                taken[-1] = replace(taken[-1], end=event)
+            else:
+                names = {index: protocol.steps[index].name for index in started}
+                ended |= {index: at for index, name in names.items() if name == event.step}
+    return taken, started, ended
+
+
+def _names(protocol: Protocol) -> Iterator[str]:
+    for step in protocol.steps:
+        yield step.name
+        yield from (one.name for one in step.taken())
+
+
+def require_same_run(
+    recording: Recording,
+    protocol: Protocol,
+    conditions: Conditions,
+    identity: Identity,
+) -> None:
+    """Raise UsageError unless `recording` is of the same drive, protocol and conditions."""
+    meta = recording.meta
+    anew = "; repeat the command as it was, or name a new directory with -o"
+    then, now = _drive(meta.drive), _drive(asdict(identity))
+    if then != now:
+        raise UsageError(f"{recording.path}: was started on {then}, and this is {now}{anew}")
+    if meta.protocol != protocol:
+        key = _difference(meta.protocol.model_dump(), protocol.model_dump())
+        raise UsageError(f"{recording.path}: was started with another {key}{anew}")
+    if meta.conditions != conditions:
+        raise UsageError(f"{recording.path}: was started in other conditions{anew}")
+
+
+def _drive(drive: dict[str, Any]) -> str:
+    """What tells a drive from others; a place on it too, where it is not loaded as a whole."""
+    serial, kind = drive.get("serial"), drive.get("kind")
+    if kind == "file":
+        return f"the file system at {drive.get('details', {}).get('directory', drive.get('path'))}"
+    return f"the drive {serial}" if serial else f"{drive.get('path')}"
+
+
+def _difference(then: Any, now: Any, path: str = "protocol") -> str:
+    """Where two protocols differ: ``"protocol: steps.2.runtime_s was 60.0 and is 30.0"``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        pairs = [(str(key), then.get(key), now.get(key)) for key in {**then, **now}]
+    elif isinstance(then, list | tuple) and isinstance(now, list | tuple) and len(then) == len(now):
+        pairs = [(str(number), *pair) for number, pair in enumerate(zip(then, now, strict=True), 1)]
+    else:
+        where = path.removeprefix("protocol.")
+        return f"protocol: {where} was {_short(then)} and is {_short(now)}"
+    return next(_difference(a, b, f"{path}.{key}") for key, a, b in pairs if a != b)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
