@@ -10,7 +10,6 @@ import numpy as np
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
@@ -19,6 +18,7 @@ from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
 from heatsoak.importer.tables.texts import Joined
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import names_drive
+from heatsoak.importer.timestamps import read_times
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"

@@ -11,7 +11,6 @@ from heatsoak.importer.formats.plain_columns import LEAST_ROWS, SETUPS, Column, 
 from heatsoak.importer.formats.plain_mapping import EXAMPLE, EXAMPLE_OF_TWO
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import MOST_RUNS, Source
 from heatsoak.importer.tables.cells import is_value, throttling_of
@@ -23,6 +22,7 @@ from heatsoak.importer.tables.quantity import meaning
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread
 from heatsoak.importer.tables.texts import Joined
 from heatsoak.importer.tables.words import slug
+from heatsoak.importer.timestamps import Times, read_times
 
 #: What has a row less often tells nothing of throttling, and is something else, as a rule.
 _RAREST_S = 6 * 3600.0

@@ -8,7 +8,6 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.formats.plain_mapping import example, is_number, meaning_of_key, place_of
 from heatsoak.importer.log import Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_unknown, is_value
@@ -19,6 +18,7 @@ from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.totals import total
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import direction_of, names_drive, slug
+from heatsoak.importer.timestamps import read_times
 
 #: Headers of texts that tell how a run was made.
 SETUPS = frozenset({
