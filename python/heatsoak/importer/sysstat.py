@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.texts import Words
+from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
 
 _KIB = 1024 / 1e6

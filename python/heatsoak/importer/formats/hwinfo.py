@@ -12,10 +12,10 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import Joined
+from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
-from heatsoak.importer.tables.quantity import Meaning, meaning
 from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
-from heatsoak.importer.tables.texts import Joined
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import names_drive
 from heatsoak.importer.timestamps import read_times
@@ -71,7 +71,7 @@ def _layout(source: Source) -> Layout | None:
     return None
 
 
-# --- devices -----------------------------------------------------------------------------------
+# --- devices -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _is_drive(device: _Device) -> bool:
     return device.kind.startswith(("S.M.A.R.T", "SMART", "Drive"))
 
 
-# --- columns -----------------------------------------------------------------------------------
+# --- columns -------------------------------------------------------------------------------------
 
 
 def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
@@ -295,7 +295,7 @@ def _by_order(found: dict[int, Meaning]) -> tuple[list[_Drive], str]:
     return drives, doubt
 
 
-# --- reading -----------------------------------------------------------------------------------
+# --- reading -------------------------------------------------------------------------------------
 
 
 def _read(source: Source, options: Options) -> list[Log]:

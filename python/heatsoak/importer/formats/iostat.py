@@ -20,7 +20,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.texts import Words
+from heatsoak.importer.tables.cells import Words
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
 #: A total in the report's own unit tells how long the interval was from here on.
@@ -78,7 +78,7 @@ def _read(source: Source, options: Options) -> list[Log]:
 FORMAT = Format("iostat", "iostat", _recognises, _read)
 
 
-# --- reports -----------------------------------------------------------------------------------
+# --- reports -------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -87,7 +87,7 @@ def _read(source: Source, options: Options) -> list[Log]:
 FORMAT = Format("sar", "sar", _recognises, _read)
 
 
-# --- rows --------------------------------------------------------------------------------------
+# --- rows ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class _Reader:
         self.devices.share(f"temp_c.{name}", number, degrees)
 
 
-# --- layouts -----------------------------------------------------------------------------------
+# --- layouts -------------------------------------------------------------------------------------
 
 
 def _take_text(source: Source, reader: _Reader) -> Times:

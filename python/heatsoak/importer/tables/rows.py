@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.source import MOST_COLUMNS, MOST_RUNS, Source
-from heatsoak.importer.tables.cells import Numbers, is_timed, is_value
+from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
-from heatsoak.importer.tables.quantity import meaning
-from heatsoak.importer.tables.texts import Words
 from heatsoak.importer.tables.units import Unit, unit_of
 from heatsoak.output import from_spreadsheet
 
