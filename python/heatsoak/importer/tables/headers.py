@@ -5,20 +5,27 @@ looked for, not whole headers.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
+from heatsoak.importer import sysstat
 from heatsoak.importer.tables.units import Kind, Unit, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     BUSY,
     CPU,
     DRIVE,
+    DRIVE_TOKENS,
     ELSEWHERE,
     EXTREMES,
     GPU,
+    HOST_TEMP_FILLERS,
     IOPS,
     LATENCY,
     LOAD,
+    NOT_LOAD,
+    NOT_READ_TEMPS,
     PLACES,
     POWER,
     QUEUE,
@@ -87,17 +94,14 @@ class Meaning:
         return self.column.endswith(("bw_mb_s", "iops"))
 
 
-#: iostat's and sar's names; their prefixes are binary.
-_SYSSTAT = re.compile(
-    r"^(r|w|d|rd|wr)?_?([kMG])B(?:_(read|wrtn|dscd))?/s$|^(r|w|rd_|wr_)sec/s$", re.ASCII
-)
-_SYSSTAT_NAMES = {
-    "r/s": ("read_iops", 1.0), "w/s": ("write_iops", 1.0), "rtps": ("read_iops", 1.0),
-    "wtps": ("write_iops", 1.0), "tps": ("iops", 1.0), "r_await": ("read_lat_us", 1e3),
-    "w_await": ("write_lat_us", 1e3), "await": ("lat_us", 1e3), "aqu-sz": ("queue", 1.0),
-    "avgqu-sz": ("queue", 1.0), "%util": ("busy_pct", 1.0),
-    "bread/s": ("read_bw_mb_s", 512e-6), "bwrtn/s": ("write_bw_mb_s", 512e-6),
-}  # fmt: skip
+#: sysstat's names that mean the same in any table: those of rates, with a direction.
+_SYSSTAT_RATE = re.compile(r"^(?:[rw](?:[kMG]B|sec)|(?:[kMG]B_(?:read|wrtn))|(?:rd|wr)_sec)/s$")
+_SYSSTAT_NAMES = frozenset({
+    "r/s", "w/s", "rtps", "wtps", "tps", "r_await", "w_await", "await", "aqu-sz", "avgqu-sz",
+    "%util", "bread/s", "bwrtn/s",
+})  # fmt: skip
+#: Other tools' spellings of them: ``rd_kB/s``, ``w_sec/s``.
+_SYSSTAT_SPELLING = re.compile(r"^(r|w)(?:d|r)?_?(?=(?:[kMG]B|sec)/s$)")
 #: What .NET and WMI glue together.
 _PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
 #: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
@@ -122,11 +126,8 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
     text = mended(header).strip().strip("\"'#").strip()
     if not text or len(text) > 300:
         return None
-    if text in _SYSSTAT_NAMES:
-        column, scale = _SYSSTAT_NAMES[text]
-        return Meaning(column, scale)
-    if (sysstat := _sysstat(text)) is not None:
-        return sysstat
+    if (known := _sysstat(text)) is not None:
+        return known
     if (own := _own(text)) is not None:
         return own
     if (counted := _throttle_counter(text)) is not None:
@@ -169,89 +170,95 @@ def _own(text: str) -> Meaning | None:
 
 
 def _sysstat(text: str) -> Meaning | None:
-    match = _SYSSTAT.match(text)
-    if match is None:
+    short = _SYSSTAT_SPELLING.sub(r"\1", text)
+    if text in _SYSSTAT_NAMES:
+        return Meaning(*sysstat.COLUMNS[text])
+    if not _SYSSTAT_RATE.match(short):
         return None
-    short, prefix, word, sectors = match.groups()
-    what = (short or word or sectors or "")[:1]
-    if what == "d":
-        return None
-    column = {"r": "read_bw_mb_s", "w": "write_bw_mb_s"}.get(what)
-    if column is None:
-        return None
-    if sectors:
-        return Meaning(column, 512e-6, note="sectors of 512 bytes made bytes")
-    scale = 1024.0 ** {"k": 1, "M": 2, "G": 3}[prefix] / 1e6
+    column, scale = sysstat.COLUMNS[short]
+    if "sec" in text:
+        return Meaning(column, scale, note="sectors of 512 bytes made bytes")
+    prefix = next(letter for letter in text if letter in "kMG")
     return Meaning(column, scale, note=f"iostat's {prefix}B/s are {prefix.upper()}iB/s")
 
 
+# --- by words --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A header as words, without its unit."""
+
+    name: str
+    tokens: list[str]
+    unit: Unit | None
+    is_cpu: bool
+    is_gpu: bool
+    is_drive: bool
+    is_elsewhere: bool
+
+    @classmethod
+    def of(cls, name: str, unit: Unit | None) -> "_Words":
+        """Return the words of a header."""
+        tokens = tokens_of(name)
+        is_drive = has_any(tokens, DRIVE)
+        return cls(
+            name,
+            tokens,
+            unit,
+            is_cpu=not CPU.isdisjoint(tokens),
+            is_gpu=not GPU.isdisjoint(tokens),
+            is_drive=is_drive,
+            is_elsewhere=not is_drive and has_any(tokens, ELSEWHERE),
+        )
+
+    @property
+    def kind(self) -> Kind | None:
+        """Of its unit."""
+        return None if self.unit is None else self.unit.kind
+
+    @property
+    def scale(self) -> float:
+        """Of its unit; 1 without one."""
+        return 1.0 if self.unit is None else self.unit.scale
+
+    def has(self, stems: re.Pattern[str]) -> bool:
+        """Whether any word has one of the stems."""
+        return has_any(self.tokens, stems)
+
+    def meaning(self, column: str, scale: float = 1.0, **more: Any) -> Meaning:
+        """Return the meaning that these words have."""
+        return Meaning(column, scale, general=more.pop("general", len(self.tokens)), **more)
+
+    def in_unit(self, column: str, unit: Unit) -> Meaning:
+        """Return the meaning of values in a unit; of extremes rather another column is meant."""
+        general = len(self.tokens) + (0 if EXTREMES.isdisjoint(self.tokens) else 5)
+        return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
+
+
+#: What no recording has, though its words are known.
+_NOTHING = Meaning("")
+
+
 def _by_words(name: str, unit: Unit | None) -> Meaning | None:
-    tokens = tokens_of(name)
-    kind = unit.kind if unit is not None else None
-    role = _role(tokens, kind)
-    if role is not None:
-        if role == "time" and unit is not None and kind == "time":
-            return Meaning(role, unit.scale, general=len(tokens))
-        return Meaning(role, has_unit=False, general=len(tokens))
-    is_cpu = not CPU.isdisjoint(tokens)
-    is_gpu = not GPU.isdisjoint(tokens)
-    is_drive = has_any(tokens, DRIVE)
-    is_elsewhere = not is_drive and has_any(tokens, ELSEWHERE)
-    if has_any(tokens, THROTTLE):
-        return None if is_cpu or is_gpu or is_elsewhere else _throttle(tokens, unit)
-    if "thermal" in tokens and set(tokens) <= THERMAL_STATE:
-        return Meaning("throttle_count.throttling", state=True, general=len(tokens))
-    is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
-    if kind == "temp" or (unit is None and (is_sensor or has_any(tokens, TEMP))):
-        return _temperature(tokens, unit, is_cpu=is_cpu, is_gpu=is_gpu, elsewhere=is_elsewhere)
-    if is_cpu or is_gpu:
-        return _host(tokens, unit, is_gpu=is_gpu)
-    if is_elsewhere or "split" in tokens:
-        return None
-    if ("%" in name and "idle" in tokens) or (kind == "pct" and tokens[:2] == ["idle", "time"]):
-        return Meaning("busy_pct", -1.0, 100.0, general=len(tokens))
-    if (per := _SECONDS_EACH.search(name)) is not None:
-        return Meaning(directed("lat_us", [per.group(1).lower()]), 1e6, general=len(tokens))
-    if kind == "rate":
-        assert unit is not None
-        return _scaled(directed("bw_mb_s", tokens), unit, tokens)
-    if kind == "iops" or (unit is None and has_any(tokens, IOPS)):
-        thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
-        return _scaled(directed("iops", tokens), unit or Unit("iops", 1e3 if thousands else 1.0),
-                       tokens)  # fmt: skip
-    if has_any(tokens, LATENCY) or (
-        kind == "time" and ("response" in tokens or ("access" in tokens and "time" in tokens))
-    ):
-        return _latency(name, tokens, unit)
-    if has_any(tokens, QUEUE) and kind is None:
-        return Meaning("queue", general=len(tokens))
-    if kind in (None, "pct") and has_any(tokens, BUSY):
-        if direction_in(tokens) is not None or (
-            kind is None and not is_drive and "%" not in tokens
-        ):
-            return None
-        return Meaning("busy_pct", general=len(tokens))
-    if kind == "power" or (unit is None and has_any(tokens, POWER)):
-        scale = unit.scale if unit is not None else 1.0
-        return Meaning("power_w", scale, has_unit=unit is not None, general=len(tokens))
-    if unit is None and has_any(tokens, RATE_WORDS) and (
-        is_drive or direction_in(tokens) is not None or _is_plain_rate(tokens)
-    ):  # fmt: skip
-        return Meaning(directed("bw_mb_s", tokens), has_unit=False, general=len(tokens))
-    if unit is None and len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
-        return Meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
-    if unit is None and set(tokens) <= READ_TOKENS | WRITE_TOKENS | {"disk", "drive", "ssd"}:
-        direction = direction_in(tokens)
-        if direction is not None:
-            return Meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
+    words = _Words.of(name, unit)
+    for rule in _RULES:
+        found = rule(words)
+        if found is not None:
+            return None if found is _NOTHING else found
     return None
 
 
-def _is_plain_rate(tokens: list[str]) -> bool:
-    return all(t.isdigit() or t in RATE_FILLERS or has_any([t], RATE_WORDS) for t in tokens)
+def _role(words: _Words) -> Meaning | None:
+    role = _role_of(words.tokens, words.kind)
+    if role is None:
+        return None
+    if role == "time" and words.kind == "time":
+        return words.meaning(role, words.scale)
+    return words.meaning(role, has_unit=False)
 
 
-def _role(tokens: list[str], kind: Kind | None) -> Role | None:
+def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
     joined = "_".join(token for token in tokens if token not in "#%")
     if joined in ("up_time", "uptime"):
         return "uptime"
@@ -291,97 +298,174 @@ def directed(quantity: str, tokens: list[str]) -> str:
     return quantity if direction is None else f"{direction}_{quantity}"
 
 
-def _scaled(column: str, unit: Unit, tokens: list[str]) -> Meaning:
-    return Meaning(
-        column, unit.scale, unit.offset, unit.doubt, unit.note,
-        has_unit=True, general=len(tokens) + (0 if EXTREMES.isdisjoint(tokens) else 5),
-    )  # fmt: skip
-
-
-def _throttle(tokens: list[str], unit: Unit | None) -> Meaning:
+def _throttle(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    if not words.has(THROTTLE):
+        if "thermal" in tokens and set(tokens) <= THERMAL_STATE:
+            return words.meaning("throttle_count.throttling", state=True)
+        return None
+    if words.is_cpu or words.is_gpu or words.is_elsewhere:
+        return _NOTHING
     kept = [
         t for t in tokens if not (has_any([t], THROTTLE) or has_any([t], DRIVE) or "therm" in t)
     ]
-    name = slug(" ".join(t for t in kept if t not in THROTTLE_FILLERS))
-    name = name or "throttling"
-    if unit is not None and unit.kind == "time":
-        return Meaning(f"throttle_time_s.{name}", unit.scale)
-    if unit is None and _is_count(tokens):
-        return Meaning(f"throttle_count.{name}")
-    return Meaning(f"throttle_count.{name}", state=True)
+    name = slug(" ".join(t for t in kept if t not in THROTTLE_FILLERS)) or "throttling"
+    if words.kind == "time":
+        return Meaning(f"throttle_time_s.{name}", words.scale)
+    is_counter = words.unit is None and _is_count(tokens)
+    return Meaning(f"throttle_count.{name}", state=not is_counter)
 
 
-def _temperature(
-    tokens: list[str], unit: Unit | None, *, is_cpu: bool, is_gpu: bool, elsewhere: bool
-) -> Meaning | None:
-    if any(word in tokens for word in ("limit", "threshold", "max", "min", "warning", "distance",
-                                       "critical", "target", "tjmax", "tj")):  # fmt: skip
+def _temperature(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
+    if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has(TEMP))):
         return None
-    has_unit = unit is not None
-    unit = unit or Unit("temp")
+    if not NOT_READ_TEMPS.isdisjoint(tokens):
+        return _NOTHING
+    unit = words.unit or Unit("temp")
     kept = [
         t for t in tokens
         if not (has_any([t], TEMP) or t in TEMP_FILLERS or t == "#")
         or t == "composite"
     ]  # fmt: skip
-    if is_gpu or is_cpu:
-        host = "gpu" if is_gpu else "cpu"
-        rest = slug(" ".join(
-            t for t in kept if t not in (host, "package", "pkg", "tctl", "tdie", "core", "die")
-        ))  # fmt: skip
+    if words.is_gpu or words.is_cpu:
+        host = "gpu" if words.is_gpu else "cpu"
+        rest = slug(" ".join(t for t in kept if t not in {host, *HOST_TEMP_FILLERS}))
         column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
         rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1
-        return replace(_scaled(column, unit, tokens), general=rank + 2 * len(kept))
+        return replace(words.in_unit(column, unit), general=rank + 2 * len(kept))
     for word, place in PLACES.items():
         if word in tokens or (not word.isascii() and any(word in t for t in tokens)):
-            return _scaled(f"temp_c.{place}", unit, tokens)
-    if elsewhere:
-        return None
+            return words.in_unit(f"temp_c.{place}", unit)
+    if words.is_elsewhere:
+        return _NOTHING
     number = next((t for t in reversed(kept) if t.isdigit() and len(t) < 3), "")
-    words = [t for t in kept if not t.isdigit() and not has_any([t], DRIVE) and t != "sensor"]
-    if "composite" in tokens or (not words and number in ("", "0") and "sensor" not in tokens):
+    others = [t for t in kept if not t.isdigit() and not has_any([t], DRIVE) and t != "sensor"]
+    if "composite" in tokens or (not others and number in ("", "0") and "sensor" not in tokens):
         column = DRIVE_TEMP
-    elif not words:
+    elif not others:
         column = f"temp_c.sensor{number}"
     else:
         column = f"temp_c.{slug(' '.join(kept))}"
-    return replace(_scaled(column, unit, tokens), has_unit=has_unit)
+    return replace(words.in_unit(column, unit), has_unit=words.unit is not None)
 
 
-def _host(tokens: list[str], unit: Unit | None, *, is_gpu: bool) -> Meaning | None:
-    kind = unit.kind if unit is not None else None
-    scale = unit.scale if unit is not None else 1.0
-    general = len(tokens) - ("total" in tokens)
-    if kind in (None, "pct") and (has_any(tokens, LOAD) or (kind == "pct" and len(tokens) == 1)):
-        if {"memory", "video", "bus", "fan", "limit", "d3d", "max", "t0", "t1"} & set(tokens):
-            return None
-        if is_gpu:
+def _host(words: _Words) -> Meaning | None:
+    """Of a processor or a graphics card, or of what is neither drive nor host."""
+    if not words.is_cpu and not words.is_gpu:
+        return _NOTHING if words.is_elsewhere or "split" in words.tokens else None
+    tokens, kind = set(words.tokens), words.kind
+    general = len(words.tokens) - ("total" in tokens)
+    if kind in (None, "pct") and (words.has(LOAD) or (kind == "pct" and len(words.tokens) == 1)):
+        if not NOT_LOAD.isdisjoint(tokens):
+            return _NOTHING
+        if words.is_gpu:
             return Meaning("gpu_load_pct.0", general=general)
-        if "core" in tokens or "cores" in tokens or any(t.isdigit() for t in tokens):
-            return None
+        if {"core", "cores"} & tokens or any(t.isdigit() for t in tokens):
+            return _NOTHING
         return Meaning("cpu_pct", general=general)
-    if is_gpu and kind == "power":
-        return Meaning("gpu_power_w.0", scale, general=general)
+    if words.is_gpu and kind == "power":
+        return Meaning("gpu_power_w.0", words.scale, general=general)
+    return _NOTHING
+
+
+def _idle_share(words: _Words) -> Meaning | None:
+    is_idle_time = words.kind == "pct" and words.tokens[:2] == ["idle", "time"]
+    if is_idle_time or ("%" in words.name and "idle" in words.tokens):
+        return words.meaning("busy_pct", -1.0, offset=100.0)
     return None
 
 
-def _latency(name: str, tokens: list[str], unit: Unit | None) -> Meaning | None:
-    if "slat" in tokens or (unit is not None and unit.kind != "time"):
+def _rate(words: _Words) -> Meaning | None:
+    """Bytes or I/Os a second, by their unit."""
+    tokens = words.tokens
+    if words.unit is not None and words.kind == "rate":
+        return words.in_unit(directed("bw_mb_s", tokens), words.unit)
+    if words.kind != "iops" and (words.unit is not None or not words.has(IOPS)):
         return None
-    scale = unit.scale * 1e6 if unit is not None else 1.0
-    which = _PERCENTILE.search(name.lower())
+    thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
+    unit = words.unit or Unit("iops", 1e3 if thousands else 1.0)
+    return words.in_unit(directed("iops", tokens), unit)
+
+
+def _latency(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    if (per := _SECONDS_EACH.search(words.name)) is not None:
+        return words.meaning(directed("lat_us", [per.group(1).lower()]), 1e6)
+    is_answer = "response" in tokens or ("access" in tokens and "time" in tokens)
+    if not words.has(LATENCY) and not (words.kind == "time" and is_answer):
+        return None
+    if "slat" in tokens or words.kind not in (None, "time"):
+        return _NOTHING
+    which = _PERCENTILE.search(words.name.lower())
     suffix = "lat"
     if which is not None:
         digits = re.sub("[.,_]", "", which.group(1))
         if digits not in ("50", "99", "999"):
-            return None
+            return _NOTHING
         suffix = f"lat_p{digits}"
     elif "median" in tokens:
         suffix = "lat_p50"
     elif not {"max", "maximum"}.isdisjoint(tokens):
         suffix = "lat_max"
     elif not {"min", "minimum", "stddev", "std"}.isdisjoint(tokens):
-        return None
+        return _NOTHING
     column = directed(f"{suffix}_us", tokens)
-    doubt = "" if unit is not None else "latencies without a unit are read as microseconds"
-    return Meaning(column, scale, doubt=doubt, has_unit=unit is not None, general=len(tokens))
+    if words.unit is not None:
+        return words.meaning(column, words.scale * 1e6)
+    doubt = "latencies without a unit are read as microseconds"
+    return words.meaning(column, doubt=doubt, has_unit=False)
+
+
+def _queue(words: _Words) -> Meaning | None:
+    return words.meaning("queue") if words.kind is None and words.has(QUEUE) else None
+
+
+def _busy_share(words: _Words) -> Meaning | None:
+    if words.kind not in (None, "pct") or not words.has(BUSY):
+        return None
+    is_share = words.kind == "pct" or words.is_drive or "%" in words.tokens
+    if direction_in(words.tokens) is not None or not is_share:
+        return _NOTHING
+    return words.meaning("busy_pct")
+
+
+def _power(words: _Words) -> Meaning | None:
+    has_unit = words.unit is not None
+    if words.kind == "power" or (not has_unit and words.has(POWER)):
+        return words.meaning("power_w", words.scale, has_unit=has_unit)
+    return None
+
+
+def _bare(words: _Words) -> Meaning | None:
+    """What has no unit: a rate, a place whose temperature it is, or a direction alone."""
+    tokens = words.tokens
+    if words.unit is not None:
+        return None
+    direction = direction_in(tokens)
+    if words.has(RATE_WORDS):
+        is_plain = all(t.isdigit() or t in RATE_FILLERS or has_any([t], RATE_WORDS) for t in tokens)
+        if words.is_drive or direction is not None or is_plain:
+            return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
+    if len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
+        return words.meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
+    if direction is not None and set(tokens) <= READ_TOKENS | WRITE_TOKENS | DRIVE_TOKENS:
+        return words.meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
+    return None
+
+
+#: In the order in which they are asked; the first that knows the words decides.
+_RULES: tuple[Callable[[_Words], Meaning | None], ...] = (
+    _role,
+    _throttle,
+    _temperature,
+    _host,
+    _idle_share,
+    _rate,
+    _latency,
+    _queue,
+    _busy_share,
+    _power,
+    _bare,
+)
