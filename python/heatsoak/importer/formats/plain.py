@@ -18,7 +18,7 @@ from heatsoak.importer.formats.plain_columns import (
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
-from heatsoak.importer.source import MOST_RUNS, Source
+from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
@@ -29,7 +29,7 @@ from heatsoak.importer.tables.derived import (
 )
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
-from heatsoak.importer.tables.rows import Reader, Section, remark_unread
+from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.words import direction_of, slug
 from heatsoak.importer.timestamps import Times, read_times
 
@@ -106,8 +106,7 @@ class _Table:
     def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
         self._source = source
         self._columns = columns
-        self._device = (options.device or "").lower()
-        self._device_shown = options.device or ""
+        self._device = options.device
         is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
         # these write dates as Americans do, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
@@ -119,15 +118,7 @@ class _Table:
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
-        wanted = [d for d in devices if self._device in d.lower()] if self._device else devices
-        if self._device and devices and not wanted:
-            raise self._source.error(
-                f"has no drive '{self._device_shown}': it has {', '.join(devices[:10])}"
-            )
-        if len(wanted) > MOST_RUNS:
-            raise self._source.error(
-                f"has columns of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read"
-            )
+        wanted = wanted_drives(self._source, self._device, devices) if devices else []
         by_device: dict[str, list[Column]] = {}
         for column in columns:
             if not column.meaning.is_role:
@@ -206,18 +197,7 @@ class _Table:
             yield None, rows
             return
         found = grouped(devices)
-        known = [name for name in found if name]
-        wanted = [name for name in known if self._device in name.lower()]
-        if not wanted:
-            raise self._source.error(
-                f"has no drive '{self._device_shown}': "
-                f"it has {', '.join(known[:10]) or 'none by name'}"
-            )
-        if len(wanted) > MOST_RUNS:
-            raise self._source.error(
-                f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
-                "--device takes one of them"
-            )
+        wanted = wanted_drives(self._source, self._device, [name for name in found if name])
         rows = replace(
             rows,
             steps=None if rows.steps is None else list(rows.steps),

@@ -84,6 +84,23 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
         )
 
 
+def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> list[str]:
+    """Return those of a table's drives that ``--device`` names, all without it.
+
+    Raises UsageError for none, and for more than are read.
+    """
+    wanted = [name for name in names if (device or "").lower() in name.lower()]
+    if not wanted:
+        known = ", ".join(names[:10]) or "none by name"
+        raise source.error(f"has no drive '{device or ''}': it has {known}")
+    if len(wanted) > MOST_RUNS:
+        raise source.error(
+            f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
+            "--device takes one of them"
+        )
+    return wanted
+
+
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
 
 
