@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.bench.session import plan_session
-from heatsoak.importer.align import Shift, Track, shift_between, thermal_shift, zone_shift
+from heatsoak.importer.alignment import shift_between, thermal_shift, zone_shift
+from heatsoak.importer.sliding import Shift, Track
 from heatsoak.protocol import Protocol
 from heatsoak.target import parse_place
 from hypothesis import given, settings

@@ -1,7 +1,7 @@
 """What headers mean."""
 
 import pytest
-from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.headers import meaning
 
 
 @pytest.mark.parametrize(

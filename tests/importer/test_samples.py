@@ -3,7 +3,7 @@
 import numpy as np
 from heatsoak.importer import Source
 from heatsoak.importer.frames import build
-from heatsoak.importer.moment import read_times
+from heatsoak.importer.timestamps import read_times
 
 
 def test_samples_in_order_are_taken_as_they_are() -> None:

@@ -1,7 +1,7 @@
 """Times as logs write them."""
 
 import numpy as np
-from heatsoak.importer.moment import read_times
+from heatsoak.importer.timestamps import read_times
 
 
 def test_a_time_without_its_day_among_dates_is_left_out() -> None:

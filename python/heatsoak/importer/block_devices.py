@@ -1,15 +1,21 @@
-"""Logs that tell of all block devices of a host: which of them carried load, and a log of each."""
+"""Reports on the block devices of a host, as iostat, sar and dstat write them.
+
+A reader splits its layout into values: of a device in a report, or of the host. It says when the
+reports were (:class:`Reports`), and gets a log of each device that carried load.
+"""
 
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
+from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.runs import LEAST_SHARE
@@ -39,13 +45,13 @@ _KERNEL_NAME = re.compile(r"[a-z]+[0-9a-z]*(?:/[a-z0-9]+)?|dm-\d+")
 
 
 class Rows:
-    """What a log tells of one device: the number of each report, and values of each column.
+    """Values of one device, or of the host: the number of each report, and a column a quantity.
 
-    A value that a row does not have is NaN.
+    A value that a report does not have is NaN.
     """
 
     def __init__(self) -> None:
-        """Take no rows yet."""
+        """Start without rows."""
         self.reports = array("q")
         self.columns: dict[str, array[float]] = {}
 
@@ -66,9 +72,20 @@ class Rows:
         """Bytes of its values."""
         return 8 * len(self.reports) * (1 + len(self.columns))
 
-    def order(self) -> NDArray[np.intp]:
-        """Return the places of its rows in the order of their reports."""
-        return np.argsort(np.frombuffer(self.reports, dtype=np.int64), kind="stable")
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of each row's report; no rows can be added afterwards."""
+        return np.frombuffer(self.reports, dtype=np.int64)
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self.numbers, kind="stable")
+
+    def rows_of(self, reports: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the row of each report, and whether there is one (else the row is any)."""
+        place = np.searchsorted(self.numbers, reports, sorter=self._order)
+        rows = self._order[np.minimum(place, len(self._order) - 1)]
+        return rows, self.numbers[rows] == reports
 
     def values(self, name: str) -> Array | None:
         """Return a column, if there is one."""
@@ -76,38 +93,43 @@ class Rows:
         return None if column is None else np.frombuffer(column, dtype=float)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reports:
     """Reports of one run, in order of time.
 
     Attributes:
-        t_s: the end of each report's interval, rising from about 0.
-        numbers: the number that rows have for each report, in the order of `t_s`.
-        shared: columns that are of the host (`cpu_pct`, `temp_c.*`), by report.
-        absent_is_idle: whether a device without a row in a report did nothing there.
-        is_cut: whether the last report may lack rows for another reason.
+        ends_s: the end of each report's interval, rising, in seconds of the clock.
+        interval_s: how long each interval was.
+        numbers: the reports' numbers in :class:`Devices`, in the same order.
+        begin_unix_s: the clock's time at 0 s; None with the clock ``none``.
+        absent_is_idle: whether a device that is missing from a report did nothing.
+        is_cut: whether devices may be missing from the last report for another reason.
     """
 
-    t_s: Array
+    ends_s: Array
     interval_s: Array
     numbers: Sequence[int] | NDArray[np.int64]
     clock: Clock = "none"
     begin_unix_s: float | None = None
-    shared: Mapping[str, Array] = field(default_factory=dict)
     absent_is_idle: bool = False
     is_cut: bool = False
     remarks: tuple[Remark, ...] = ()
 
 
 class Devices:
-    """All devices of one log."""
+    """What a log says of all devices, and of their host, report by report."""
 
     def __init__(self, source: Source) -> None:
-        """Take no devices yet; `source` counts what is kept."""
+        """Start without devices; `source` counts what is kept."""
         self._source = source
         self.rows: dict[str, Rows] = {}
-        #: Sums of other devices in the same log: never taken unasked.
+        #: Quantities that all devices share (`cpu_pct`, `temp_c.*`).
+        self.host: dict[str, Rows] = {}
+        #: Sums of other devices in the same log: only taken where they are asked for.
         self.groups: set[str] = set()
+        #: The columns' names in the log.
+        self.headers: dict[str, None] = {}
+        self._unread = self._first_unread = 0
 
     def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a device in a report."""
@@ -118,16 +140,49 @@ class Devices:
         rows.add(report, values)
         self._source.keep(rows.size_bytes - before)
 
-    def chosen(
-        self, source: Source, options: Options, runs: Sequence[Reports]
-    ) -> tuple[list[str], list[Remark]]:
-        """Return the devices to take, busiest first, and what is said of the others.
+    def share(self, column: str, report: int, value: float) -> None:
+        """Add a value of the host in a report."""
+        self.host.setdefault(column, Rows()).add(report, [(column, value)])
 
-        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes, or the one
-        that `options` names. Raises UsageError where that one is not in the log.
+    def unread(self, line: int) -> None:
+        """Count a line that could not be read."""
+        self._unread += 1
+        self._first_unread = self._first_unread or line
+
+    def logs(
+        self, format: str, options: Options, runs: Sequence[Reports], *remarks: Remark
+    ) -> list[Log]:
+        """Return a log for each chosen device in each run that has rows of it.
+
+        Those that carried load, busiest first, or the one that `options` names. Raises UsageError
+        where that is not in the log.
+        """
+        if self._unread:
+            self._source.remark(
+                f"{self._unread} lines could not be read, the first is line {self._first_unread}"
+            )
+        names, about = self._chosen(options, runs)
+        if units := sysstat.unit_remark(self.headers):
+            about.append(Remark(units))
+        logs = []
+        for index, run in enumerate(runs):
+            for name in names:
+                words = [name] if len(names) > 1 else []
+                words += [f"run {index + 1}"] if len(runs) > 1 else []
+                log = self._log(format, name, run, ", ".join(words))
+                if log is not None:
+                    logs.append(log.with_remarks(*about, *remarks))
+        if not logs:
+            raise self._source.error(f"has no report of {names[0]} but the average since boot")
+        return logs
+
+    def _chosen(self, options: Options, runs: Sequence[Reports]) -> tuple[list[str], list[Remark]]:
+        """The devices to take, busiest first, and what is said of the others.
+
+        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes.
         """
         if options.device is not None:
-            return [self._named(source, options.device)], []
+            return [self._named(options.device)], []
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if not self._is_part(name)]
@@ -145,14 +200,16 @@ class Devices:
             taken = kept[:1]
         return taken, _left_out([name for name in loads if name not in taken], loads)
 
-    def _named(self, source: Source, wanted: str) -> str:
+    def _named(self, wanted: str) -> str:
         short = wanted.removeprefix("/dev/").removeprefix("mapper/")
         for name in self.rows:
             if name in (wanted, short) or path_of(name) == wanted:
                 return name
         known = sorted(self.rows)
         listed = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
-        raise source.error(f"has no device {short}{suggestion(short, known)}: it has {listed}")
+        raise self._source.error(
+            f"has no device {short}{suggestion(short, known)}: it has {listed}"
+        )
 
     def _is_part(self, name: str) -> bool:
         """Whether it is a partition of another device in the log, or a sum over some."""
@@ -180,46 +237,25 @@ class Devices:
             return int(numbered.group(1)) in _LAYER_MAJORS
         return _DISK.fullmatch(name) is None
 
-    def logs(
-        self, names: Sequence[str], runs: Sequence[Reports], *, format: str, source: Source
-    ) -> list[Log]:
-        """Return a log for each of the devices in each run where it has rows."""
-        logs = []
-        orders = {name: self.rows[name].order() for name in names}
-        for index, run in enumerate(runs):
-            for name in names:
-                words = [name] if len(names) > 1 else []
-                words += [f"run {index + 1}"] if len(runs) > 1 else []
-                log = self._log(name, orders[name], run, source, format, ", ".join(words))
-                if log is not None:
-                    logs.append(log)
-        return logs
-
-    def _log(
-        self,
-        name: str,
-        order: NDArray[np.intp],
-        reports: Reports,
-        source: Source,
-        format: str,
-        label: str,
-    ) -> Log | None:
+    def _log(self, format: str, name: str, reports: Reports, label: str) -> Log | None:
         rows = self.rows[name]
-        number_of_row = np.frombuffer(rows.reports, dtype=np.int64)
         wanted = np.asarray(reports.numbers, dtype=np.int64)
-        place = np.searchsorted(number_of_row, wanted, sorter=order)
-        row = order[np.minimum(place, len(order) - 1)]
-        there = number_of_row[row] == wanted
+        row, there = rows.rows_of(wanted)
         if not there.any():
             return None
         kept = there.copy()
         if reports.absent_is_idle:
             kept[: -1 if reports.is_cut else None] = True
+        start_s = float(reports.ends_s[0] - reports.interval_s[0])
         columns: dict[str, Any] = {
-            "t_s": reports.t_s[kept],
+            "t_s": (reports.ends_s - start_s)[kept],
             "interval_s": reports.interval_s[kept],
-            **{column: values[kept] for column, values in reports.shared.items()},
         }
+        for column, shared in self.host.items():
+            values = shared.values(column)
+            assert values is not None
+            host_row, known = shared.rows_of(wanted)
+            columns[column] = np.where(known, values[host_row], np.nan)[kept]
         impossible = 0
         for column in rows.columns:
             values = rows.values(column)
@@ -244,10 +280,10 @@ class Devices:
             directions = dict.fromkeys(directions, True)
         return Log(
             format=format,
-            source=source.name,
+            source=self._source.name,
             samples=frame,
             clock=reports.clock,
-            begin_unix_s=reports.begin_unix_s,
+            begin_unix_s=None if reports.begin_unix_s is None else reports.begin_unix_s + start_s,
             steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
             label=label,
             drive={"path": path} if (path := path_of(name)) else {},
@@ -269,7 +305,7 @@ def path_of(name: str) -> str:
 
 def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log tells of no bytes."""
-    counted = np.isin(np.frombuffer(rows.reports, dtype=np.int64), numbers)
+    counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
         columns = [
             values

@@ -1,31 +1,35 @@
 """Several logs of the same hour made into one recording.
 
 What has the finest throughput leads; temperatures, counters and whatever else the others saw are
-laid beside it, on its clock. Clocks are aligned by what the logs tell (UTC, or a wall clock), else
-by correlation: of throughput with throughput where both have it, of throughput with temperature
-otherwise. Where that is not certain the logs stay apart, and it is said.
+laid beside it, on its clock. Clocks are aligned (`alignment`) by what the logs tell, else by
+correlation. Where that is not certain the logs stay apart, and it is said.
+
+A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
+beside it saw how each went on. There the series leads, in the benchmark's steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from heatsoak.importer import align
+from heatsoak.importer.alignment import (
+    MARGIN_S,
+    Alignment,
+    alignment_of,
+    by_clock,
+    overlap,
+    shift_between,
+    source_name,
+    throughput,
+)
+from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.power_shift import power_shift
-from heatsoak.importer.summaries import in_steps_of, outline
+from heatsoak.importer.sliding import Track
+from heatsoak.importer.stretches import rated, rates, without_ragged_edges
 from heatsoak.recording import schema_of
-
-#: What lies farther than this before or after the load is left out.
-MARGIN_S = 120.0
-#: Clocks that the correlation finds this far apart are reported; a sensor has a lag of its own.
-CLOCKS_AGREE_S = 3.0
-HEAT_AGREES_S = 15.0
-#: A shift that is not certain is still worth being named from here.
-_LIKELY_SCORE, _LIKELY_RUNNER_UP = 0.6, 0.5
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -35,23 +39,15 @@ _LEADERS = {
     "interval_s",
     "step",
 }
-#: So much coarser a log of the load itself leads before one of who looked on.
-NEARLY_AS_FINE = 1.5
+#: A log of the load itself that is this much coarser leads before one of who looked on.
+_NEARLY_AS_FINE = 1.5
 #: What columns are called together where they are left out.
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """Seconds to add to the other log's times, and how that is known.
-
-    Attributes:
-        doubt: whether something speaks against it.
-    """
-
-    shift_s: float
-    how: str
-    doubt: bool = False
+#: What the logger saw of a step, as a share of what the benchmark counted.
+_MIN_SEEN, _MAX_SEEN = 0.5, 2.0
+#: A step is seen by at least as many of the logger's samples.
+_MIN_SAMPLES = 3
+_MAX_POINTS = 100_000
 
 
 def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
@@ -79,7 +75,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
                 joined[index] = _beside(joined[index], leader, other, alignment)
                 found = True
             else:
-                obstacles.setdefault(alignment, []).append(_name(leader))
+                obstacles.setdefault(alignment, []).append(source_name(leader))
         apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
     return joined + apart
 
@@ -98,53 +94,17 @@ def _with_names(log: Log) -> Log:
     )
 
 
-def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
-    """Put a series beside each benchmark's summary that has one, in the benchmark's steps."""
-    loggers = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
-    loggers = [log for log in loggers if "step" not in log.samples.columns]
-    for summary in [log for log in logs if not log.logs_on and _can_outline(log)]:
-        obstacles = []
-        for series in sorted(loggers, key=_sampling_s):
-            how = _beside_summary(summary, series, shift_s)
-            own = in_steps_of(summary, series, *how) if isinstance(how, tuple) else how
-            if isinstance(own, Log):
-                logs = [own if log is series else log for log in logs if log is not summary]
-                loggers = [log for log in loggers if log is not series]
-                break
-            obstacles.append(Remark(f"{_name(series)} was kept apart from it: {own}", doubt=True))
-        else:
-            told = summary.with_remarks(*obstacles)
-            logs = [told if log is summary else log for log in logs]
-    return logs
+def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
+    """Why a log lies beside none of the leaders."""
+    remarks = []
+    for obstacle, leaders in obstacles.items():
+        others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
+        text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
+        remarks.append(Remark(f"{text} (--shift SECONDS puts them together)", doubt=True))
+    return remarks
 
 
-def _can_outline(log: Log) -> bool:
-    has_times = {"step", "interval_s"} <= set(log.samples.columns)
-    return log.has_rates and has_times and _is_summary(log)
-
-
-def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> tuple[float, Remark] | str:
-    """How a series lies beside a summary, or why that cannot be told."""
-    alignment = None
-    if shift_s is not None:
-        alignment = Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
-    elif (alignment := _by_clock(summary, series)) is not None:
-        if not _overlap(summary, series, alignment.shift_s):
-            return "they do not overlap in time"
-    else:
-        load = _track(series, ("bw_mb_s",) if summary.has_any("bw_mb_s") else ("iops",))
-        if load is not None:
-            shift = align.shift_between(outline(summary), load, idle_outside=True)
-            if shift.certain:
-                alignment = Alignment(
-                    shift.shift_s,
-                    "aligned by correlation of throughput: shifted by "
-                    f"{shift.shift_s:+.1f} s, correlation {shift.score:.2f}",
-                )
-    if alignment is None:
-        return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
-    text = f"{_name(series)} was divided into the steps of {_name(summary)}: {alignment.how}"
-    return alignment.shift_s, Remark(text, alignment.doubt)
+# --- which logs lead -----------------------------------------------------------------------------
 
 
 def _leaders(logs: Sequence[Log]) -> list[Log]:
@@ -157,7 +117,7 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
     finest = min(series, key=_sampling_s, default=None)
     if finest is not None:
         # what loaded the drive knows more of the load than what looked on
-        near = [log for log in series if _sampling_s(log) <= NEARLY_AS_FINE * _sampling_s(finest)]
+        near = [log for log in series if _sampling_s(log) <= _NEARLY_AS_FINE * _sampling_s(finest)]
         finest = next((log for log in near if not log.logs_on), finest)
     return [
         log
@@ -179,165 +139,140 @@ def _sampling_s(log: Log) -> float:
     return float(usual) if isinstance(usual, int | float) and usual > 0 else float("inf")
 
 
-def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
-    """Why a log lies beside none of the leaders."""
-    remarks = []
-    for obstacle, leaders in obstacles.items():
-        others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
-        text = f"{_name(log)} was kept apart from {others}: {obstacle}"
-        remarks.append(Remark(f"{text} (--shift SECONDS puts them together)", doubt=True))
-    return remarks
+# --- a benchmark's summary, and a logger's series ------------------------------------------------
 
 
-def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | str:
-    """Return how `other` lies beside `leader`, or why that cannot be told.
+def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
+    """Put a series beside each benchmark's summary that has one, in the benchmark's steps."""
+    loggers = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
+    loggers = [log for log in loggers if "step" not in log.samples.columns]
+    for summary in [log for log in logs if not log.logs_on and _has_outline(log)]:
+        obstacles = []
+        for series in sorted(loggers, key=_sampling_s):
+            own = _in_steps_of(summary, series, _beside_summary(summary, series, shift_s))
+            if isinstance(own, Log):
+                logs = [own if log is series else log for log in logs if log is not summary]
+                loggers = [log for log in loggers if log is not series]
+                break
+            text = f"{source_name(series)} was kept apart from it: {own}"
+            obstacles.append(Remark(text, doubt=True))
+        else:
+            told = summary.with_remarks(*obstacles)
+            logs = [told if log is summary else log for log in logs]
+    return logs
 
-    `shift_s` is what the user says instead.
-    """
+
+def _has_outline(log: Log) -> bool:
+    has_times = {"step", "interval_s"} <= set(log.samples.columns)
+    return log.has_rates and has_times and _is_summary(log)
+
+
+def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> Alignment | str:
+    """How a series lies beside a summary, or why that is not known."""
     if shift_s is not None:
-        return Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
-    by_clock = _by_clock(leader, other)
-    if by_clock is not None:
-        if not _overlap(leader, other, by_clock.shift_s):
-            return "they do not overlap in time"
-        return _checked(leader, other, by_clock)
-    by_load = _by_correlation(leader, other)
-    return by_load or "they have no common clock, and their curves do not tell how they lie"
+        return Alignment.asked(shift_s)
+    clocks = by_clock(summary, series)
+    if clocks is not None:
+        is_same_time = overlap(summary, series, clocks.shift_s)
+        return clocks if is_same_time else "they do not overlap in time"
+    load = throughput(series, ("bw_mb_s",) if _in_bytes(summary) else ("iops",))
+    if load is not None:
+        shift = shift_between(_outline(summary), load, idle_outside=True)
+        if shift.certain:
+            return Alignment.correlated(shift, "throughput")
+    return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
 
 
-def _by_clock(leader: Log, other: Log) -> Alignment | None:
-    if leader.begin_unix_s is None or other.begin_unix_s is None:
-        return None
-    apart_s = other.begin_unix_s - leader.begin_unix_s
-    if leader.clock == other.clock:
-        return Alignment(apart_s, "aligned by their clocks")
-    local, utc = (leader, other) if leader.clock == "local" else (other, leader)
-    assert local.begin_unix_s is not None
-    assert utc.begin_unix_s is not None
-    zone_s = align.zone_shift(utc.begin_unix_s, utc.end_s, local.begin_unix_s, local.end_s)
-    if zone_s is None:
-        return None
-    sign = 1.0 if local is other else -1.0
-    hours = -zone_s / 3600
-    return Alignment(
-        apart_s + sign * zone_s, f"aligned by their clocks, taking {_name(local)} as UTC{hours:+g}"
-    )
+def _outline(summary: Log) -> Track:
+    """The throughput that a summary tells: each step at its mean, nothing between them."""
+    _, _, total = rates(rated(summary.samples))
+    spans = _spans(summary)
+    end_s = max(end_s for _, end_s in spans)
+    t_s = np.linspace(0.0, end_s, int(np.clip(end_s + 1, 2, _MAX_POINTS)))
+    values = np.zeros(len(t_s))
+    for (begin_s, until_s), mean in zip(spans, total, strict=True):
+        values[(t_s > begin_s) & (t_s <= until_s)] = mean
+    return Track(t_s, values)
 
 
-def _checked(leader: Log, other: Log, by_clock: Alignment) -> Alignment:
-    """The alignment by clock, with a word where the curves say something else."""
-    by_load = _by_correlation(leader, other, by_clock.shift_s)
-    agree_s = HEAT_AGREES_S if _answers_by_heat(other) else CLOCKS_AGREE_S
-    if by_load is None or abs(by_load.shift_s - by_clock.shift_s) <= agree_s:
-        return by_clock
+def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log | str:
+    """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
+    if isinstance(alignment, str):
+        return alignment
+    seen = rated(series.samples)
+    _, _, total = rates(seen)
+    t_s = seen["t_s"].to_numpy() + alignment.shift_s
+    interval_s = seen["interval_s"].fill_null(0.0).to_numpy()
+    labels = np.full(series.samples.height, None, dtype=object)
+    all_t_s = series.samples["t_s"].to_numpy() + alignment.shift_s
+    summed = rated(summary.samples)
+    _, _, counted = rates(summed)
+    has_same_quantity = _in_bytes(series) == _in_bytes(summary)
+    told = set()
+    # clocks of whole seconds: what begins a little early still belongs to the step
+    slack_s = np.minimum(interval_s / 2, 1.0)
+    for name, (begin_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
+        within = (t_s - interval_s >= begin_s - slack_s) & (t_s <= end_s + slack_s)
+        own = np.flatnonzero(within)
+        if len(own) < _MIN_SAMPLES:
+            continue
+        first, last = without_ragged_edges(total, int(own[0]), int(own[-1]) + 1)
+        average = float(np.mean(total[first:last]))
+        if has_same_quantity and not _MIN_SEEN * mean <= average <= _MAX_SEEN * mean:
+            return f"it saw {_rate(series, average)} in '{name}', not {_rate(summary, mean)}"
+        since_s = t_s[first] - interval_s[first]
+        labels[(all_t_s > since_s) & (all_t_s <= t_s[last - 1])] = name
+        told.add(name)
+    if not told:
+        return "it has too few samples within the steps"
+    step = pl.Series("step", labels.tolist(), dtype=pl.String)
+    names = f"{source_name(series)} was divided into the steps of {source_name(summary)}"
+    # remarks that hold though none of the summary's own figures are shown
+    still_true = [one for one in summary.remarks if one.doubt and "mean" not in one.text]
     return replace(
-        by_clock,
-        how=f"{by_clock.how}; the curves fit better {by_load.shift_s - by_clock.shift_s:+.1f} s "
-        "from there: one clock may be wrong (--shift SECONDS puts it right)",
-        doubt=True,
+        series,
+        samples=series.samples.with_columns(step),
+        steps=tuple(step for step in summary.steps if step.name in told),
+        drive={**summary.drive, **series.drive},
+        conditions={**summary.conditions, **series.conditions},
+        tools={**series.tools, **summary.tools},
+        remarks=(
+            *series.remarks,
+            *still_true,
+            Remark(f"{names}: {alignment.how}", alignment.doubt),
+        ),
     )
 
 
-def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> Alignment | None:
-    load = _track(leader, ("bw_mb_s", "iops"))
-    if load is None:
-        return None
-    like = _track(other, ("bw_mb_s", "iops"))
-    alone = not leader.logs_on
-    if like is not None:
-        shift = align.shift_between(load, like, near_s, idle_outside=alone)
-        what = "throughput"
-    elif not _answers_by_heat(other):
-        shift = _shift_by_power(load, other, near_s, alone=alone)
-        what = "throughput against power"
-    else:
-        warmth = _warmest(other)
-        if warmth is None:
-            return None
-        shift = align.thermal_shift(load, warmth, near_s, idle_outside=alone)
-        what = "throughput against temperature"
-    if not shift.certain:
-        return None
-    return Alignment(
-        shift.shift_s,
-        f"aligned by correlation of {what}: shifted by {shift.shift_s:+.1f} s, "
-        f"correlation {shift.score:.2f}",
-    )
+def _spans(summary: Log) -> list[tuple[float, float]]:
+    frame = rated(summary.samples)
+    ends_s: Array = frame["t_s"].to_numpy()
+    begins_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
+    return list(zip(begins_s.tolist(), ends_s.tolist(), strict=True))
 
 
-def guessed_shift_s(leader: Log, other: Log) -> float | None:
-    """Return the likeliest shift of a log of power that is not certain, None without a likely one.
-
-    To be shown to the user, who may know better.
-    """
-    load = _track(leader, ("bw_mb_s", "iops"))
-    if load is None or _answers_by_heat(other):
-        return None
-    shift = _shift_by_power(load, other, None, alone=not leader.logs_on)
-    likely = shift.score >= _LIKELY_SCORE and shift.runner_up <= _LIKELY_RUNNER_UP
-    return shift.shift_s if likely else None
+def _in_bytes(log: Log) -> bool:
+    return log.has_any("bw_mb_s")
 
 
-def _shift_by_power(
-    load: align.Track, other: Log, near_s: float | None, *, alone: bool
-) -> align.Shift:
-    drawn = other.samples.select("t_s", "power_w").drop_nulls()
-    power = align.Track(drawn["t_s"].to_numpy(), drawn["power_w"].to_numpy())
-    return power_shift(load, power, near_s, idle_outside=alone)
+def _rate(log: Log, value: float) -> str:
+    return f"{value:.0f} {'MB/s' if _in_bytes(log) else 'IOPS'} ({Path(log.source).name})"
 
 
-def _answers_by_heat(log: Log) -> bool:
-    """Whether a log tells of the load by temperatures at best."""
-    return not log.has_rates and (log.has_temperatures or not log.has_any("power_w"))
-
-
-def _track(log: Log, quantities: tuple[str, ...]) -> align.Track | None:
-    """Throughput over time, reads and writes together."""
-    for quantity in quantities:
-        names = [
-            name
-            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
-            if name in log.samples.columns
-        ]
-        if names:
-            rows = log.samples.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in names))
-            total = rows.select(pl.sum_horizontal(names)).to_series()
-            return align.Track(rows["t_s"].to_numpy(), total.to_numpy())
-    return None
-
-
-def _warmest(log: Log) -> align.Track | None:
-    """The drive's temperature that moved most: composite where it is there."""
-    names = [name for name in log.samples.columns if name.startswith("temp_c.")]
-    own = [n for n in names if not n.removeprefix("temp_c.").startswith(("cpu", "gpu"))] or names
-    if "temp_c.composite" in own:
-        own = ["temp_c.composite"]
-    tracks = []
-    for name in own:
-        rows = log.samples.select("t_s", name).drop_nulls()
-        if rows.height:
-            tracks.append(align.Track(rows["t_s"].to_numpy(), rows[name].to_numpy()))
-    return max(tracks, key=lambda track: float(np.ptp(track.values)), default=None)
-
-
-def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
-    return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
+# --- one log beside another ----------------------------------------------------------------------
 
 
 def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     """`joined`, which is `leader` with what was laid beside it so far, and `other` too."""
-    taken = {name for name in joined.samples.columns if name not in ("t_s",)}
+    taken = set(joined.samples.columns)
     renamed = {}
     dropped = []
     for name in other.samples.columns:
-        if name == "t_s":
+        if name in ("t_s", "interval_s", "step"):
             continue
-        if name in _LEADERS:
-            if name not in ("interval_s", "step"):
-                dropped.append(name)
-        elif name in taken and "." in name:
+        if name not in _LEADERS and name in taken and "." in name:
             renamed[name] = f"{name}.{other.format}"
-        elif name in taken:
+        elif name in _LEADERS or name in taken:
             dropped.append(name)
         else:
             renamed[name] = name
@@ -355,13 +290,8 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
         values = with_steps(values, joined.samples)
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
-    remarks = [
-        *other.remarks,
-        Remark(
-            f"{source} was laid beside {Path(leader.source).name}: {alignment.how}",
-            doubt=alignment.doubt,
-        ),
-    ]
+    text = f"{source} was laid beside {Path(leader.source).name}: {alignment.how}"
+    remarks = [*other.remarks, Remark(text, doubt=alignment.doubt)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
@@ -395,7 +325,3 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
     for name, begin_s, end_s in spans.iter_rows():
         step = pl.when(pl.col("t_s").is_between(begin_s, end_s)).then(pl.lit(name)).otherwise(step)
     return values.with_columns(step=step)
-
-
-def _name(log: Log) -> str:
-    return Path(log.source).name + (f" (run {log.label})" if log.label else "")

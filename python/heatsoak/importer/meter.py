@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.detect import read
-from heatsoak.importer.join import Alignment, alignment_of, guessed_shift_s, with_steps
+from heatsoak.importer.alignment import Alignment, alignment_of, guessed_shift_s
+from heatsoak.importer.api import read
+from heatsoak.importer.join import with_steps
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.recording import (

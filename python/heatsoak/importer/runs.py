@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from heatsoak.errors import UsageError
 from heatsoak.importer.frames import Array, build, intervals, rates, spells
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.moment import Times
 from heatsoak.importer.row_steps import steps_of
 from heatsoak.importer.source import MOST_RUNS
+from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions
 
 #: A gap is as many usual intervals without a row, and as many seconds, at least.

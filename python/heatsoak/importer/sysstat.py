@@ -1,16 +1,18 @@
-"""What sysstat's tools have in common: headings, column names, numbers and times in any locale."""
+"""What sysstat's tools share: headings, columns and units, numbers, times in any locale, JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from heatsoak.importer.frames import Array, intervals
-from heatsoak.importer.moment import Times, date_order, read_times
-from heatsoak.importer.tables.texts import Words
+from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import Words
+from heatsoak.importer.timestamps import Times, date_order, read_times
 
 _KIB = 1024 / 1e6
 _SECTOR = 512 / 1e6
@@ -84,6 +86,11 @@ _HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午�
 _HALF_FIRST = re.compile(r"\b([AP]M)\s*(\d{1,2}:\d{2}:\d{2})")
 _SHORT_DATE = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{2})(?![\d/])")
 
+#: Place, quantity, and what a value is multiplied by.
+Column = tuple[int, str, float]
+#: Lines that only JSON has that is laid out as sysstat does.
+_JSON_LINES = ('{"disk_device"', '"timestamp"')
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -121,6 +128,32 @@ def scaled(word: str, scale: float) -> float:
     return value * _SUFFIXES[suffix] / 1e6
 
 
+def columns_of(headers: Iterable[str]) -> list[Column]:
+    """Return the columns that are known among `headers`.
+
+    Of several for one quantity the first; no latency of all I/Os beside that of reads.
+    """
+    found: dict[str, Column] = {}
+    for at, header in enumerate(headers):
+        if header in COLUMNS:
+            name, scale = COLUMNS[header]
+            found.setdefault(name, (at, name, scale))
+    if "read_lat_us" in found:
+        found.pop("lat_us", None)
+    return list(found.values())
+
+
+def values_of(columns: Iterable[Column], words: Sequence[str]) -> list[tuple[str, float]] | None:
+    """Return quantities and values of a row; None where one of them is not a number."""
+    values = []
+    for at, name, scale in columns:
+        value = scaled(words[at], scale)
+        if value != value and not is_number(words[at]):
+            return None
+        values.append((name, value))
+    return values
+
+
 def json_number(value: Any) -> float:
     """Return a number of JSON; NaN for anything else, and for what is too large."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -136,8 +169,62 @@ def is_number(word: str) -> bool:
     return word in ("nan", "-nan", "inf", "-inf") or _NUMBER.fullmatch(word) is not None
 
 
-def unit_remark(headers: Sequence[str]) -> str:
-    """Return what is to be said of the units of these columns; empty where nothing is."""
+def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return quantities and values of a JSON object whose keys are headers."""
+    words = list(numbers.values())
+    return [(name, json_number(words[at]) * scale) for at, name, scale in columns_of(numbers)]
+
+
+def json_parts(source: Source, unread: Callable[[int], None]) -> Iterator[tuple[str, Any]]:
+    """Yield the members of sysstat's JSON, each with its key, and objects in lists with "".
+
+    By lines as sysstat writes them, however they were cut; else whole documents. Where the value
+    begins in the line below, it is None here; a blank line is "" twice. `unread` is told the
+    number of each line that is not valid.
+    """
+    if not any(
+        line.lstrip().startswith(_JSON_LINES) and line.rstrip(" ,").endswith("}")
+        for line in source.head_lines
+    ):
+        for document in source.documents():
+            yield from _members("", document.value)
+        return
+    for number, line in source.lines():
+        body = line.strip().rstrip(",")
+        key, _, text = body.partition(":") if body[:1] == '"' else ("", "", body)
+        text = text.strip()
+        if not body:
+            yield "", ""
+        elif text in ("", "[", "{"):
+            yield key.strip('"'), None
+        elif text[0] in '{"' and text[-1] != "{":
+            try:
+                value = from_json(text)
+            except ValueError:
+                unread(number)
+                continue
+            yield key.strip('"'), value
+
+
+def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value and whatever is in it, but for the members of objects of mere numbers and texts."""
+    yield key, value
+    if isinstance(value, list):
+        for item in value:
+            yield from _members("", item)
+    elif isinstance(value, dict) and any(isinstance(v, (dict, list)) for v in value.values()):
+        for name, item in value.items():
+            yield from _members(name, item)
+
+
+def member(value: Any, key: str) -> Any:
+    """Return a member of what may be an object; None where it has none."""
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def unit_remark(headers: Iterable[str]) -> str:
+    """Return how the units of these columns were converted; empty where they were not."""
+    headers = list(headers)
     if any(name in _KIB_HEADERS for name in headers):
         return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
     if any(COLUMNS.get(name, ("", 0.0))[1] == _SECTOR for name in headers):
@@ -146,7 +233,7 @@ def unit_remark(headers: Sequence[str]) -> str:
 
 
 def stamp(text: str) -> str:
-    """Return a date and time of any locale in letters that :mod:`moment` reads."""
+    """Return a date and time of any locale in letters that :mod:`timestamps` reads."""
     word = text.strip()
     if not word.isascii():
         for local, half in _HALVES.items():

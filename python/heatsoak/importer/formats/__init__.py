@@ -1,7 +1,6 @@
 """One module or package a format; :data:`FORMATS` has them in the order in which they are asked."""
 
 from heatsoak.importer.formats import (
-    aida64,
     as_ssd,
     crystaldiskmark,
     diskspd,
@@ -42,7 +41,7 @@ FORMATS: tuple[Format, ...] = (
     elbencho.FORMAT,
     dstat.FORMAT,
     hwinfo.FORMAT,
-    aida64.FORMAT,
+    plain.AIDA64,
     known.FORMAT,
     json_rows.FORMAT,
     plain.FORMAT,

@@ -12,8 +12,8 @@ from typing import Any
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.results import MB, Unreadable, distinct, frame, number, short, whole
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 
 _HEAD_LINES = 500

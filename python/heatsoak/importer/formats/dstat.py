@@ -5,7 +5,6 @@ row is the average since boot.
 """
 
 import re
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,8 +16,8 @@ from heatsoak.importer.block_devices import Devices, Reports
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
 
 _BEGIN = re.compile(r'"(Dstat|dool|pcp-dstat) (\S{1,20}) CSV output"', re.IGNORECASE)
 _DATE = re.compile(r'"Date:",\s*"(\d{1,2} [A-Z][a-z]{2} (\d{4}))')
@@ -46,12 +45,10 @@ class _Run:
     """The rows under one header."""
 
     tool: str = ""
-    version: str = ""
     year: str = ""
     delay_s: float = 1.0
     first_number: int = 0
     times: list[str] = field(default_factory=list)
-    cpu_pct: "array[float]" = field(default_factory=lambda: array("d"))
 
 
 def _recognises(source: Source) -> bool:
@@ -68,7 +65,6 @@ def _read(source: Source, options: Options) -> list[Log]:
     columns = _Columns()
     groups: list[str] = []
     reports = 0
-    bad, first_bad = 0, 0
     for number, line in source.lines():
         body = line.strip()
         if not body:
@@ -80,17 +76,15 @@ def _read(source: Source, options: Options) -> list[Log]:
             continue
         words = body.split(",")
         if len(words) != columns.width:
-            bad, first_bad = bad + 1, first_bad or number
+            devices.unread(number)
             continue
-        run = runs[-1]
         for at, device, name, scale in columns.values:
             devices.add(device, reports, [(name, sysstat.scaled(words[at], scale))])
-        idle = [sysstat.scaled(words[at], 1.0) for at in columns.idle]
-        run.cpu_pct.append(100.0 - sum(idle) if idle else np.nan)
-        run.times.append(words[columns.time].strip('"') if columns.time is not None else "")
+        if columns.idle:
+            idle = sum(sysstat.scaled(words[at], 1.0) for at in columns.idle)
+            devices.share("cpu_pct", reports, 100.0 - idle)
+        runs[-1].times.append(words[columns.time].strip('"') if columns.time is not None else "")
         reports += 1
-    if bad:
-        source.remark(f"{bad} lines could not be read, the first is line {first_bad}")
     if not devices.rows and columns.values:
         raise source.error("holds a header, and no rows below it")
     if not devices.rows:
@@ -99,18 +93,15 @@ def _read(source: Source, options: Options) -> list[Log]:
     if not parts:
         raise source.error("holds only the average since boot")
     devices.groups.add(_TOTAL)
+    remarks = [Remark("the first row is the average since boot: left out")]
     if set(devices.rows) == {_TOTAL}:
         devices.rows = {"": devices.rows[_TOTAL]}
-    names, remarks = devices.chosen(source, options, parts)
-    if names == [""]:
-        remarks.append(Remark("all disks of the host together: record with -D NAME", doubt=True))
-    remarks.append(Remark("the first row is the average since boot: left out"))
+        if options.device is None:
+            text = "all disks of the host together: record with -D NAME"
+            remarks.append(Remark(text, doubt=True))
     if any(run.tool.lower().startswith("pcp") for run in runs):
         remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", doubt=True))
-    return [
-        log.with_remarks(*remarks)
-        for log in devices.logs(names, parts, format="dstat", source=source)
-    ]
+    return devices.logs("dstat", options, parts, *remarks)
 
 
 def _take_heading(
@@ -119,7 +110,7 @@ def _take_heading(
     """Take a line of text: of the preamble, or one of the two header lines."""
     begun = _BEGIN.match(line)
     if begun is not None:
-        runs.append(_Run(begun.group(1), begun.group(2), first_number=reports))
+        runs.append(_Run(begun.group(1), first_number=reports))
         return [], _Columns()
     if line.startswith('"Cmdline:"'):
         if not runs or runs[-1].times:
@@ -188,18 +179,8 @@ def _reports(run: _Run) -> list[Reports]:
         at, lasted = at[skipped:], lasted[skipped:]
         if not len(at):
             continue
-        start = float(at[0] - lasted[0])
-        parts.append(
-            Reports(
-                t_s=at - start,
-                interval_s=lasted,
-                numbers=range(run.first_number + kept.start, run.first_number + kept.stop),
-                clock=clock,
-                begin_unix_s=None if begin_unix_s is None else begin_unix_s + start,
-                shared={"cpu_pct": np.frombuffer(run.cpu_pct, dtype=float)[kept]},
-                remarks=tuple(remarks),
-            )
-        )
+        numbers = range(run.first_number + kept.start, run.first_number + kept.stop)
+        parts.append(Reports(at, lasted, numbers, clock, begin_unix_s, remarks=tuple(remarks)))
     return parts
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import build
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW
 from heatsoak.units import parse_size

@@ -1,24 +1,23 @@
 """HWiNFO's sensor log: hundreds of columns, told apart by a footer that names each one's device."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import Joined
+from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
-from heatsoak.importer.tables.quantity import Meaning, meaning
-from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread
-from heatsoak.importer.tables.texts import Joined
-from heatsoak.importer.tables.units import unit_of
+from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread, wanted_drives
+from heatsoak.importer.tables.units import Unit, unit_of
 from heatsoak.importer.tables.words import names_drive
+from heatsoak.importer.timestamps import read_times
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
@@ -71,40 +70,38 @@ def _layout(source: Source) -> Layout | None:
     return None
 
 
-# --- devices -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Device:
-    """What a column belongs to, as the footer names it."""
-
-    kind: str
-    model: str
-    serial: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What the two blocks of one drive, its health and its activity, have in common."""
-        return self.model, self.serial
+# --- drives ----------------------------------------------------------------------------------
 
 
 @dataclass
 class _Drive:
     """A drive's columns, by what they mean."""
 
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, str] = field(default_factory=dict)
     columns: dict[str, int] = field(default_factory=dict)
 
+    def add(self, what: Meaning, index: int) -> None:
+        """Add a column; of several temperatures each keeps a name of its own."""
+        name, number = what.column, 2
+        while name in self.columns and what.column.startswith("temp_c."):
+            name, number = f"temp_c.sensor{number}", number + 1
+        self.columns.setdefault(name, index)
 
-def _device(text: str) -> _Device | None:
-    match = _DEVICE.match(text.strip())
-    if match is None or not match.group(2):
-        return None
-    return _Device(match.group(1), match.group(2), match.group(3) or "")
+    @property
+    def has_load(self) -> bool:
+        """Whether one of its columns is a rate."""
+        return not self.columns.keys().isdisjoint(("read_bw_mb_s", "write_bw_mb_s"))
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        text = self.identity.get("model") or self.identity.get("path") or "the drive"
+        serial = self.identity.get("serial")
+        return f"{text} ({serial})" if serial else text
 
 
 def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
-    """The devices' row; a list of drive letters in a name (``[C:, D:]``) is not quoted."""
+    """The row of devices; a list of drive letters in a name (``[C:, D:]``) is not quoted."""
     if not line:
         return None
     cells = split(line, delimiter)
@@ -119,11 +116,74 @@ def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
     return cells if abs(len(cells) - width) <= 2 else None
 
 
-def _is_drive(device: _Device) -> bool:
-    return device.kind.startswith(("S.M.A.R.T", "SMART", "Drive"))
+def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[str]) -> list[_Drive]:
+    """The drives that the footer names; what it says of columns is added to `found`."""
+    drives: dict[tuple[str, str], _Drive] = {}
+    for index, text in enumerate(footer[: len(header)]):
+        device = _DEVICE.match(text.strip())
+        what = found.get(index)
+        if device is None or not device[2]:
+            continue
+        is_drive = device[1].startswith(("S.M.A.R.T", "SMART", "Drive"))
+        if not is_drive and not (what and what.column.endswith("bw_mb_s")):
+            continue
+        unit = _unit(header[index])
+        if what is None and unit is not None and unit.kind == "temp":
+            is_airflow = "airflow" in header[index].lower()
+            column = "temp_c.airflow" if is_airflow else "temp_c.composite"
+            what = Meaning(column, unit.scale, unit.offset)
+        if what is None or not _is_of_drive(what):
+            continue
+        # what the two blocks of one drive, its health and its activity, have in common
+        model, serial = device[2], device[3] or ""
+        identity = {"model": model} | ({"serial": serial} if serial else {})
+        if not what.column.startswith("temp_c."):
+            while (model, serial) in drives and what.column in drives[model, serial].columns:
+                model += " "  # another of the same model, without a serial number
+        drives.setdefault((model, serial), _Drive(identity)).add(what, index)
+        found[index] = what
+    return _united(list(drives.values()))
 
 
-# --- columns -----------------------------------------------------------------------------------
+def _united(drives: list[_Drive]) -> list[_Drive]:
+    """Health and activity of one drive, of which only one block tells the serial number."""
+    loads = [drive for drive in drives if drive.has_load]
+    for health in [drive for drive in drives if not drive.has_load]:
+        same = [d for d in loads if d.identity.get("model") == health.identity.get("model")]
+        if len(same) == 1 and not same[0].columns.keys() & health.columns.keys():
+            same[0].columns |= health.columns
+            same[0].identity = health.identity | same[0].identity
+            drives = [drive for drive in drives if drive is not health]
+    return drives
+
+
+def _by_order(found: dict[int, Meaning]) -> list[_Drive]:
+    """The drives without a footer: a name that comes again begins the next drive's block."""
+    healths: list[_Drive] = []
+    loads: list[_Drive] = []
+    last = -10
+    for index, what in sorted(found.items()):
+        if not _is_of_drive(what):
+            continue
+        is_load = what.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
+        blocks = loads if is_load else healths
+        is_first = what.column == "temp_c.composite" or (
+            not is_load and index > last + 1 and what.column.endswith("airflow")
+        )
+        if not blocks or what.column in blocks[-1].columns or (is_first and blocks[-1].columns):
+            blocks.append(_Drive())
+        blocks[-1].add(what, index)
+        last = index
+    for load, health in zip(loads, healths, strict=False):
+        load.columns = health.columns | load.columns
+    drives = loads + healths[len(loads) :]
+    if len(drives) > 1:
+        for number, drive in enumerate(drives, 1):
+            drive.identity = {"path": f"drive {number}"}
+    return drives
+
+
+# --- columns -------------------------------------------------------------------------------------
 
 
 def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
@@ -151,46 +211,41 @@ def _may_be_drives(found: Meaning, header: str) -> bool:
     return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
 
 
-def _unit(cell: str) -> str:
+def _unit(cell: str) -> Unit | None:
     match = _UNIT.search(cell)
-    return match.group(1) if match is not None else ""
+    return unit_of(match.group(1)) if match is not None else None
 
 
-def _rates_by_units(units: Sequence[str]) -> dict[int, Meaning]:
+def _rates_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
     """A drive's activity is, in any language, three shares, two rates and two totals."""
     found = {}
     for i in range(len(units) - 4):
-        kinds = [unit_of(unit) for unit in units[i : i + 5]]
-        if [unit.kind if unit else "" for unit in kinds] == ["pct", "pct", "pct", "rate", "rate"]:
-            read, write = kinds[3], kinds[4]
-            assert read is not None
-            assert write is not None
+        kinds = [unit.kind if unit else "" for unit in units[i : i + 5]]
+        if kinds == ["pct", "pct", "pct", "rate", "rate"]:
             found[i + 2] = Meaning("busy_pct")
-            found[i + 3] = Meaning("read_bw_mb_s", read.scale)
-            found[i + 4] = Meaning("write_bw_mb_s", write.scale)
+            for at, name in ((i + 3, "read_bw_mb_s"), (i + 4, "write_bw_mb_s")):
+                if (unit := units[at]) is not None:
+                    found[at] = Meaning(name, unit.scale)
     return found
 
 
-def _temperatures_by_units(units: Sequence[str]) -> dict[int, Meaning]:
+def _temperatures_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
     """A drive's health is temperatures, shares, and exactly two answers of yes or no."""
-    kinds = [(unit.kind if (unit := unit_of(text)) else "") for text in units]
+    kinds = [unit.kind if unit else "" for unit in units]
     found = {}
     for i in range(1, len(kinds) - 1):
-        if kinds[i : i + 2] != ["flag", "flag"] or kinds[i - 1] == "flag":
+        if kinds[i : i + 2] != ["flag", "flag"] or "flag" in (kinds[i - 1], *kinds[i + 2 : i + 3]):
             continue
-        if i + 2 < len(kinds) and kinds[i + 2] == "flag":
-            continue
-        at = i - 1
-        while at > 0 and kinds[at] == "pct":
-            at -= 1
-        number = 0
-        while at - number >= 0 and kinds[at - number] == "temp" and number < 8:
-            number += 1
-        for place in range(number):
-            unit = unit_of(units[at - number + 1 + place])
+        last = i - 1
+        while last > 0 and kinds[last] == "pct":
+            last -= 1
+        first = last + 1
+        while first > 0 and kinds[first - 1] == "temp" and last - first < 7:
+            first -= 1
+        for place, unit in enumerate(units[first : last + 1], 1):
             assert unit is not None
-            name = "temp_c.composite" if place == 0 else f"temp_c.sensor{place + 1}"
-            found[at - number + 1 + place] = Meaning(name, unit.scale, unit.offset)
+            name = "temp_c.composite" if place == 1 else f"temp_c.sensor{place}"
+            found[first + place - 1] = Meaning(name, unit.scale, unit.offset)
     return found
 
 
@@ -203,122 +258,22 @@ def _is_of_drive(found: Meaning) -> bool:
     return not _is_host(found) and found.column not in ("temp_c.ambient", "temp_c.case")
 
 
-def _grouped(
-    header: Sequence[str], found: dict[int, Meaning], footer: list[str] | None
-) -> tuple[list[_Drive], str]:
-    """Return the drives' columns, and what is doubtful of whose they are."""
-    if footer is not None:
-        return _by_footer(header, found, footer), ""
-    return _by_order(found)
-
-
-def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[str]) -> list[_Drive]:
-    drives: dict[tuple[str, str], _Drive] = {}
-    for index, text in enumerate(footer[: len(header)]):
-        device = _device(text)
-        what = found.get(index)
-        if device is None:
-            continue
-        if not _is_drive(device) and not (what and what.column.endswith("bw_mb_s")):
-            continue
-        unit = unit_of(_unit(header[index]))
-        if what is None and unit is not None and unit.kind == "temp":
-            what = Meaning("temp_c.airflow" if "airflow" in header[index].lower() else
-                           "temp_c.composite", unit.scale, unit.offset)  # fmt: skip
-        if what is None or not _is_of_drive(what):
-            continue
-        key = device.key
-        while (
-            not what.column.startswith("temp_c.")
-            and key in drives
-            and (what.column in drives[key].columns)
-        ):
-            key = (f"{key[0]} ", key[1])  # another of the same model, without a serial number
-        drive = drives.setdefault(key, _Drive(_identity(device)))
-        _put(drive, what, index)
-        found[index] = what
-    return _united(list(drives.values()))
-
-
-def _united(drives: list[_Drive]) -> list[_Drive]:
-    """Health and activity of one drive, of which only one block tells the serial number."""
-    loads = [d for d in drives if "read_bw_mb_s" in d.columns or "write_bw_mb_s" in d.columns]
-    for health in [drive for drive in drives if drive not in loads]:
-        same = [d for d in loads if d.identity.get("model") == health.identity.get("model")]
-        if len(same) == 1 and not same[0].columns.keys() & health.columns.keys():
-            same[0].columns |= health.columns
-            same[0].identity = health.identity | same[0].identity
-            drives = [drive for drive in drives if drive is not health]
-    return drives
-
-
-def _identity(device: _Device) -> dict[str, Any]:
-    return {key: text for key, text in (("model", device.model), ("serial", device.serial)) if text}
-
-
-def _put(drive: _Drive, what: Meaning, index: int) -> None:
-    name, number = what.column, 2
-    while name in drive.columns and what.column.startswith("temp_c."):
-        name, number = f"temp_c.sensor{number}", number + 1
-    drive.columns.setdefault(name, index)
-
-
-def _by_order(found: dict[int, Meaning]) -> tuple[list[_Drive], str]:
-    """Without a footer: a name that comes again begins the next drive's block."""
-    healths: list[_Drive] = []
-    loads: list[_Drive] = []
-    last = -10
-    for index, what in sorted(found.items()):
-        if not _is_of_drive(what):
-            continue
-        is_load = what.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
-        blocks = loads if is_load else healths
-        is_first = what.column == "temp_c.composite" or (
-            not is_load and index > last + 1 and what.column.endswith("airflow")
-        )
-        if not blocks or what.column in blocks[-1].columns or (is_first and blocks[-1].columns):
-            blocks.append(_Drive())
-        _put(blocks[-1], what, index)
-        last = index
-    for number, load in enumerate(loads):
-        if number < len(healths):
-            load.columns |= {
-                name: index for name, index in healths[number].columns.items()
-                if name not in load.columns
-            }  # fmt: skip
-    drives = loads + healths[len(loads) :]
-    doubt = ""
-    if len(drives) > 1:
-        doubt = "it ends without the row that names the drives: columns are grouped by their order"
-    for number, drive in enumerate(drives, 1):
-        drive.identity = {"path": f"drive {number}"} if len(drives) > 1 else {}
-    return drives, doubt
-
-
-# --- reading -----------------------------------------------------------------------------------
+# --- reading -------------------------------------------------------------------------------------
 
 
 def _read(source: Source, options: Options) -> list[Log]:
     layout = _layout(source)
     if layout is None:
         raise source.error("is not a log of HWiNFO")
-    sections = Reader(source, layout, _choose).sections()
-    if not sections:
-        raise source.error("holds no row whose time can be read")
     parts: list[Rows] = []
     remarks: dict[Remark, None] = {}
-    for number, section in enumerate(sections):
+    for number, section in enumerate(Reader(source, layout, _choose).sections()):
         for rows in _rows(source, layout, section, options, remarks):
-            parts.append(rows if number == 0 else _later(rows))
+            parts.append(replace(rows, goes_on=number > 0))
     logs = logs_of("hwinfo", source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
     return [log.with_remarks(*remarks) for log in logs]
-
-
-def _later(rows: Rows) -> Rows:
-    return Rows(rows.times, rows.columns, rows.states, marks=rows.marks, goes_on=True,
-                drive=rows.drive)  # fmt: skip
 
 
 def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
@@ -333,10 +288,10 @@ def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
 
 def _may_be_health(header: Sequence[str], index: int, name: str) -> bool:
     """Whether a temperature stands where a drive's health does: near answers of yes or no."""
-    unit = unit_of(_unit(name))
+    unit = _unit(name)
     if unit is None or unit.kind != "temp":
         return False
-    ahead = [unit_of(_unit(cell)) for cell in header[index + 1 : index + 7]]
+    ahead = [_unit(cell) for cell in header[index + 1 : index + 7]]
     return any(unit is not None and unit.kind == "flag" for unit in ahead)
 
 
@@ -350,16 +305,16 @@ def _rows(
     header = ungarbled(section.header)
     found = _meanings(header)
     footer = _footer(section.footer, layout.delimiter, len(header))
-    drives, doubt = _grouped(header, found, footer)
-    if doubt:
-        remarks[Remark(f"{source.name}: {doubt}", doubt=True)] = None
+    drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
+    if footer is None and len(drives) > 1:
+        text = "it ends without the row that names the drives: columns are grouped by their order"
+        remarks[Remark(f"{source.name}: {text}", doubt=True)] = None
     drives = _chosen(source, section, drives, options, remarks, found)
     times = read_times(Joined(section.words[0], section.words[1]))
     remark_unread(source, section, times.t_s)
-    host = _host(found, section)
     parts = []
     for drive in drives:
-        columns = dict(host)
+        columns = _host(found, section)
         states: dict[str, Array] = {}
         for name, index in drive.columns.items():
             what = found[index]
@@ -403,7 +358,7 @@ def _chosen(
     remarks: dict[Remark, None],
     found: dict[int, Meaning],
 ) -> list[_Drive]:
-    """The drives that are told of: the wanted one, or those that carried load."""
+    """The drives to take: the wanted one, or those that carried load."""
     drives = [drive for drive in drives if drive.columns]
     if not drives and any(not _is_of_drive(what) for what in found.values()):
         return [_Drive()]
@@ -412,29 +367,22 @@ def _chosen(
             "has no column of a drive: neither its temperature nor its read and write rate"
         )
     if options.device:
-        wanted = [d for d in drives if options.device.lower() in _name(d).lower()]
-        if not wanted:
-            names = ", ".join(_name(drive) for drive in drives)
-            raise source.error(f"has no drive '{options.device}': it has {names}")
-        return wanted
+        wanted = wanted_drives(source, options.device, [drive.name for drive in drives])
+        return [drive for drive in drives if drive.name in wanted]
     loads = [_load(drive, section) for drive in drives]
-    most = max(loads)
-    if most > 0:
-        kept = [d for d, load in zip(drives, loads, strict=True) if load >= LEAST_SHARE * most]
+    if max(loads) > 0:
+        kept = [
+            drive
+            for drive, load in zip(drives, loads, strict=True)
+            if load >= LEAST_SHARE * max(loads)
+        ]
     else:
-        kept = [d for d in drives if _has_readings(d, section)] or drives
-    left = [_name(drive) for drive in drives if drive not in kept]
+        kept = [drive for drive in drives if _has_readings(drive, section)] or drives
+    left = [drive.name for drive in drives if drive not in kept]
     if left:
-        remarks[Remark(f"{source.name}: drives without load are left out: {', '.join(left)}")] = (
-            None
-        )
+        text = f"{source.name}: drives without load are left out: {', '.join(left)}"
+        remarks[Remark(text)] = None
     return kept
-
-
-def _name(drive: _Drive) -> str:
-    identity = drive.identity
-    text = identity.get("model") or identity.get("path") or "the drive"
-    return f"{text} ({identity['serial']})" if identity.get("serial") else str(text)
 
 
 def _load(drive: _Drive, section: Section) -> float:
@@ -446,13 +394,8 @@ def _load(drive: _Drive, section: Section) -> float:
 
 
 def _has_readings(drive: _Drive, section: Section) -> bool:
-    return any(
-        bool(np.isfinite(values).any()) for values in _values(drive.columns.values(), section)
-    )
-
-
-def _values(indices: Iterable[int], section: Section) -> list[Array]:
-    return [section.columns[index] for index in indices if index in section.columns]
+    columns = (section.columns.get(index) for index in drive.columns.values())
+    return any(values is not None and bool(np.isfinite(values).any()) for values in columns)
 
 
 FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read)

@@ -26,8 +26,8 @@ from heatsoak.importer.formats.results import (
     whole,
 )
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 
 _HEADER = re.compile(

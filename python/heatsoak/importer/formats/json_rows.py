@@ -12,7 +12,7 @@ from heatsoak.importer.formats import plain
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.headers import meaning
 
 #: So many objects tell whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5

@@ -7,12 +7,12 @@ processes, or of a single moment, or is a mean with no course in time.
 import re
 from dataclasses import dataclass
 
-from heatsoak.importer.detect import UnknownFormatError
+from heatsoak.importer.api import UnknownFormatError
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import layout_of
-from heatsoak.importer.tables.quantity import meaning
 
 _WATCH = "'iostat -xty 1', running beside it, logs what the drive does"
 _EXPORT = "export the series themselves as CSV (in Grafana: Inspect, Data, Download CSV)"

@@ -1,4 +1,4 @@
-"""Any delimited table with a header: what its columns mean is told by their names."""
+"""Any delimited table with a header, whose names tell what its columns mean; AIDA64's, too."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,22 +7,31 @@ import numpy as np
 
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.monitors import headers_of
-from heatsoak.importer.formats.plain_columns import LEAST_ROWS, SETUPS, Column, Columns
-from heatsoak.importer.formats.plain_mapping import EXAMPLE, EXAMPLE_OF_TWO
+from heatsoak.importer.formats.plain_columns import (
+    EXAMPLE,
+    EXAMPLE_OF_TWO,
+    LEAST_ROWS,
+    SETUPS,
+    Column,
+    Columns,
+)
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.moment import Times, read_times
 from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
-from heatsoak.importer.source import MOST_RUNS, Source
-from heatsoak.importer.tables.cells import is_value, throttling_of
-from heatsoak.importer.tables.electric import CURRENT, VOLTAGE
+from heatsoak.importer.source import Source
+from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
+from heatsoak.importer.tables.derived import (
+    CURRENT,
+    IN_BYTES,
+    VOLTAGE,
+    temperature_by_size,
+    unit_by_magnitude,
+)
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
-from heatsoak.importer.tables.magnitude import IN_BYTES, temperature_by_size, unit_by_magnitude
-from heatsoak.importer.tables.parts import part_of, picked, pivoted
-from heatsoak.importer.tables.quantity import meaning
-from heatsoak.importer.tables.rows import Reader, Section, remark_unread
-from heatsoak.importer.tables.texts import Joined
-from heatsoak.importer.tables.words import slug
+from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
+from heatsoak.importer.tables.words import direction_of, slug
+from heatsoak.importer.timestamps import Times, read_times
 
 #: What has a row less often tells nothing of throttling, and is something else, as a rule.
 _RAREST_S = 6 * 3600.0
@@ -97,8 +106,7 @@ class _Table:
     def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
         self._source = source
         self._columns = columns
-        self._device = (options.device or "").lower()
-        self._device_shown = options.device or ""
+        self._device = options.device
         is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
         # these write dates as Americans do, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
@@ -110,15 +118,7 @@ class _Table:
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
-        wanted = [d for d in devices if self._device in d.lower()] if self._device else devices
-        if self._device and devices and not wanted:
-            raise self._source.error(
-                f"has no drive '{self._device_shown}': it has {', '.join(devices[:10])}"
-            )
-        if len(wanted) > MOST_RUNS:
-            raise self._source.error(
-                f"has columns of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read"
-            )
+        wanted = wanted_drives(self._source, self._device, devices) if devices else []
         by_device: dict[str, list[Column]] = {}
         for column in columns:
             if not column.meaning.is_role:
@@ -149,7 +149,7 @@ class _Table:
             words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
                 if direction is not None:
-                    rows = pivoted(rows, words if one is None else picked(words, one))
+                    rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
         return self._busy(parts) if len(parts) > 1 else parts
 
@@ -197,18 +197,7 @@ class _Table:
             yield None, rows
             return
         found = grouped(devices)
-        known = [name for name in found if name]
-        wanted = [name for name in known if self._device in name.lower()]
-        if not wanted:
-            raise self._source.error(
-                f"has no drive '{self._device_shown}': "
-                f"it has {', '.join(known[:10]) or 'none by name'}"
-            )
-        if len(wanted) > MOST_RUNS:
-            raise self._source.error(
-                f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
-                "--device takes one of them"
-            )
+        wanted = wanted_drives(self._source, self._device, [name for name in found if name])
         rows = replace(
             rows,
             steps=None if rows.steps is None else list(rows.steps),
@@ -216,7 +205,7 @@ class _Table:
         )
         for name in wanted:
             which = found[name]
-            yield which, part_of(rows, which, {self._identity: name})
+            yield which, _part_of(rows, which, {self._identity: name})
 
     def _times(self, section: Section, by_role: dict[str, Column]) -> Times:
         rows = len(section)
@@ -323,4 +312,106 @@ def _texts(words: Sequence[str]) -> Texts:
     return np.array([same.setdefault(word, word) for word in words], dtype=object)
 
 
+# --- rows of one direction each ------------------------------------------------------------------
+
+
+def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
+    """Rows of one direction each, as rows with a column for each direction."""
+    kinds = {word: direction_of(word) for word in set(directions)}
+    which = [kinds[word] for word in directions]
+    masks = {kind: np.array([w == kind for w in which]) for kind in ("read", "write")}
+    columns: dict[str, Array] = {}
+    for name, values in rows.columns.items():
+        if name in ("bw_mb_s", "iops") or name.startswith("lat_"):
+            for kind, mask in masks.items():
+                if mask.any():
+                    columns[f"{kind}_{name}"] = np.where(mask, values, np.nan)
+        else:
+            columns[name] = values
+    return _merged(replace(rows, columns=columns))
+
+
+def _picked(words: Sequence[str], which: Indices) -> list[str]:
+    """Some of the texts."""
+    texts = words if isinstance(words, list) else list(words)
+    return [texts[index] for index in which.tolist()]
+
+
+def _part_of(rows: Rows, which: Indices, drive: dict[str, str]) -> Rows:
+    """Some of the rows."""
+    return replace(
+        rows,
+        times=replace(rows.times, t_s=rows.times.t_s[which]),
+        columns={name: values[which] for name, values in rows.columns.items()},
+        states={name: values[which] for name, values in rows.states.items()},
+        totals={name: values[which] for name, values in rows.totals.items()},
+        labels={name: texts[which] for name, texts in rows.labels.items()},
+        steps=None if rows.steps is None else _picked(rows.steps, which),
+        runs=None if rows.runs is None else _picked(rows.runs, which),
+        drive=drive,
+    )
+
+
+def _merged(rows: Rows) -> Rows:
+    """Neighbouring rows of the same time as one row."""
+    t_s = rows.times.t_s
+    if len(t_s) < 2:
+        return rows
+    first = np.concatenate([[True], t_s[1:] != t_s[:-1]])
+    if first.all():
+        return rows
+    group = np.cumsum(first) - 1
+    keep = np.flatnonzero(first)
+    kept = _part_of(rows, keep, dict(rows.drive))
+
+    def fold(values: Array) -> Array:
+        out = np.full(len(keep), np.nan)
+        known = np.isfinite(values)
+        out[group[known][::-1]] = values[known][::-1]
+        return out
+
+    return replace(
+        kept,
+        columns={name: fold(values) for name, values in rows.columns.items()},
+        states={name: fold(values) for name, values in rows.states.items()},
+        totals={name: fold(values) for name, values in rows.totals.items()},
+    )
+
+
+# --- AIDA64: lines about the machine, names, a row of units, rows --------------------------------
+
+
+def _recognises_aida64(source: Source) -> bool:
+    if _is_html(source):
+        return True
+    layout = layout_of(source)
+    return layout is not None and (_has_uptime(layout) or _names_itself(source, layout))
+
+
+def _is_html(source: Source) -> bool:
+    head = source.head[:4096].lstrip().lower()
+    return head.startswith((b"<html", b"<!doctype html", b"\xef\xbb\xbf<")) and b"aida64" in head
+
+
+def _has_uptime(layout: Layout) -> bool:
+    roles = [found.column if (found := meaning(name)) else "" for name in layout.header[:3]]
+    return roles == ["date", "time", "uptime"]
+
+
+def _names_itself(source: Source, layout: Layout) -> bool:
+    above = source.head_lines[: layout.line - 1]
+    roles = {found.column for name in layout.header[:3] if (found := meaning(name))}
+    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(
+        ("date", "time", "uptime")
+    )
+
+
+def _read_aida64(source: Source, options: Options) -> list[Log]:
+    layout = None if _is_html(source) else layout_of(source)
+    if layout is None:
+        raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
+    return read_table(source, layout, options, "aida64", begins_anew=True, is_crowded=True)
+
+
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read)
+AIDA64 = Format("aida64", "AIDA64's sensor log", _recognises_aida64, _read_aida64)

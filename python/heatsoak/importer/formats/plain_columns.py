@@ -1,24 +1,23 @@
 """Which columns of a plain table are read, and what each of them means."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
-from heatsoak.importer.formats.plain_mapping import example, is_number, meaning_of_key, place_of
 from heatsoak.importer.log import Options, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_unknown, is_value
-from heatsoak.importer.tables.electric import CURRENT, VOLTAGE, voltage_and_current
+from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, total, voltage_and_current
+from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
-from heatsoak.importer.tables.quantity import Meaning, meaning
 from heatsoak.importer.tables.rows import Wanted
-from heatsoak.importer.tables.totals import total
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import direction_of, names_drive, slug
+from heatsoak.importer.tables.words import ROLES, direction_of, names_drive, slug
+from heatsoak.importer.timestamps import read_times
 
 #: Headers of texts that tell how a run was made.
 SETUPS = frozenset({
@@ -202,11 +201,11 @@ class Columns:
     def _mapped(self, header: tuple[str, ...]) -> list[Column]:
         columns = []
         for key, wanted in self._mapping.items():
-            if key in ("interval_s", "interval") and is_number(wanted):
+            if key in ("interval_s", "interval") and _is_interval(wanted):
                 self.interval_s = float(wanted)
                 continue
-            column = meaning_of_key(self._source, key)
-            index = place_of(self._source, self._layout, key, wanted, header)
+            column = _meaning_of_key(self._source, key)
+            index = _place_of(self._source, self._layout, key, wanted, header)
             if not column.has_unit and column.column.endswith(("bw_mb_s", "lat_us")):
                 column = replace(column, has_unit=True)
             name = header[index] if index < len(header) else f"column {index + 1}"
@@ -265,7 +264,7 @@ class Columns:
         if not found & {"time", "date", "uptime"} and self.interval_s is None:
             raise self._source.error(
                 f"has no column of times among {shown}{more}: name it, as in "
-                f"{example(self._layout, found, taken, header)}, "
+                f"{_example(self._layout, found, taken, header)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
                 self._layout.line,
             )
@@ -277,7 +276,7 @@ class Columns:
         if not measured:
             raise self._source.error(
                 f"has no column of throughput, temperature or power among {shown}{more}: "
-                f"name one, as in {example(self._layout, found, taken, header)}",
+                f"name one, as in {_example(self._layout, found, taken, header)}",
                 self._layout.line,
             )
 
@@ -355,5 +354,98 @@ def _is_known(found: Meaning, header: str) -> bool:
 def _is_warmth(cell: str) -> bool:
     try:
         return 5 <= float(cell.replace(",", ".")) <= 125
+    except ValueError:
+        return False
+
+
+# --- what a user's mapping (``--map``) means -----------------------------------------------------
+
+#: Short names that a mapping may use for a recording's columns, without their units.
+_SHORT = {
+    "read_mb_s": "read_bw_mb_s", "write_mb_s": "write_bw_mb_s", "mb_s": "bw_mb_s",
+    "temp_c": "temp_c.composite", "temp": "temp_c.composite", "power": "power_w",
+    "interval": "interval_s",
+}  # fmt: skip
+#: What other names in a mapping are made of: a quantity and its unit.
+_KEY_WORDS = frozenset({
+    "read", "write", "bw", "iops", "lat", "p50", "p99", "p999", "max", "temp", "time", "timestamp",
+    "elapsed", "t", "interval", "power", "queue", "busy", "pct", "cpu", "speed", "rate",
+    "throughput", "ambient", "case", "sensor1", "sensor2", "throttled", "throttling", "mb", "mib",
+    "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
+    "f", "k", "w", "mw",
+})  # fmt: skip
+#: A mapping that holds for many tables.
+EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
+EXAMPLE_OF_TWO = "--map time=1 --map temp_c=2"
+
+
+def _meaning_of_key(source: Source, key: str) -> Meaning:
+    """Return what a mapping's key means."""
+    column = _SHORT.get(key, key)
+    if column in ROLES:
+        return Meaning(column, has_unit=False)
+    words = set(re.split(r"[_.]", key.lower()))
+    found = meaning(column)
+    if found is None or not (words <= _KEY_WORDS or found.column == column):
+        known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
+                 "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
+        raise source.error(
+            f"'{key}' in --map is no quantity{suggestion(key, known)}; such are time, "
+            "write_mb_s, read_iops, temp_c"
+        )
+    return replace(found, doubt="")
+
+
+def _place_of(
+    source: Source, layout: Layout, key: str, wanted: str, header: tuple[str, ...]
+) -> int:
+    """Return the place of the column that a mapping names, or gives the number of."""
+    plain = wanted.strip()
+    for match in (plain, plain.lower()):
+        for index, name in enumerate(header):
+            if match in (name, name.lower()):
+                return index
+    width = layout.width
+    if plain.isascii() and plain.isdigit() and len(plain) < 6:
+        if 1 <= int(plain) <= width:
+            return int(plain) - 1
+        raise source.error(
+            f"has no column {plain} for '{key}' in --map: it has {width}", layout.line
+        )
+    shown = ", ".join(name for name in header[:12] if name)
+    raise source.error(
+        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: "
+        f"it has {shown or f'{width} columns without names'}"
+        + (", ..." if len(header) > 12 else ""),
+        layout.line,
+    )
+
+
+def _example(layout: Layout, found: set[str], taken: set[int], header: Sequence[str]) -> str:
+    """A mapping of what is not known of this table.
+
+    Of its own columns, in their order, where there are about as many: of more it would be a guess.
+    """
+    row = layout.rows[0] if layout.rows else header
+    free = [
+        name
+        for index, name in enumerate(header)
+        if index not in taken and 0 < len(name) <= 60 and index < len(row) and is_value(row[index])
+    ]
+    wanted = ["time"] if not found & {"time", "date", "uptime"} else []
+    if not any(name.endswith("bw_mb_s") for name in found):
+        wanted.append("write_mb_s")
+    if not any(name.startswith("temp_c.") for name in found):
+        wanted.append("temp_c")
+    if not 0 < len(free) <= len(wanted) + 1:
+        return f"--map {wanted[0]}=COLUMN"
+    pairs = ",".join(f"{key}={name}" for key, name in zip(wanted, free, strict=False))
+    return f"--map '{pairs}'"
+
+
+def _is_interval(text: str) -> bool:
+    """Whether what a mapping gives is a number of seconds, rather than a column's name."""
+    try:
+        return 0 < float(text) < 1e6
     except ValueError:
         return False

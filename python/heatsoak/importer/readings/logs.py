@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.moment import read_times
 from heatsoak.importer.readings.rates import counter_rates, evenly
 from heatsoak.importer.readings.taking import Drive, Reading, Taking
 from heatsoak.importer.source import MOST_RUNS
+from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 from heatsoak.recording import SensorMeta
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
-from heatsoak.importer.tables.quantity import meaning
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.units import unit_of
 
 #: How many lines of a file tell its layout.

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.source import MOST_COLUMNS, MOST_RUNS, Source
-from heatsoak.importer.tables.cells import Numbers, is_timed, is_value
+from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
-from heatsoak.importer.tables.quantity import meaning
-from heatsoak.importer.tables.texts import Words
 from heatsoak.importer.tables.units import Unit, unit_of
 from heatsoak.output import from_spreadsheet
 
@@ -83,6 +82,23 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
             f"the time of {len(unread)} {what} cannot be read, the first is in line "
             f"{section.lines[unread[0]]}"
         )
+
+
+def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> list[str]:
+    """Return those of a table's drives that ``--device`` names, all without it.
+
+    Raises UsageError for none, and for more than are read.
+    """
+    wanted = [name for name in names if (device or "").lower() in name.lower()]
+    if not wanted:
+        known = ", ".join(names[:10]) or "none by name"
+        raise source.error(f"has no drive '{device or ''}': it has {known}")
+    if len(wanted) > MOST_RUNS:
+        raise source.error(
+            f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
+            "--device takes one of them"
+        )
+    return wanted
 
 
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]

@@ -199,6 +199,17 @@ TEMP_FILLERS = frozenset({
     "input", "reading", "del", "de", "du", "des", "do", "da", "della", "di", "t",
 })  # fmt: skip
 
+#: Temperatures that nothing reads: limits and extremes.
+NOT_READ_TEMPS = frozenset({
+    "limit", "threshold", "max", "min", "warning", "distance", "critical", "target", "tjmax", "tj",
+})  # fmt: skip
+HOST_TEMP_FILLERS = frozenset({"package", "pkg", "tctl", "tdie", "core", "die"})
+#: Shares of a processor or a graphics card that are not its load.
+NOT_LOAD = frozenset({
+    "memory", "video", "bus", "fan", "limit", "d3d", "max", "t0", "t1",
+})  # fmt: skip
+DRIVE_TOKENS = frozenset({"disk", "drive", "ssd"})
+
 
 def direction_of(text: str) -> Literal["read", "write"] | None:
     """Return whether words are about reading or writing; None for neither, and for both."""

@@ -1,17 +1,16 @@
-"""Files in, recordings out."""
+"""Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from heatsoak.errors import UsageError
-from heatsoak.importer.detect import UnknownFormatError, read
+from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.source import Source
-from heatsoak.importer.stretches import with_stretches
+from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.importer.thinning import thinned
-from heatsoak.importer.watched import divided
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
@@ -121,3 +120,55 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
 
 def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
     return lambda done: progress(min((before + done) / whole, 1.0), name)
+
+
+if TYPE_CHECKING:
+    from heatsoak.importer.formats.base import Format
+
+
+class UnknownFormatError(UsageError):
+    """No reader knows what the file is."""
+
+
+def read(source: Source, options: Options | None = None) -> list[Log]:
+    """Return a log for each run in `source`; raises UsageError for what no reader knows.
+
+    A log without samples says in its remarks what a sibling of the same run may need of it.
+    """
+    options = options or Options()
+    reader = detect(source)
+    try:
+        logs = reader.read(source, options)
+    except HeatsoakError:
+        raise
+    except Exception as error:
+        # whatever a file makes a reader do, whoever imports it gets one line that names it
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise source.error(
+            f"heatsoak's reader of {reader.title} fails at it ({what}): a fault in heatsoak, which "
+            "the file would help to mend"
+        ) from error
+    if not logs:
+        raise source.error("holds no samples")
+    remarks = tuple(source.remarks.values())
+    return [log.with_remarks(*remarks) for log in logs]
+
+
+def detect(source: Source) -> "Format":
+    """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
+    # the readers take longer to load than recordings do to be opened, which need none of them
+    from heatsoak.importer.formats import FORMATS
+
+    if not source.head:
+        raise source.error("is empty")
+    refusal: UsageError | None = None
+    for reader in FORMATS:
+        try:
+            if reader.recognises(source):
+                return reader
+        except UsageError as error:  # no text; another reader may know these bytes
+            refusal = refusal or error
+    if refusal is not None:
+        raise UnknownFormatError(str(refusal))
+    known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
+    raise UnknownFormatError(str(source.error(f"is in no format that can be imported: {known}")))

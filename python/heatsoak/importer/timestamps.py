@@ -1,4 +1,10 @@
-"""Dates and times as logs write them, made into seconds."""
+"""Dates and times as logs write them, made into seconds.
+
+A column's format is found in its first word, and polars reads what is in it. Everything else is
+read word by word: no library reads what loggers write. dateutil and dateparser take bare numbers
+for dates, fill in parts of today's, swap day and month word by word, and need 10 to 1000 times as
+long.
+"""
 
 import math
 import re
@@ -9,6 +15,7 @@ from itertools import islice
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Clock
@@ -53,10 +60,16 @@ _WORD_DATE = re.compile(
     r"(?:.*?\b((?:19|20)\d{2}))?"
 )
 
-#: So many words are worth reading at once.
+#: What polars reads: a date with a year of four digits, and a time with seconds.
+_PLAIN = re.compile(
+    r"(?:(\d{4})([./-])\d{1,2}\2\d{1,2}|\d{1,2}([./-])\d{1,2}\3\d{4})([ T])"
+    r"\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{1,6})?(Z?)"
+)
+
+#: This many words are read at once.
 _BLOCK = 1 << 14
 #: No time is a larger number: nanoseconds since the epoch are 10^18.
-_LATEST = 1e20
+_MAX_TIME = 1e20
 #: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
 _EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
 
@@ -85,32 +98,68 @@ def read_times(
     """Read a column of time stamps: dates with times, times of a day, epochs, or plain numbers.
 
     `scale_s` is the unit of plain numbers where the header tells it (1e-3 for ms). A date alone is
-    midnight. Times of a day without a date go on after midnight. `day_first` is the order of the
-    dates where the format fixes it.
+    midnight. Times of a day without a date continue after midnight. `day_first` is the order of
+    the dates where the format fixes it.
     """
-    numbers = _numbers(words)
-    is_compact = _COMPACT.match(next(iter(words), "").strip()) is not None
-    readable = np.isfinite(numbers).sum()
-    if not is_compact and (
-        2 * readable > len(words)
-        or (readable > 0.5 * max(1, sum(bool(word.strip()) for word in words)))
-    ):
-        return _of_numbers(numbers, scale_s)
-    if (short := _minutes(words)) is not None:
-        return short
+    first = next(iter(words), "").strip()
+    if _COMPACT.match(first) is None:
+        numbers = _numbers(words)
+        readable = np.isfinite(numbers).sum()
+        if 2 * readable > len(words) or (
+            readable > 0.5 * max(1, sum(bool(word.strip()) for word in words))
+        ):
+            return _of_numbers(numbers, scale_s)
+        if (short := _minutes(words)) is not None:
+            return short
     day_first, doubt = date_order(words) if day_first is None else (day_first, "")
-    seconds = np.full(len(words), np.nan)
-    has_date = np.zeros(len(words), dtype=bool)
-    has_zone = False
-    for index, word in enumerate(words):
-        parsed = _moment(word, day_first)
-        if parsed is not None:
-            seconds[index], has_date[index], zoned = parsed
-            has_zone = has_zone or zoned
+    seconds, has_date, has_zone = _seconds(words, day_first)
     if not has_date.any():
         return _from_first(_past_midnight(seconds), "none", "")
     seconds[~has_date] = np.nan  # a damaged one among dates tells no day
     return _from_first(seconds, "utc" if has_zone else "local", doubt)
+
+
+def _seconds(words: Sequence[str], day_first: bool) -> tuple[Array, NDArray[np.bool_], bool]:
+    """Each word's seconds, whether it has a date, and whether any of them has a zone."""
+    first = next(iter(words), "").strip()
+    plain = _PLAIN.fullmatch(first)
+    format, zoned = (None, False) if plain is None else (_format(plain, day_first), bool(plain[5]))
+    seconds = np.full(len(words), np.nan)
+    has_date = np.zeros(len(words), dtype=bool)
+    has_zone = False
+    rest = iter(words)
+    for start in range(0, len(words), _BLOCK):
+        block = list(islice(rest, _BLOCK))
+        part = slice(start, start + len(block))
+        if format is not None:
+            moments = pl.Series(block, dtype=pl.String).str.to_datetime(
+                format, time_unit="us", strict=False
+            )
+            us = moments.to_physical().fill_null(0).to_numpy()
+            days, us_of_day = np.divmod(us, int(_DAY_S * 1e6))
+            whole_s, part_us = np.divmod(us_of_day, 1_000_000)
+            # a year that is not written in full is not the one meant
+            has_date[part] = moments.dt.year().is_between(1000, 9999).fill_null(False).to_numpy()
+            has_zone = has_zone or (zoned and bool(has_date[part].any()))
+            seconds[part] = _DAY_S * days + (whole_s + part_us / 1e6)
+        for index in (start + np.flatnonzero(~has_date[part])).tolist():
+            parsed = _moment(block[index - start], day_first)
+            seconds[index] = np.nan
+            if parsed is not None:
+                seconds[index], has_date[index], is_zoned = parsed
+                has_zone = has_zone or is_zoned
+    return seconds, has_date, has_zone
+
+
+def _format(plain: re.Match[str], day_first: bool) -> str:
+    """What polars calls the format of a word."""
+    year, mark, other_mark, between, zone = plain.groups()
+    if year:
+        date = f"%Y{mark}%m{mark}%d"
+    else:
+        day, month = ("%d", "%m") if day_first else ("%m", "%d")
+        date = f"{day}{other_mark}{month}{other_mark}%Y"
+    return f"{date}{between}%H:%M:%S%.f{zone}"
 
 
 def date_order(words: Iterable[str]) -> tuple[bool, str]:
@@ -142,7 +191,7 @@ def _numbers(words: Sequence[str]) -> Array:
             continue
         numbers = pl.Series(block).cast(pl.Float64, strict=False).fill_null(np.nan)
         values = numbers.to_numpy(writable=True)
-        others = np.flatnonzero(~(np.abs(values) < _LATEST))
+        others = np.flatnonzero(~(np.abs(values) < _MAX_TIME))
         values[others] = [_number(block[index]) for index in others.tolist()]
         blocks.append(values)
     return np.concatenate(blocks) if blocks else np.empty(0)
@@ -153,7 +202,7 @@ def _number(word: str) -> float:
     if not _NUMBER.match(text):
         return math.nan
     value = float(text.replace(",", "."))
-    return value if abs(value) < _LATEST else math.nan
+    return value if abs(value) < _MAX_TIME else math.nan
 
 
 def _of_numbers(numbers: Array, scale_s: float | None) -> Times:

@@ -1,0 +1,142 @@
+"""Columns that become a recording's own by more than their header: counters, meters, sizes.
+
+Counters of bytes become rates, a meter's voltage and current power, and values without a unit get
+the one that makes them a drive's.
+"""
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from heatsoak.importer.frames import Array
+from heatsoak.importer.tables.headers import Meaning, directed
+from heatsoak.importer.tables.words import (
+    CPU,
+    DRIVE,
+    ELSEWHERE,
+    GPU,
+    direction_in,
+    has_any,
+    mended,
+    tokens_of,
+)
+
+#: Sizes in MB of what tables count.
+_SIZES = {
+    **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    "byte": 1e-6, "bytes": 1e-6, "sectors": 512e-6, "sector": 512e-6, "lba": 512e-6, "lbas": 512e-6,
+}  # fmt: skip
+_SIZE = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
+)
+_MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
+#: What sizes besides those moved are of.
+_NOT_MOVED = frozenset({
+    "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
+    "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
+    "temp", "error", "errors", "lifetime", "wear", "amplification", "nand",
+})  # fmt: skip
+
+
+def total(header: str) -> Meaning | None:
+    """Return of which rate a header's column counts the bytes: ``Host Writes [GB]``.
+
+    None for what counts none. `scale` makes MB of its values.
+    """
+    text = mended(header).strip().strip("\"'#").strip()
+    tokens = tokens_of(text) if len(text) < 100 else []
+    words = set(tokens)
+    if words & (_NOT_MOVED | CPU | GPU) or (
+        not has_any(tokens, DRIVE) and has_any(tokens, ELSEWHERE)
+    ):
+        return None
+    direction = direction_in(tokens)
+    if direction is None and not words & _MOVED:
+        return None
+    column = directed("bw_mb_s", tokens)
+    note = f"throughput is made of the counter '{text}'"
+    if {"data", "units"} <= words:
+        return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
+    sizes = _SIZE.findall(text)
+    if not sizes:
+        return None
+    return Meaning(column, _SIZES[sizes[-1].lower()], note=note, general=len(tokens), is_total=True)
+
+
+# --- voltage and current, where no column tells the power ----------------------------------------
+
+VOLTAGE, CURRENT = "voltage_v", "current_a"
+_SCALES = {
+    **{"v": (VOLTAGE, 1.0), "mv": (VOLTAGE, 1e-3)},
+    **{"a": (CURRENT, 1.0), "ma": (CURRENT, 1e-3), "ua": (CURRENT, 1e-6)},
+    **dict.fromkeys(("volt", "volts"), (VOLTAGE, 1.0)),
+    **dict.fromkeys(("amp", "amps", "ampere", "amperes"), (CURRENT, 1.0)),
+}
+_WORDS = {
+    **dict.fromkeys(("voltage", "volt", "volts", "spannung", "tension", "u", "v"), VOLTAGE),
+    **dict.fromkeys(("current", "amps", "ampere", "strom", "courant", "i", "a"), CURRENT),
+    **dict.fromkeys(("vbus", "ubus"), VOLTAGE),
+    **dict.fromkeys(("ibus",), CURRENT),
+}
+#: What may stand beside them; another word means another quantity (a limit, a data line).
+_FILLERS = frozenset({"bus", "dc", "mean", "avg", "average", "value", "ch1", "channel"})
+_UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
+
+
+def voltage_and_current(
+    header: Sequence[str], units: Sequence[str], taken: Container[int]
+) -> list[tuple[int, Meaning]]:
+    """Return the places of one voltage and of one current; none where one is missing or several.
+
+    `units` is the row of units below the header, empty where there is none.
+    """
+    found: list[tuple[int, Meaning]] = []
+    for index, name in enumerate(header):
+        unit = units[index] if index < len(units) else ""
+        if index not in taken and (what := _electric(name, unit)) is not None:
+            found.append((index, what))
+    columns = sorted(what.column for _, what in found)
+    return found if columns == sorted((VOLTAGE, CURRENT)) else []
+
+
+def _electric(header: str, unit: str) -> Meaning | None:
+    text = mended(header).strip().replace("µ", "u").replace("μ", "u").lower()
+    match = _UNIT.match(text)
+    name, shown = (match[1], match[2]) if match is not None else (text, "")
+    told = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
+    words = [word for word in tokens_of(name) if word not in _FILLERS]
+    meant = {_WORDS.get(word) for word in words}
+    if len(meant) > 1 or None in meant or (told is None and not meant):
+        return None
+    column = meant.pop() if meant else told[0] if told is not None else None
+    if column is None or (told is not None and told[0] != column):
+        return None
+    return Meaning(column, 1.0 if told is None else told[1])
+
+
+# --- values without a unit -----------------------------------------------------------------------
+
+IN_BYTES = "bytes a second", 1e-6
+
+
+def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
+    """What a temperature without a unit must be in to be one."""
+    known = raw[np.isfinite(raw) & (raw > 0)]
+    usual = float(np.median(known)) if len(known) else 0.0
+    if 250 < usual < 400:
+        return replace(what, offset=-273.15, doubt=f"'{header}' is read as kelvin")
+    if 5000 < usual < 150_000:
+        return replace(what, scale=1e-3, doubt=f"'{header}' is read as thousandths of a degree")
+    return what
+
+
+def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
+    """What rates without a unit must be in to be a drive's, and how much of a MB/s that is."""
+    known = [values[np.isfinite(values) & (values > 0)] for values in rates]
+    typical = max((float(np.median(values)) for values in known if len(values)), default=0.0)
+    if typical > 2e7:
+        return IN_BYTES
+    return ("kB/s", 1e-3) if typical > 2e4 else ("MB/s", 1.0)

@@ -1,0 +1,471 @@
+"""What a header of a table means: the quantity, its direction and its unit.
+
+Headers come in any order of words, in many languages, and with their unit anywhere; so words are
+looked for, not whole headers.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from heatsoak.importer import sysstat
+from heatsoak.importer.tables.units import Kind, Unit, split_unit, unit_of
+from heatsoak.importer.tables.words import (
+    BUSY,
+    CPU,
+    DRIVE,
+    DRIVE_TOKENS,
+    ELSEWHERE,
+    EXTREMES,
+    GPU,
+    HOST_TEMP_FILLERS,
+    IOPS,
+    LATENCY,
+    LOAD,
+    NOT_LOAD,
+    NOT_READ_TEMPS,
+    PLACES,
+    POWER,
+    QUEUE,
+    RATE_FILLERS,
+    RATE_WORDS,
+    READ_TOKENS,
+    ROLE_WORDS,
+    ROLES,
+    TEMP,
+    TEMP_FILLERS,
+    THERMAL_STATE,
+    THROTTLE,
+    THROTTLE_FILLERS,
+    TIME_FILLERS,
+    TIME_WORDS,
+    WRITE_TOKENS,
+    Role,
+    direction_in,
+    has_any,
+    mended,
+    slug,
+    tokens_of,
+)
+from heatsoak.recording import dtype_of
+
+#: Of a headline temperature that a log does not name further.
+DRIVE_TEMP = "temp_c.composite"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a column holds.
+
+    Attributes:
+        column: the recording's column, or a role (`ROLES`), or ``lat_p99_us`` and its kin where
+            it does not tell reads from writes.
+        scale: with `offset`, what makes the recording's unit of a value.
+        doubt: how its unit was read where that is not certain.
+        note: what was converted, where something was.
+        state: whether its values are a state (throttling or not), rather than a number.
+        has_unit: whether the header told the unit.
+        is_total: whether its values are MB moved since some beginning, or in each row, of which
+            the column's rate is yet to be made.
+        general: the less of the header is known, the higher; of two columns with the same
+            meaning the less general one is meant.
+    """
+
+    column: str
+    scale: float = 1.0
+    offset: float = 0.0
+    doubt: str = ""
+    note: str = ""
+    state: bool = False
+    has_unit: bool = True
+    general: int = 0
+    is_total: bool = False
+
+    @property
+    def is_role(self) -> bool:
+        """Whether it says where and when a row belongs, rather than being measured."""
+        return self.column in ROLES
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is bytes or I/Os a second."""
+        return self.column.endswith(("bw_mb_s", "iops"))
+
+
+#: sysstat's names that mean the same in any table: those of rates, with a direction.
+_SYSSTAT_RATE = re.compile(r"^(?:[rw](?:[kMG]B|sec)|(?:[kMG]B_(?:read|wrtn))|(?:rd|wr)_sec)/s$")
+_SYSSTAT_NAMES = frozenset({
+    "r/s", "w/s", "rtps", "wtps", "tps", "r_await", "w_await", "await", "aqu-sz", "avgqu-sz",
+    "%util", "bread/s", "bwrtn/s",
+})  # fmt: skip
+#: Other tools' spellings of them: ``rd_kB/s``, ``w_sec/s``.
+_SYSSTAT_SPELLING = re.compile(r"^(r|w)(?:d|r)?_?(?=(?:[kMG]B|sec)/s$)")
+#: What .NET and WMI glue together.
+_PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
+#: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
+_BYTES_EACH = re.compile(
+    r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
+)
+_IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
+#: What says how values were put together, behind the unit.
+_MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
+#: NVMe's own counters of throttling, by their many names.
+_TMT = re.compile(r"(?i)^th(?:er)?m(?:al)?[ _.]?.*?(?:t|temp|tmt)\.?[ _]?([12])[ _.](.*)$")
+_PERCENTILE = re.compile(r"(?:^|[^\d.])p?(50|90|95|99[.,_]?9{0,2})(?:th|%|pct|$|[^\d])")
+_SECONDS_EACH = re.compile(r"\bsec/(Read|Write|Transfer)\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=2048)
+def meaning(header: str, unit: str = "") -> Meaning | None:
+    """Return what a column with this header holds; None for what no recording has.
+
+    `unit` is what a row of units says of the column.
+    """
+    text = mended(header).strip().strip("\"'#").strip()
+    if not text or len(text) > 300:
+        return None
+    if (known := _sysstat(text)) is not None:
+        return known
+    if (own := _own(text)) is not None:
+        return own
+    if (counted := _throttle_counter(text)) is not None:
+        return counted
+    text = _IOS_EACH.sub(" [IO/s]", _BYTES_EACH.sub(r" \2 [B/s]", text))
+    name, found = split_unit(_PER_SEC.sub(r" \1/s", text))
+    if unit.strip():
+        found = unit_of(unit) or found
+    told = _by_words(name, found)
+    if told is None and (mean := _MEAN.search(text)) is not None:
+        return meaning(text[: mean.start()], unit)
+    return told
+
+
+def _throttle_counter(text: str) -> Meaning | None:
+    match = _TMT.match(text)
+    if match is None:
+        return None
+    words = tokens_of(match.group(2))
+    if "time" in words:
+        return Meaning(f"throttle_time_s.tmt{match.group(1)}")
+    return Meaning(f"throttle_count.tmt{match.group(1)}") if _is_count(words) else None
+
+
+def _is_count(words: list[str]) -> bool:
+    return not {"count", "counter", "events", "transitions", "trans", "transition"}.isdisjoint(
+        words
+    )
+
+
+def _own(text: str) -> Meaning | None:
+    """A recording's own column."""
+    if text == "t_s":
+        return Meaning("time", has_unit=True)
+    try:
+        dtype_of(text)
+    except KeyError:
+        return None
+    return Meaning(text)
+
+
+def _sysstat(text: str) -> Meaning | None:
+    short = _SYSSTAT_SPELLING.sub(r"\1", text)
+    if text in _SYSSTAT_NAMES:
+        return Meaning(*sysstat.COLUMNS[text])
+    if not _SYSSTAT_RATE.match(short):
+        return None
+    column, scale = sysstat.COLUMNS[short]
+    if "sec" in text:
+        return Meaning(column, scale, note="sectors of 512 bytes made bytes")
+    prefix = next(letter for letter in text if letter in "kMG")
+    return Meaning(column, scale, note=f"iostat's {prefix}B/s are {prefix.upper()}iB/s")
+
+
+# --- by words --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A header as words, without its unit."""
+
+    name: str
+    tokens: list[str]
+    unit: Unit | None
+    is_cpu: bool
+    is_gpu: bool
+    is_drive: bool
+    is_elsewhere: bool
+
+    @classmethod
+    def of(cls, name: str, unit: Unit | None) -> "_Words":
+        """Return the words of a header."""
+        tokens = tokens_of(name)
+        is_drive = has_any(tokens, DRIVE)
+        return cls(
+            name,
+            tokens,
+            unit,
+            is_cpu=not CPU.isdisjoint(tokens),
+            is_gpu=not GPU.isdisjoint(tokens),
+            is_drive=is_drive,
+            is_elsewhere=not is_drive and has_any(tokens, ELSEWHERE),
+        )
+
+    @property
+    def kind(self) -> Kind | None:
+        """Of its unit."""
+        return None if self.unit is None else self.unit.kind
+
+    @property
+    def scale(self) -> float:
+        """Of its unit; 1 without one."""
+        return 1.0 if self.unit is None else self.unit.scale
+
+    def has(self, stems: re.Pattern[str]) -> bool:
+        """Whether any word has one of the stems."""
+        return has_any(self.tokens, stems)
+
+    def meaning(self, column: str, scale: float = 1.0, **more: Any) -> Meaning:
+        """Return the meaning that these words have."""
+        return Meaning(column, scale, general=more.pop("general", len(self.tokens)), **more)
+
+    def in_unit(self, column: str, unit: Unit) -> Meaning:
+        """Return the meaning of values in a unit; of extremes rather another column is meant."""
+        general = len(self.tokens) + (0 if EXTREMES.isdisjoint(self.tokens) else 5)
+        return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
+
+
+#: What no recording has, though its words are known.
+_NOTHING = Meaning("")
+
+
+def _by_words(name: str, unit: Unit | None) -> Meaning | None:
+    words = _Words.of(name, unit)
+    for rule in _RULES:
+        found = rule(words)
+        if found is not None:
+            return None if found is _NOTHING else found
+    return None
+
+
+def _role(words: _Words) -> Meaning | None:
+    role = _role_of(words.tokens, words.kind)
+    if role is None:
+        return None
+    if role == "time" and words.kind == "time":
+        return words.meaning(role, words.scale)
+    return words.meaning(role, has_unit=False)
+
+
+def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
+    joined = "_".join(token for token in tokens if token not in "#%")
+    if joined in ("up_time", "uptime"):
+        return "uptime"
+    for suffix in ("", "_no", "_nr", "_id", "_number"):
+        base = joined.removesuffix(suffix) if suffix else joined
+        if base in ROLE_WORDS and kind is None:
+            return ROLE_WORDS[base]
+    if kind not in (None, "time"):
+        return None
+    if kind == "time" and not joined:
+        return "time"
+    words = [token for token in tokens if token not in TIME_FILLERS and not token.isdigit()]
+    found = [TIME_WORDS.get(word) or _time_in(word) for word in words]
+    if not words:
+        return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
+    if None in found:
+        return None
+    if "uptime" in found:
+        return "uptime"
+    if "date" in found and "time" not in found:
+        return "date"
+    return "time"
+
+
+def _time_in(word: str) -> Role | None:
+    """A language without blanks: ``记录时间``."""
+    return (
+        "time"
+        if len(word) < 9 and word.endswith(("时间", "時間", "时刻", "時刻", "시간"))
+        else None
+    )
+
+
+def directed(quantity: str, tokens: list[str]) -> str:
+    """Return the column of a quantity, of the direction that the tokens tell."""
+    direction = direction_in(tokens)
+    return quantity if direction is None else f"{direction}_{quantity}"
+
+
+def _throttle(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    if not words.has(THROTTLE):
+        if "thermal" in tokens and set(tokens) <= THERMAL_STATE:
+            return words.meaning("throttle_count.throttling", state=True)
+        return None
+    if words.is_cpu or words.is_gpu or words.is_elsewhere:
+        return _NOTHING
+    kept = [
+        t for t in tokens if not (has_any([t], THROTTLE) or has_any([t], DRIVE) or "therm" in t)
+    ]
+    name = slug(" ".join(t for t in kept if t not in THROTTLE_FILLERS)) or "throttling"
+    if words.kind == "time":
+        return Meaning(f"throttle_time_s.{name}", words.scale)
+    is_counter = words.unit is None and _is_count(tokens)
+    return Meaning(f"throttle_count.{name}", state=not is_counter)
+
+
+def _temperature(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
+    if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has(TEMP))):
+        return None
+    if not NOT_READ_TEMPS.isdisjoint(tokens):
+        return _NOTHING
+    unit = words.unit or Unit("temp")
+    kept = [
+        t for t in tokens
+        if not (has_any([t], TEMP) or t in TEMP_FILLERS or t == "#")
+        or t == "composite"
+    ]  # fmt: skip
+    if words.is_gpu or words.is_cpu:
+        host = "gpu" if words.is_gpu else "cpu"
+        rest = slug(" ".join(t for t in kept if t not in {host, *HOST_TEMP_FILLERS}))
+        column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
+        rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1
+        return replace(words.in_unit(column, unit), general=rank + 2 * len(kept))
+    for word, place in PLACES.items():
+        if word in tokens or (not word.isascii() and any(word in t for t in tokens)):
+            return words.in_unit(f"temp_c.{place}", unit)
+    if words.is_elsewhere:
+        return _NOTHING
+    number = next((t for t in reversed(kept) if t.isdigit() and len(t) < 3), "")
+    others = [t for t in kept if not t.isdigit() and not has_any([t], DRIVE) and t != "sensor"]
+    if "composite" in tokens or (not others and number in ("", "0") and "sensor" not in tokens):
+        column = DRIVE_TEMP
+    elif not others:
+        column = f"temp_c.sensor{number}"
+    else:
+        column = f"temp_c.{slug(' '.join(kept))}"
+    return replace(words.in_unit(column, unit), has_unit=words.unit is not None)
+
+
+def _host(words: _Words) -> Meaning | None:
+    """Of a processor or a graphics card, or of what is neither drive nor host."""
+    if not words.is_cpu and not words.is_gpu:
+        return _NOTHING if words.is_elsewhere or "split" in words.tokens else None
+    tokens, kind = set(words.tokens), words.kind
+    general = len(words.tokens) - ("total" in tokens)
+    if kind in (None, "pct") and (words.has(LOAD) or (kind == "pct" and len(words.tokens) == 1)):
+        if not NOT_LOAD.isdisjoint(tokens):
+            return _NOTHING
+        if words.is_gpu:
+            return Meaning("gpu_load_pct.0", general=general)
+        if {"core", "cores"} & tokens or any(t.isdigit() for t in tokens):
+            return _NOTHING
+        return Meaning("cpu_pct", general=general)
+    if words.is_gpu and kind == "power":
+        return Meaning("gpu_power_w.0", words.scale, general=general)
+    return _NOTHING
+
+
+def _idle_share(words: _Words) -> Meaning | None:
+    is_idle_time = words.kind == "pct" and words.tokens[:2] == ["idle", "time"]
+    if is_idle_time or ("%" in words.name and "idle" in words.tokens):
+        return words.meaning("busy_pct", -1.0, offset=100.0)
+    return None
+
+
+def _rate(words: _Words) -> Meaning | None:
+    """Bytes or I/Os a second, by their unit."""
+    tokens = words.tokens
+    if words.unit is not None and words.kind == "rate":
+        return words.in_unit(directed("bw_mb_s", tokens), words.unit)
+    if words.kind != "iops" and (words.unit is not None or not words.has(IOPS)):
+        return None
+    thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
+    unit = words.unit or Unit("iops", 1e3 if thousands else 1.0)
+    return words.in_unit(directed("iops", tokens), unit)
+
+
+def _latency(words: _Words) -> Meaning | None:
+    tokens = words.tokens
+    if (per := _SECONDS_EACH.search(words.name)) is not None:
+        return words.meaning(directed("lat_us", [per.group(1).lower()]), 1e6)
+    is_answer = "response" in tokens or ("access" in tokens and "time" in tokens)
+    if not words.has(LATENCY) and not (words.kind == "time" and is_answer):
+        return None
+    if "slat" in tokens or words.kind not in (None, "time"):
+        return _NOTHING
+    which = _PERCENTILE.search(words.name.lower())
+    suffix = "lat"
+    if which is not None:
+        digits = re.sub("[.,_]", "", which.group(1))
+        if digits not in ("50", "99", "999"):
+            return _NOTHING
+        suffix = f"lat_p{digits}"
+    elif "median" in tokens:
+        suffix = "lat_p50"
+    elif not {"max", "maximum"}.isdisjoint(tokens):
+        suffix = "lat_max"
+    elif not {"min", "minimum", "stddev", "std"}.isdisjoint(tokens):
+        return _NOTHING
+    column = directed(f"{suffix}_us", tokens)
+    if words.unit is not None:
+        return words.meaning(column, words.scale * 1e6)
+    doubt = "latencies without a unit are read as microseconds"
+    return words.meaning(column, doubt=doubt, has_unit=False)
+
+
+def _queue(words: _Words) -> Meaning | None:
+    return words.meaning("queue") if words.kind is None and words.has(QUEUE) else None
+
+
+def _busy_share(words: _Words) -> Meaning | None:
+    if words.kind not in (None, "pct") or not words.has(BUSY):
+        return None
+    is_share = words.kind == "pct" or words.is_drive or "%" in words.tokens
+    if direction_in(words.tokens) is not None or not is_share:
+        return _NOTHING
+    return words.meaning("busy_pct")
+
+
+def _power(words: _Words) -> Meaning | None:
+    has_unit = words.unit is not None
+    if words.kind == "power" or (not has_unit and words.has(POWER)):
+        return words.meaning("power_w", words.scale, has_unit=has_unit)
+    return None
+
+
+def _bare(words: _Words) -> Meaning | None:
+    """What has no unit: a rate, a place whose temperature it is, or a direction alone."""
+    tokens = words.tokens
+    if words.unit is not None:
+        return None
+    direction = direction_in(tokens)
+    if words.has(RATE_WORDS):
+        is_plain = all(t.isdigit() or t in RATE_FILLERS or has_any([t], RATE_WORDS) for t in tokens)
+        if words.is_drive or direction is not None or is_plain:
+            return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
+    if len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
+        return words.meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
+    if direction is not None and set(tokens) <= READ_TOKENS | WRITE_TOKENS | DRIVE_TOKENS:
+        return words.meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
+    return None
+
+
+#: In the order in which they are asked; the first that knows the words decides.
+_RULES: tuple[Callable[[_Words], Meaning | None], ...] = (
+    _role,
+    _throttle,
+    _temperature,
+    _host,
+    _idle_share,
+    _rate,
+    _latency,
+    _queue,
+    _busy_share,
+    _power,
+    _bare,
+)
