@@ -2,8 +2,7 @@
 
 from heatsoak.importer.formats import (
     aida64,
-    as_ssd,
-    crystaldiskmark,
+    disk_marks,
     diskspd,
     dstat,
     elbencho,
@@ -34,8 +33,8 @@ FORMATS: tuple[Format, ...] = (
     lm_sensors.FORMAT,
     fio_json.FORMAT,
     iometer.FORMAT,
-    as_ssd.FORMAT,
-    crystaldiskmark.FORMAT,
+    disk_marks.AS_SSD,
+    disk_marks.CRYSTALDISKMARK,
     diskspd.FORMAT,
     sar.FORMAT,
     iostat.FORMAT,
