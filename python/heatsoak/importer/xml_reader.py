@@ -14,11 +14,16 @@ _MAX_DEPTH = 16
 
 
 class XmlError(ValueError):
-    """Text that is not the XML of a result; says what is wrong, and in which line if known."""
+    """Text that is not the XML of a result.
 
-    def __init__(self, text: str, line: int | None = None) -> None:
+    Attributes:
+        line: where, if that is known.
+        is_cut: whether what came before may be taken.
+    """
+
+    def __init__(self, text: str, line: int | None = None, *, is_cut: bool = False) -> None:
         super().__init__(text)
-        self.line = line
+        self.line, self.is_cut = line, is_cut
 
 
 class XmlReader:
@@ -48,7 +53,7 @@ class XmlReader:
                 self._parser.close()
         except ParseError as error:
             line = error.position[0] if getattr(error, "position", None) else None
-            raise XmlError(f"is not valid XML: {error.msg}", line) from error
+            raise XmlError(f"is not valid XML: {error.msg}", line, is_cut=True) from error
         except DefusedXmlException as error:
             raise XmlError("declares entities, which no result does") from error
         except XmlError:
