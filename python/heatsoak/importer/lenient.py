@@ -1,4 +1,7 @@
-"""Models for other programs' JSON: whatever is missing or wrong takes the field's default."""
+"""Other programs' JSON: models and look-ups for which nothing is too wrong to be asked.
+
+In a model whatever is missing or wrong takes the field's default.
+"""
 
 import math
 import re
@@ -52,6 +55,13 @@ def number_of(value: Any) -> float:
     except (ValueError, OverflowError):
         return math.nan
     return number if abs(number) <= 1e18 else math.nan
+
+
+def at(value: Any, path: str) -> Any:
+    """Return what stands in a JSON document at ``KEY/KEY``; None where nothing does."""
+    for key in path.split("/"):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 Count = Annotated[int, BeforeValidator(_count)]

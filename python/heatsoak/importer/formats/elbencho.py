@@ -16,7 +16,7 @@ from typing import Any
 
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.results import MIB, Unreadable, frame_of_steps, load
-from heatsoak.importer.lenient import number_of
+from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.moment import read_times
 from heatsoak.importer.source import Source
@@ -388,16 +388,9 @@ def _csv_phases(source: Source) -> Iterator[_Phase]:
 
 def _json_phases(source: Source) -> Iterator[_Phase]:
     for document in source.documents():
-        row = {name: _at(document.value, path.split("/")) for name, path in _IN_JSON.items()}
+        row = {name: at(document.value, path) for name, path in _IN_JSON.items()}
         if isinstance(row["operation"], str):
             yield _phase_of(row)
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    """Return what stands below these keys of a JSON document; None where nothing does."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 _ROW = re.compile(r"(\S{1,40})?\s+([A-Za-z][^:]{1,40}?)\s*:\s+(.*)")
