@@ -35,6 +35,13 @@ def _positive(value: Any) -> float:
     return float(value)
 
 
+def _table(value: Any) -> dict[str, Any]:
+    """Return an object of JSON as it is; raises ValueError for anything else."""
+    if not isinstance(value, dict):
+        raise ValueError
+    return value
+
+
 def text_of(value: Any) -> str:
     """Return a string, or an integer as one; empty for anything else."""
     if isinstance(value, str):
@@ -67,15 +74,7 @@ def at(value: Any, path: str) -> Any:
 Count = Annotated[int, BeforeValidator(_count)]
 Positive = Annotated[float, BeforeValidator(_positive)]
 Text = Annotated[str, BeforeValidator(text_of)]
-Number = Annotated[float, BeforeValidator(number_of)]
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-#: Before a list of models: items that are no objects are left out.
-OnlyObjects = BeforeValidator(_objects)
+Table = Annotated[Any, BeforeValidator(_table)]
 
 
 class Lenient(BaseModel):

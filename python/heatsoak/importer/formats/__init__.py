@@ -21,17 +21,16 @@ from heatsoak.importer.formats import (
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.fio import json as fio_json
 from heatsoak.importer.formats.fio import log as fio_log
-from heatsoak.importer.formats.fio import terse as fio_terse
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (
     fio_log.FORMAT,
-    fio_terse.FORMAT,
+    fio_json.TERSE,
     tkperf.FORMAT,
     smartctl.FORMAT,
     nvme_smart.FORMAT,
     lm_sensors.FORMAT,
-    fio_json.FORMAT,
+    fio_json.JSON,
     iometer.FORMAT,
     disk_marks.AS_SSD,
     disk_marks.CRYSTALDISKMARK,
