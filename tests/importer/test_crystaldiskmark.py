@@ -55,8 +55,9 @@ def test_a_measurement_lasts_as_long_as_the_file_says() -> None:
     assert told.samples["interval_s"].to_list() == [5.0] * 12
     assert told.samples["t_s"][:2].to_list() == [5.0, 10.0]
     assert untold.samples["interval_s"].null_count() == untold.samples.height
-    assert "each result is one sample, the best of 5 measurements of 5 s: they are no series" in (
-        _remarks(told)
+    assert (
+        "each result is one sample, the best of 5 measurements of 5 s: they are not a series"
+        in (_remarks(told))
     )
 
 

@@ -90,4 +90,4 @@ def test_phases_that_moved_nothing_are_refused() -> None:
 def test_damaged_lines_are_counted() -> None:
     text = (DATA / "live.csv").read_text().replace(",4000,Total", ",x,Total", 1)
     (log,) = read(Source.of_bytes("log", text.encode()))
-    assert any("1 lines could not be read" in r.text for r in log.remarks if r.doubt)
+    assert any("line 5 could not be read" in r.text for r in log.remarks if r.doubt)

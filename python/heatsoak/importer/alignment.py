@@ -44,6 +44,7 @@ from heatsoak.importer.sliding import (
     on_common_grid,
     with_own_tau,
 )
+from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
 
 #: The most cells of the common grid.
 _MAX_CELLS = 1 << 19
@@ -346,9 +347,7 @@ def _track(log: Log, name: str) -> Track:
 
 def _warmest(log: Log) -> Track | None:
     """The drive's temperature that moved most: composite where it is there."""
-    names = [name for name in log.samples.columns if name.startswith("temp_c.")]
-    own = [n for n in names if not n.removeprefix("temp_c.").startswith(("cpu", "gpu"))] or names
-    if "temp_c.composite" in own:
-        own = ["temp_c.composite"]
+    names = [name for name in log.samples.columns if name.startswith(TEMPERATURES)]
+    own = drive_temperatures(names) or names
     tracks = [track for name in own if len((track := _track(log, name)).t_s)]
     return max(tracks, key=lambda track: float(np.ptp(track.values)), default=None)

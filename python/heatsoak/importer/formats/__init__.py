@@ -1,8 +1,7 @@
 """One module or package a format; :data:`FORMATS` has them in the order in which they are asked."""
 
 from heatsoak.importer.formats import (
-    as_ssd,
-    crystaldiskmark,
+    disk_marks,
     diskspd,
     dstat,
     elbencho,
@@ -21,20 +20,19 @@ from heatsoak.importer.formats import (
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.fio import json as fio_json
 from heatsoak.importer.formats.fio import log as fio_log
-from heatsoak.importer.formats.fio import terse as fio_terse
 
 #: The more particular a format's marks, the earlier it is asked; plain CSV takes what is left.
 FORMATS: tuple[Format, ...] = (
     fio_log.FORMAT,
-    fio_terse.FORMAT,
+    fio_json.TERSE,
     tkperf.FORMAT,
     smartctl.FORMAT,
     nvme_smart.FORMAT,
     lm_sensors.FORMAT,
-    fio_json.FORMAT,
+    fio_json.JSON,
     iometer.FORMAT,
-    as_ssd.FORMAT,
-    crystaldiskmark.FORMAT,
+    disk_marks.AS_SSD,
+    disk_marks.CRYSTALDISKMARK,
     diskspd.FORMAT,
     sar.FORMAT,
     iostat.FORMAT,

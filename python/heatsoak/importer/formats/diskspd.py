@@ -5,28 +5,39 @@ each interval (`Bucket`), which is a series.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from heatsoak.importer.formats.base import Format
-from heatsoak.importer.formats.results import MB, Unreadable, distinct, frame, number, short, whole
+from heatsoak.importer.formats.results import (
+    DIRECTIONS,
+    MB,
+    Unreadable,
+    directions_of,
+    distinct,
+    frame_of_steps,
+    load,
+    number,
+    numbered,
+    short,
+    size_of,
+)
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
+from heatsoak.importer.xml_reader import XmlError, XmlReader
 from heatsoak.protocol import Observed
 
 _HEAD_LINES = 500
-_PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p999", 100.0: "max"}
 #: The last interval is left out where the test ended within it.
 _ROUNDING_S = 0.02
-#: Elements of results are not nested as deep.
-_DEEPEST = 10
 
 
 @dataclass
 class _Target:
-    """What is asked of one file or disk."""
+    """What was asked of one file or disk."""
 
     path: str = ""
     block: float | None = None
@@ -38,24 +49,28 @@ class _Target:
 
 @dataclass
 class _Span:
-    """A time span: what was asked for, and what came of it."""
+    """A time span: what was asked for, and what came of it.
+
+    Attributes:
+        bytes: of reads and writes; `ios` likewise.
+        values: columns of a recording, means over the span.
+        series: for each interval, its end `t_ms` and values by direction.
+    """
 
     targets: list[_Target] = field(default_factory=list)
     warmup_s: float = 0.0
     threads: float | None = None
     requests: float | None = None
     duration_s: float | None = None
-    #: Of reads and writes: bytes and I/Os.
     bytes: dict[str, float] = field(default_factory=dict)
     ios: dict[str, float] = field(default_factory=dict)
-    #: Columns of a recording.
     values: dict[str, float] = field(default_factory=dict)
     series: list[dict[str, float]] = field(default_factory=list)
 
 
 @dataclass
 class _Run:
-    """What one start of DiskSpd wrote."""
+    """What one start of DiskSpd wrote; `results` counts the spans whose results have begun."""
 
     begin: str = ""
     version: str = ""
@@ -68,24 +83,18 @@ class _Run:
             self.spans.append(_Span())
         return self.spans[max(0, self.results - 1)]
 
-    def asked(self) -> _Span:
-        """Return the span whose parameters are being read."""
-        if not self.spans:
-            self.spans.append(_Span())
-        return self.spans[-1]
-
 
 def _recognises(source: Source) -> bool:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
     # people post its results alone
-    if _begins_xml(lines) or any(line.startswith("Results for timespan ") for line in lines):
+    if _starts_xml(lines) or any(line.startswith("Results for timespan ") for line in lines):
         return True
     return any(line.startswith("Input parameters:") for line in lines) and any(
         line.startswith(("timespan:", "job:", "Command Line:")) for line in lines
     )
 
 
-def _begins_xml(lines: list[str]) -> bool:
+def _starts_xml(lines: list[str]) -> bool:
     for index, line in enumerate(lines):
         if "<Results>" in line and line.startswith("<"):
             text = " ".join(lines[index : index + 60])
@@ -95,30 +104,38 @@ def _begins_xml(lines: list[str]) -> bool:
 
 def _read(source: Source, _: Options) -> list[Log]:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
-    found = _of_xml(source) if _begins_xml(lines) else _of_text(source)
-    logs = [log for run in found if (log := _log(source, run)) is not None]
+    runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _TextReader(source).runs()
+    logs = [log for run in runs if (log := _log(source, run)) is not None]
     if not logs:
-        raise source.error("holds no results: DiskSpd was stopped before it had any, or is cut")
-    if len(logs) == 1:
-        return logs
-    return [replace(log, label=f"run {index}") for index, log in enumerate(logs, 1)]
+        raise source.error("holds no results: DiskSpd was stopped before it had any, or it is cut")
+    return numbered(logs)
 
+
+# --- text ---
 
 _COMMAND = re.compile(r"\s{0,20}Command Line\s?:", re.IGNORECASE)
 _RESULTS_FOR = re.compile(r"\s{0,20}Results for (?:timespan|job) ([0-9]{1,6})", re.IGNORECASE)
 _SPAN = re.compile(r"\s{0,20}(?:timespan|job)\s?:\s{0,9}[0-9]", re.IGNORECASE)
-_BLOCK = re.compile(r"([0-9][0-9.]{0,15})\s?([KMG]?)(?:iB|B)?$", re.IGNORECASE)
-_RATIO = re.compile(r"read/write ratio: ([0-9]{1,3})/([0-9]{1,3})")
-_MIXED_RANDOM = re.compile(r"\(([0-9]{1,3})% random\)")
 _SECTION = re.compile(r"\s{0,20}(Total|Read|Write) IO\s{0,9}$", re.IGNORECASE)
+#: What is asked of a target: the line, the field, and its value, unless the line has it.
+_PARAMETERS: tuple[tuple[re.Pattern[str], str, float | None], ...] = tuple(
+    (re.compile(line), name, value)
+    for line, name, value in (
+        (r".{0,200}?read/write ratio: [0-9]{1,3}/([0-9]{1,3})", "writes_pct", None),
+        (r"performing read test$", "writes_pct", 0.0),
+        (r"performing write test$", "writes_pct", 100.0),
+        (r"block size: ([0-9][0-9.]{0,15})\s?([KMGkmg]?)(?:i?[Bb])?$", "block", None),
+        (r"using random I/O", "random_pct", 100.0),
+        (r"using mixed random/sequential(?:.*\(([0-9]{1,3})% random\))?", "random_pct", None),
+        (r"using.* sequential I/O", "random_pct", 0.0),
+        (r"number of outstanding I/O operations.*?: ([^ )]{1,20})\)*$", "requests", None),
+        (r"threads per file: ([^ ]{1,20})$", "threads", None),
+    )
+)
 _ORDINALS = {"50th": "p50", "99th": "p99", "3-nines": "p999", "max": "max"}
 
 
-def _of_text(source: Source) -> list[_Run]:
-    return _Text(source).runs()
-
-
-class _Text:
+class _TextReader:
     """Walks through the lines of a text result."""
 
     def __init__(self, source: Source) -> None:
@@ -144,14 +161,12 @@ class _Text:
 
     def _take(self, text: str) -> bool:
         """Take a line; False where one of results cannot be read."""
-        match = _RESULTS_FOR.match(text)
-        if match is not None:
+        if _RESULTS_FOR.match(text):
             self._run.results += 1
             self._section = "results"
-            return True
-        if self._section:
+        elif self._section:
             return self._take_result(text)
-        if _SPAN.match(text):
+        elif _SPAN.match(text):
             self._run.spans.append(_Span())
         else:
             self._take_parameter(" ".join(text.split()[:20]))
@@ -171,261 +186,191 @@ class _Text:
         elif name.startswith("path"):
             span.targets.append(_Target(path=short(value.strip("'"))))
         elif span.targets:
-            _parameter(span.targets[-1], text, name, value)
+            for line, what, fixed in _PARAMETERS:
+                if (found := line.match(text)) is not None:
+                    amount, prefix = (*found.groups(""), "", "")[:2]
+                    setattr(
+                        span.targets[-1], what, size_of(amount, prefix) if fixed is None else fixed
+                    )
+                    break
 
     def _take_result(self, text: str) -> bool:
-        words = text.split()
+        words, start = text.split(), text.lstrip()
         span = self._run.result()
         section = _SECTION.match(text)
         if section is not None:
             self._section = section.group(1).lower()
-        elif text.lstrip().startswith(("actual test time:", "test time:")):
+        elif start.startswith(("actual test time:", "test time:")):
             span.duration_s = number(words[-1].rstrip("s")) or None
             return span.duration_s is not None
-        elif text.lstrip().startswith("thread count:"):
+        elif start.startswith("thread count:"):
             span.threads = number(words[-1])
         elif words[0] == "thread" and "|" in text:
             self._columns = [cell.strip().lower() for cell in text.split("|")]
         elif words[0] == "total:":
-            return self._take_total(text)
-        elif words[0] in ("avg.|", "avg:", "avg.") or text.lstrip().startswith("avg.|"):
+            return self._take_total(span, text)
+        elif words[0] == "avg:" or start.startswith("avg."):
             usage = number(text.partition("avg")[2].lstrip(".|: \t").split("%")[0])
             if usage is not None and usage <= 100:
                 span.values["cpu_pct"] = usage
         elif words[0] in _ORDINALS and text.count("|") == 3:
-            cells = text.split("|")
-            for way, cell in (("read", cells[1]), ("write", cells[2])):
+            for direction, cell in zip(DIRECTIONS, text.split("|")[1:3], strict=True):
                 value_ms = number(cell)
                 if value_ms is not None:
-                    span.values[f"{way}_lat_{_ORDINALS[words[0]]}_us"] = 1000 * value_ms
+                    span.values[f"{direction}_lat_{_ORDINALS[words[0]]}_us"] = 1000 * value_ms
         return True
 
-    def _take_total(self, text: str) -> bool:
-        if self._section not in ("read", "write") or "|" not in text:
+    def _take_total(self, span: _Span, text: str) -> bool:
+        direction = self._section
+        if direction not in DIRECTIONS or "|" not in text:
             return True
-        span = self._run.result()
-        cells = [cell.strip() for cell in text.partition("total:")[2].split("|")]
-        values = [number(cell) for cell in cells]
+        values = [number(cell.strip()) for cell in text.partition("total:")[2].split("|")]
         if len(values) < 2 or values[0] is None or values[1] is None:
             return False
-        span.bytes[self._section], span.ios[self._section] = values[0], values[1]
+        span.bytes[direction], span.ios[direction] = values[0], values[1]
         for name, value in zip(self._columns[1:], values, strict=False):
             if name.startswith("avglat") and value:
-                span.values[f"{self._section}_lat_us"] = 1000 * value
+                span.values[f"{direction}_lat_us"] = 1000 * value
         return True
 
 
-def _parameter(target: _Target, text: str, name: str, value: str) -> None:
-    """Take a line that says what is asked of a target."""
-    ratio = _RATIO.search(text)
-    if ratio is not None:
-        target.writes_pct = number(ratio.group(2))
-    elif text == "performing read test":
-        target.writes_pct = 0.0
-    elif text == "performing write test":
-        target.writes_pct = 100.0
-    elif name == "block size":
-        block = _BLOCK.match(value)
-        if block is not None:
-            size = number(block.group(1))
-            scale = 1024 ** " KMG".index(block.group(2).upper() or " ")
-            target.block = None if size is None else size * scale
-    elif text.startswith("using random I/O"):
-        target.random_pct = 100.0
-    elif text.startswith("using mixed random/sequential"):
-        share = _MIXED_RANDOM.search(text)
-        target.random_pct = number(share.group(1)) if share else None
-    elif text.startswith("using") and "sequential I/O" in text:
-        target.random_pct = 0.0
-    elif name.startswith("number of outstanding I/O operations"):
-        target.requests = number(value.rstrip(")"))
-    elif name == "threads per file":
-        target.threads = number(value)
+# --- XML ---
+
+_PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p999", 100.0: "max"}
+#: What is asked of a target: the element, the field, and its value, unless the element has it.
+#: `Random` and `StrideSize` say less than a ratio does.
+_ELEMENTS: tuple[tuple[str, str, float | None], ...] = (
+    ("BlockSize", "block", None),
+    ("StrideSize", "random_pct", 0.0),
+    ("Random", "random_pct", 100.0),
+    ("RandomRatio", "random_pct", None),
+    ("WriteRatio", "writes_pct", None),
+    ("RequestCount", "requests", None),
+    ("ThreadsPerFile", "threads", None),
+)
+_INTERVAL = {
+    "t_ms": "SampleMillisecond",
+    "read_iops": "Read",
+    "write_iops": "Write",
+    "read_lat_ms": "ReadAvgLatencyMilliseconds",
+    "write_lat_ms": "WriteAvgLatencyMilliseconds",
+    "read_lat_max_ms": "ReadMaxLatencyMilliseconds",
+    "write_lat_max_ms": "WriteMaxLatencyMilliseconds",
+}
 
 
-def _of_xml(source: Source) -> list[_Run]:
-    # only here: most files are no XML
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.ElementTree import DefusedXMLParser, ParseError
-
-    runs: list[_Run] = []
-    parser = None
-    begun_at = 0
+def _trees(source: Source) -> Iterator[Element]:
+    """Yield the results in the file, as far as each can be read."""
+    reader: XmlReader | None = None
+    started_at = 0
     for line, text in source.kept_lines():
         if "<Results>" in text and text.lstrip().startswith("<"):
-            if parser is not None:
-                source.remark(f"line {begun_at}: results are cut where others begin")
-            runs.append(_Run())
-            parser, begun_at = DefusedXMLParser(target=_Elements(runs[-1]), forbid_dtd=True), line
+            if reader is not None:
+                source.remark(f"line {started_at}: results are cut where others begin")
+                yield from _root(reader)
+            reader, started_at = XmlReader(source), line
             text = text[text.index("<Results>") :]
-        if parser is None:
+        if reader is None:
             continue
         body, end, _ = text.partition("</Results>")
         try:
-            parser.feed(f"{body}{end}\n")
-            if end:
-                parser.close()
-        except (ParseError, DefusedXmlException, ValueError) as error:
+            reader.feed(f"{body}{end}\n", ends=bool(end))
+        except XmlError as error:
             source.remark(f"line {line} is not valid XML: what follows was left out ({error})")
-            parser = None
+            end = "cut"
         if end:
-            parser = None
-    if parser is not None:
+            yield from _root(reader)
+            reader = None
+    if reader is not None:
         source.remark("it ends within the results")
-    return runs
+        yield from _root(reader)
 
 
-class _Elements:
-    """Takes the elements of an XML result as the parser meets them."""
+def _root(reader: XmlReader) -> Iterator[Element]:
+    if reader.root is not None:
+        yield reader.root
 
-    def __init__(self, run: _Run) -> None:
-        self._run = run
-        self._path: list[str] = []
-        self._text: list[str] = []
-        self._percentile: float | None = None
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Begin an element."""
-        self._path.append(tag)
-        self._text = []
-        path = self._path[1:_DEEPEST]
-        if path == ["Profile", "TimeSpans", "TimeSpan"]:
-            self._run.spans.append(_Span())
-        elif path == ["TimeSpan"]:
-            self._run.results += 1
-        elif path == ["Profile", "TimeSpans", "TimeSpan", "Targets", "Target"]:
-            self._run.asked().targets.append(_Target())
-        elif path == ["TimeSpan", "Iops", "Bucket"]:
-            self._take_interval(attributes)
+def _text(element: Element, path: str) -> str:
+    return short(element.findtext(path) or "")
 
-    def data(self, text: str) -> None:
-        """Take text of the innermost element."""
-        if len(self._text) < 100:
-            self._text.append(text)
 
-    def end(self, _: str) -> None:
-        """End an element."""
-        path = self._path[1:_DEEPEST]
-        if path and len(self._path) < _DEEPEST:
-            self._take(path, short("".join(self._text)))
-        self._path.pop()
-        self._text = []
+def _number(element: Element, path: str) -> float | None:
+    return number(_text(element, path))
 
-    def close(self) -> None:
-        """End the document."""
 
-    def _take(self, path: list[str], text: str) -> None:
-        tag = path[-1]
-        if path[0] == "System":
-            if tag == "RunTime":
-                self._run.begin = text
-            elif path[1:] == ["Tool", "Version"]:
-                self._run.version = text
-        elif path[:3] == ["Profile", "TimeSpans", "TimeSpan"]:
-            self._take_parameter(path[3:], text)
-        elif path[0] == "TimeSpan" and len(path) > 1:
-            self._take_result(path[1:], text)
+def _run_of_xml(root: Element) -> _Run:
+    run = _Run(begin=_text(root, "System/RunTime"), version=_text(root, "System/Tool/Version"))
+    for element in root.iterfind("Profile/TimeSpans/TimeSpan"):
+        span = _Span(
+            [_target_of_xml(target) for target in element.iterfind("Targets/Target")],
+            _number(element, "Warmup") or 0.0,
+            _number(element, "ThreadCount"),
+            _number(element, "RequestCount"),
+        )
+        run.spans.append(span)
+    for element in root.iterfind("TimeSpan"):
+        run.results += 1
+        _take_xml_result(run.result(), element)
+    return run
 
-    def _take_parameter(self, path: list[str], text: str) -> None:
-        span = self._run.asked()
-        if len(path) == 1:
-            if path[0] == "Warmup":
-                span.warmup_s = number(text) or 0.0
-            elif path[0] == "ThreadCount":
-                span.threads = number(text)
-            elif path[0] == "RequestCount":
-                span.requests = number(text)
-        elif path[:2] == ["Targets", "Target"] and len(path) == 3 and span.targets:
-            _target_element(span.targets[-1], path[2], text)
 
-    def _take_result(self, path: list[str], text: str) -> None:
-        span, tag, value = self._run.result(), path[-1], number(text)
-        if value is None:
-            return
-        if path == ["TestTimeSeconds"]:
-            span.duration_s = value or None
-        elif path == ["ThreadCount"]:
-            span.threads = value
-        elif path == ["CpuUtilization", "Average", "UsagePercent"]:
-            if value <= 100:
-                span.values["cpu_pct"] = value
-        elif path[:2] == ["Thread", "Target"] and len(path) == 3:
-            for way in ("Read", "Write"):
-                if tag == f"{way}Bytes":
-                    span.bytes[way.lower()] = span.bytes.get(way.lower(), 0.0) + value
-                elif tag == f"{way}Count":
-                    span.ios[way.lower()] = span.ios.get(way.lower(), 0.0) + value
-        elif path[0] == "Latency":
-            self._take_latency(path[1:], value)
+def _target_of_xml(element: Element) -> _Target:
+    target = _Target(path=_text(element, "Path"))
+    for tag, name, fixed in _ELEMENTS:
+        if element.find(tag) is not None:
+            setattr(target, name, _number(element, tag) if fixed is None else fixed)
+    return target
 
-    def _take_latency(self, path: list[str], value: float) -> None:
-        span = self._run.result()
-        for way in ("Read", "Write"):
-            if path == [f"Average{way}Milliseconds"]:
-                span.values[f"{way.lower()}_lat_us"] = 1000 * value
-            elif path == ["Bucket", f"{way}Milliseconds"] and self._percentile in _PERCENTILES:
-                name = _PERCENTILES[self._percentile]
-                span.values[f"{way.lower()}_lat_{name}_us"] = 1000 * value
-        if path == ["Bucket", "Percentile"]:
-            self._percentile = value
 
-    def _take_interval(self, attributes: dict[str, str]) -> None:
-        found = {
-            key: number(attributes.get(name, ""))
-            for key, name in (
-                ("t_ms", "SampleMillisecond"),
-                ("read_iops", "Read"),
-                ("write_iops", "Write"),
-                ("read_lat_ms", "ReadAvgLatencyMilliseconds"),
-                ("write_lat_ms", "WriteAvgLatencyMilliseconds"),
-                ("read_lat_max_ms", "ReadMaxLatencyMilliseconds"),
-                ("write_lat_max_ms", "WriteMaxLatencyMilliseconds"),
-            )
-        }
+def _take_xml_result(span: _Span, element: Element) -> None:
+    span.duration_s = _number(element, "TestTimeSeconds") or None
+    span.threads = _number(element, "ThreadCount") or span.threads
+    usage = _number(element, "CpuUtilization/Average/UsagePercent")
+    if usage is not None and usage <= 100:
+        span.values["cpu_pct"] = usage
+    for direction in DIRECTIONS:
+        tag = direction.title()
+        for target in element.iterfind("Thread/Target"):
+            for totals, what in ((span.bytes, "Bytes"), (span.ios, "Count")):
+                value = _number(target, f"{tag}{what}")
+                if value is not None:
+                    totals[direction] = totals.get(direction, 0.0) + value
+        mean_ms = _number(element, f"Latency/Average{tag}Milliseconds")
+        if mean_ms is not None:
+            span.values[f"{direction}_lat_us"] = 1000 * mean_ms
+        for bucket in element.iterfind("Latency/Bucket"):
+            name = _PERCENTILES.get(_number(bucket, "Percentile") or 0.0)
+            value_ms = _number(bucket, f"{tag}Milliseconds")
+            if name is not None and value_ms is not None:
+                span.values[f"{direction}_lat_{name}_us"] = 1000 * value_ms
+    for bucket in element.iterfind("Iops/Bucket"):
+        found = {key: number(bucket.get(name, "")) for key, name in _INTERVAL.items()}
         known = {key: value for key, value in found.items() if value is not None}
         if {"t_ms", "read_iops", "write_iops"} <= known.keys():
-            self._run.result().series.append(known)
+            span.series.append(known)
 
 
-def _target_element(target: _Target, tag: str, text: str) -> None:
-    """Take an element that says what is asked of a target."""
-    value = number(text)
-    if tag == "Path":
-        target.path = text
-    elif tag == "BlockSize":
-        target.block = value
-    elif tag == "Random" and target.random_pct is None:
-        target.random_pct = 100.0
-    elif tag == "RandomRatio":
-        target.random_pct = value
-    elif tag == "StrideSize" and target.random_pct is None:
-        target.random_pct = 0.0
-    elif tag == "WriteRatio":
-        target.writes_pct = value
-    elif tag == "RequestCount":
-        target.requests = value
-    elif tag == "ThreadsPerFile":
-        target.threads = value
+# --- logs ---
 
 
 def _log(source: Source, run: _Run) -> Log | None:
     """Return what a run came to; None where it has no result."""
     steps: list[Observed] = []
     rows: list[list[dict[str, float]]] = []
-    end, has_series = 0.0, False
+    end_s = 0.0
     for span in run.spans:
         samples = _samples(span)
         if samples:
-            end += span.warmup_s if steps else 0.0
-            rows.append([{**row, "t_s": end + row["t_s"]} for row in samples])
-            end = rows[-1][-1]["t_s"]
-            steps.append(_step(span))
-            has_series = has_series or len(samples) > 1
+            begin_s = end_s + (span.warmup_s if steps else 0.0)
+            rows.append([{**row, "t_s": begin_s + row["t_s"]} for row in samples])
+            end_s = rows[-1][-1]["t_s"]
+            steps.append(_step(span, samples))
     if not steps:
         return None
     steps = distinct(steps)
     remarks = []
-    if not has_series:
+    if all(len(own) == 1 for own in rows):
         remarks.append(Remark("each time span is one sample: the mean over it"))
     times = read_times([run.begin])
     begin_unix_s = times.begin_unix_s
@@ -439,13 +384,7 @@ def _log(source: Source, run: _Run) -> Log | None:
     return Log(
         format="diskspd",
         source=source.name,
-        samples=frame(
-            [
-                {**row, "step": step.name}
-                for step, samples in zip(steps, rows, strict=True)
-                for row in samples
-            ]
-        ),
+        samples=frame_of_steps(steps, rows),
         clock=times.clock if begin_unix_s is not None else "none",
         begin_unix_s=begin_unix_s,
         steps=tuple(steps),
@@ -469,7 +408,7 @@ def _samples(span: _Span) -> list[dict[str, float]]:
             continue
         row = {"t_s": t_s, "interval_s": t_s - last_s}
         last_s = t_s
-        for way in ("read", "write"):
+        for way in DIRECTIONS:
             iops = row[f"{way}_iops"] = interval[f"{way}_iops"]
             if iops == 0:
                 row[f"{way}_bw_mb_s"] = 0.0
@@ -491,41 +430,26 @@ def _samples(span: _Span) -> list[dict[str, float]]:
     return [row]
 
 
-def _step(span: _Span) -> Observed:
+def _step(span: _Span, samples: list[dict[str, float]]) -> Observed:
     """Return what is known of a span's load."""
-    block = _common(span, lambda target: target.block)
     random_pct = _common(span, lambda target: target.random_pct)
     writes_pct = _common(span, lambda target: target.writes_pct)
-    known: dict[str, Any] = {"bs": whole(block)}
-    words = []
+    direction, is_random, about, words = None, None, "", list[str]()
     if random_pct is not None and writes_pct is not None and writes_pct <= 100:
-        way = {0.0: "read", 100.0: "write"}.get(writes_pct, "rw")
-        if random_pct in (0, 100):
-            known["rw"] = f"rand{way}" if random_pct else way
-        else:
-            known["about"] = f"{random_pct:.0f} % random"
-        words = [{0.0: "sequential", 100.0: "random"}.get(random_pct, "mixed"), way]
-        if way == "rw":
-            known["rwmixread"] = round(100 - writes_pct)
-    depth = _common(span, lambda target: target.requests)
-    threads = span.threads
-    if not threads:
-        of_targets = [target.threads for target in span.targets]
-        threads = sum(of for of in of_targets if of) or None
-    moved = {
-        way: span.bytes.get(way, 0.0) > 0 or any(row[f"{way}_iops"] > 0 for row in span.series)
-        for way in ("read", "write")
+        direction = {0.0: "read", 100.0: "write"}.get(writes_pct, "rw")
+        is_random = {0.0: False, 100.0: True}.get(random_pct)
+        about = f"{random_pct:.0f} % random" if is_random is None else ""
+        words = [{False: "sequential", True: "random", None: "mixed"}[is_random], direction]
+    threads = span.threads or sum(target.threads or 0.0 for target in span.targets) or None
+    known: dict[str, Any] = {
+        "random": is_random,
+        "block": _common(span, lambda target: target.block),
+        "depth": _common(span, lambda target: target.requests) or span.requests,
+        "jobs": threads,
+        "reads_pct": None if writes_pct is None else 100 - writes_pct,
     }
-    one_only = moved["read"] != moved["write"]
-    return Observed.model_validate(
-        {
-            "name": " ".join(words) or "test",
-            "reads": moved["read"] or not one_only,
-            "writes": moved["write"] or not one_only,
-            "iodepth": whole(depth or span.requests, 1 << 20),
-            "numjobs": whole(threads, 1 << 20),
-            **known,
-        }
+    return load(
+        " ".join(words) or "test", direction, did=directions_of(samples), about=about, **known
     )
 
 

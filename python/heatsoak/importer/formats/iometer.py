@@ -10,7 +10,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -19,11 +19,14 @@ from heatsoak.importer.formats.results import (
     MB,
     MIB,
     Unreadable,
+    directions_of,
     distinct,
-    frame,
+    frame_of_steps,
+    load,
     number,
+    numbered,
     short,
-    whole,
+    size_of,
 )
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
@@ -43,11 +46,20 @@ _KINDS = ("ALL", "MANAGER", "WORKER", "DISK")
 _OTHER_KINDS = ("PROCESSOR", "CPU", "TCP", "VI", "NETWORK")
 #: Rows of one update are written within a moment, one worker after the other.
 _SAME_UPDATE_S = 0.3
-_LONGEST_RUN_S = 1e7
+_MAX_RUN_S = 1e7
 #: How far what bytes, I/Os and their rates say may be from 10^6 or 2^20.
 _UNIT_TOLERANCE = 0.01
 
-_SUMS = {
+#: Lines that stand alone, and what the lines behind them hold.
+_MARKERS = {
+    "version": "version",
+    "results": "results",
+    "access specifications": "nothing",
+    "end access specifications": "results",
+    "end test": "nothing",
+}
+#: Headers of the columns that are taken, besides rates.
+_COLUMNS = {
     "iops": "iops",
     "read iops": "read_iops",
     "write iops": "write_iops",
@@ -57,22 +69,16 @@ _SUMS = {
     "read i/os": "reads",
     "write i/os": "writes",
     "# disks": "disks",
-    "# workers": "workers",
-}
-_MEANS = {
     "average response time": "lat_ms",
     "average read response time": "read_lat_ms",
     "average write response time": "write_lat_ms",
+    "maximum read response time": "read_lat_max_ms",
+    "maximum write response time": "write_lat_max_ms",
     "queue depth": "queue_depth",
     "% cpu utilization": "cpu_pct",
     "total raw run time": "run_ticks",
     "processor speed": "ticks_hz",
 }
-_GREATEST = {
-    "maximum read response time": "read_lat_max_ms",
-    "maximum write response time": "write_lat_max_ms",
-}
-_RATES = {"": "bw", "read ": "read_bw", "write ": "write_bw"}
 #: Header of a rate -> bytes of its megabyte, the certain ones first; None: the rows tell.
 _MEGABYTES: tuple[tuple[str, int | None], ...] = (
     ("mbps (decimal)", MB),
@@ -128,10 +134,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     unreadable.tell(source)
     if not tests:
         raise source.error("holds no results: they are rows as ALL,All,... below 'Target Type,...")
-    logs = [_log(source, options, test) for test in tests]
-    if len(logs) == 1:
-        return logs
-    return [replace(log, label=f"run {index}") for index, log in enumerate(logs, 1)]
+    return numbered([_log(source, options, test) for test in tests])
 
 
 class _Parser:
@@ -183,26 +186,17 @@ class _Parser:
             return "specification"
         if start.startswith("size") and "% of size" in start:
             return "size"
-        for word, marker in (
-            ("version", "version"),
-            ("results", "results"),
-            ("access specifications", "nothing"),
-            ("end access specifications", "results"),
-            ("end test", "nothing"),
-        ):
-            if start.startswith(word) and not start[len(word) :].strip(" ,;\t'\""):
-                return marker
-        return None
+        return _MARKERS.get(start.rstrip(" ,;\t'\""))
 
     def _take_header(self, text: str) -> None:
         names = [name.strip(" '\"").lower() for name in self._cells(text)]
         self._names = {}
         for index, name in enumerate(names):
             self._names.setdefault(name, index)
-        wanted = {**_SUMS, **_MEANS, **_GREATEST}
+        wanted = dict(_COLUMNS)
         for rate, self._megabyte in _MEGABYTES:
             if {rate, f"read {rate}"} & self._names.keys():
-                wanted.update({f"{prefix}{rate}": key for prefix, key in _RATES.items()})
+                wanted |= {rate: "bw", f"read {rate}": "read_bw", f"write {rate}": "write_bw"}
                 break
         self._numbers = [(self._names[name], key) for name, key in wanted.items() if name in names]
         self._block = None
@@ -306,6 +300,7 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     if not steps:
         raise source.error("holds no results with a rate")
     steps = distinct(steps)
+    rows = [[{**row, "t_s": row["t_s"] - timeline.origin} for row in own] for own in rows]
     remarks = timeline.remarks()
     if megabyte == MIB:
         remarks.append(Remark(f"megabytes of 2^20 bytes made into 10^6{doubt}", doubt=bool(doubt)))
@@ -321,13 +316,7 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     return Log(
         format="iometer",
         source=source.name,
-        samples=frame(
-            [
-                {**row, "t_s": row["t_s"] - timeline.origin, "step": step.name}
-                for step, samples in zip(steps, rows, strict=True)
-                for row in samples
-            ]
-        ),
+        samples=frame_of_steps(steps, rows),
         clock=times.clock,
         begin_unix_s=None if begin_unix_s is None else begin_unix_s + timeline.origin,
         steps=tuple(steps),
@@ -510,7 +499,7 @@ def _duration_s(results: Sequence[_Result]) -> float | None:
         seconds = ticks / ticks_hz
     else:
         return None
-    return seconds if 0 < seconds <= _LONGEST_RUN_S else None
+    return seconds if 0 < seconds <= _MAX_RUN_S else None
 
 
 def _step(
@@ -527,24 +516,8 @@ def _step(
     if depth is None and block.series:
         depth = block.series[0].values.get("queue_depth")
     jobs = _sum(results, "disks") if device is None else float(len(results))
-    known = _load(test.specifications.get(name) or _from_name(name))
-    moved = {
-        direction: any(
-            row.get(f"{direction}_{rate}", 0.0) > 0
-            for row in samples
-            for rate in ("iops", "bw_mb_s")
-        )
-        for direction in ("read", "write")
-    }
-    one_only = moved["read"] != moved["write"]
-    return Observed(
-        name=name,
-        reads=moved["read"] or not one_only,
-        writes=moved["write"] or not one_only,
-        iodepth=whole(depth, 1 << 20),
-        numjobs=whole(jobs, 1 << 20),
-        **known,
-    )
+    direction, known = _load(test.specifications.get(name) or _from_name(name))
+    return load(name, direction, depth=depth, jobs=jobs, did=directions_of(samples), **known)
 
 
 def _from_name(name: str) -> list[tuple[float, ...]]:
@@ -552,29 +525,24 @@ def _from_name(name: str) -> list[tuple[float, ...]]:
     match = _SPECIFICATION_NAME.match(name)
     if match is None:
         return []
-    size = number(match.group(1))
-    scale = 1024 ** " KMG".index(match.group(2).upper() or " ")
+    size = size_of(match.group(1), match.group(2))
     reads, random = float(match.group(3)), float(match.group(4))
-    return [] if size is None or max(reads, random) > 100 else [(size * scale, 100, reads, random)]
+    return [] if size is None or max(reads, random) > 100 else [(size, 100, reads, random)]
 
 
-def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-    """Return what lines of an access specification say: ``rw``, ``bs``, ``rwmixread``."""
+def _load(lines: Sequence[tuple[float, ...]]) -> tuple[str | None, dict[str, Any]]:
+    """Return the direction of lines of an access specification, and what else they say."""
     total = sum(share for _, share, _, _ in lines)
     if not total:
-        return {}
+        return None, {"random": None}
     sizes = {size for size, share, _, _ in lines if share}
     reads = sum(share * of for _, share, of, _ in lines) / total
     random = sum(share * of for _, share, _, of in lines) / total
-    known: dict[str, Any] = {"bs": whole(sizes.pop()) if len(sizes) == 1 else None}
-    if 0 < reads < 100:
-        known["rwmixread"] = round(reads)
-    if random in (0, 100):
-        direction = "read" if reads == 100 else "write" if reads == 0 else "rw"
-        known["rw"] = f"rand{direction}" if random else direction
-    else:
-        known["about"] = f"{random:.0f} % random, {reads:.0f} % reads"
-    return known
+    is_random = {0.0: False, 100.0: True}.get(random)
+    about = f"{random:.0f} % random, {reads:.0f} % reads" if is_random is None else ""
+    block = sizes.pop() if len(sizes) == 1 else None
+    known = {"block": block, "random": is_random, "reads_pct": reads, "about": about}
+    return {100.0: "read", 0.0: "write"}.get(reads, "rw"), known
 
 
 FORMAT = Format("iometer", "Iometer results", _recognises, _read)

@@ -8,7 +8,14 @@ from typing import Any
 
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.readings import Readings, degrees_c, number, plain
+from heatsoak.importer.reading_logs import logs_of_readings
+from heatsoak.importer.readings import (
+    NO_FIELDS,
+    Readings,
+    degrees_c,
+    json_number,
+    without_escapes,
+)
 from heatsoak.importer.source import Source
 
 _NAME = "lm_sensors"
@@ -30,7 +37,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    readings = Readings(source, options, _NAME)
+    readings = Readings(source, options, _NAME, NO_FIELDS)
     if _JSON.search("\n".join(source.head_lines)) is not None:
         for value in readings.documents():
             _take_document(readings, value)
@@ -42,13 +49,13 @@ def _read(source: Source, options: Options) -> list[Log]:
             "'drivetemp-...' once 'modprobe drivetemp' was called"
         )
     readings.remark("of lm-sensors' chips only drives are taken")
-    return readings.finish()
+    return logs_of_readings(readings)
 
 
 def _take_text(source: Source, readings: Readings) -> None:
     kind: str | None = None
     for _, line in source.lines():
-        text = plain(line).strip()
+        text = without_escapes(line).strip()
         chip = _CHIP.fullmatch(text)
         if chip is not None:
             kind = chip.group(1)
@@ -64,7 +71,7 @@ def _take_text(source: Source, readings: Readings) -> None:
 
 
 def _take_line(readings: Readings, kind: str, text: str) -> None:
-    """Take a temperature with its limits, which may go on in lines of their own."""
+    """Take a temperature with its limits, which may continue in lines of their own."""
     label, colon, rest = text.partition(":")
     column = _column(kind, label) if colon else None
     if column is not None:
@@ -91,7 +98,7 @@ def _take_document(readings: Readings, value: Any) -> None:
                 continue
             for key, each in parts.items():
                 _, _, what = key.partition("_")
-                celsius = number(each)
+                celsius = json_number(each)
                 if what == "input":
                     readings.value(column, celsius)
                 elif column == _DRIVES[kind] and what in ("max", "crit"):

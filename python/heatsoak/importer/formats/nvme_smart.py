@@ -11,15 +11,17 @@ from typing import Any
 
 from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.reading_logs import logs_of_readings
 from heatsoak.importer.readings import (
     DATA_UNIT_BYTES,
+    MAX_SIZE_BYTES,
+    Fields,
     Readings,
-    degrees_c,
-    number,
+    json_number,
+    named,
     of_kelvin_or_celsius,
-    plain,
     stamp_in,
-    whole,
+    without_escapes,
 )
 from heatsoak.importer.source import Source
 from heatsoak.sensor.nvme import parse_health_log, parse_kelvins
@@ -27,63 +29,84 @@ from heatsoak.sensor.nvme_admin import LOG_SIZE
 
 _NAME = "nvme_smart"
 
-#: Fields of the log that are counts and times: their column, and one of their units in ours.
-_COLUMNS: dict[str, tuple[str, float]] = {
-    "warning temperature time": ("throttle_time_s.warning", 60.0),
-    "warning composite temperature time": ("throttle_time_s.warning", 60.0),
-    "warning temp composite time": ("throttle_time_s.warning", 60.0),
-    "critical composite temperature time": ("throttle_time_s.critical", 60.0),
-    "error temp composite time": ("throttle_time_s.critical", 60.0),
-    "warning temp time": ("throttle_time_s.warning", 60.0),
-    "critical comp time": ("throttle_time_s.critical", 60.0),
-}
-for _n in (1, 2):
-    for _key in ("thermal management t{} trans count", "temperature {} transition count"):
-        _COLUMNS[_key.format(_n)] = (f"throttle_count.tmt{_n}", 1.0)
-    for _key in ("thermal management t{} total time", "total time for temperature {}"):
-        _COLUMNS[_key.format(_n)] = (f"throttle_time_s.tmt{_n}", 1.0)
-    _COLUMNS[f"thm temp{_n} trans count"] = (f"throttle_count.tmt{_n}", 1.0)
-    _COLUMNS[f"thm temp{_n} total time"] = (f"throttle_time_s.tmt{_n}", 1.0)
-_TEMPERATURES = {"temperature": "temp_c.composite"} | {
-    f"temperature sensor {n}": f"temp_c.sensor{n}" for n in range(1, 9)
-}
-_COUNTERS: dict[str, tuple[str, float]] = {
-    "data units read": ("read_bytes", DATA_UNIT_BYTES),
-    "data units written": ("write_bytes", DATA_UNIT_BYTES),
-    "data units (512,000 byte) read": ("read_bytes", DATA_UNIT_BYTES),
-    "data units (512,000 byte) written": ("write_bytes", DATA_UNIT_BYTES),
-    "host read commands": ("read_ios", 1.0),
-    "host write commands": ("write_ios", 1.0),
-}
-#: Fields that say nothing of heat or load.
-_OTHERS = frozenset(
-    (
-        "critical warning",
-        "available spare",
-        "available spare threshold",
-        "percentage used",
-        "endurance group critical warning summary",
-        "controller busy time",
-        "power cycles",
-        "power on hours",
-        "unsafe shutdowns",
-        "media errors",
-        "num err log entries",
-        "operational lifetime energy consumed",
-        "interval power measurement",
-        "interval power measurement type",
-    )
+_FIELDS = Fields(
+    temperatures={"temperature": "temp_c.composite"}
+    | {f"temperature sensor {n}": f"temp_c.sensor{n}" for n in range(1, 9)},
+    columns=named(
+        (
+            "throttle_time_s.warning",
+            60.0,
+            "warning temperature time|warning composite temperature time|"
+            "warning temp composite time|warning temp time",
+        ),
+        (
+            "throttle_time_s.critical",
+            60.0,
+            "critical composite temperature time|error temp composite time|critical comp time",
+        ),
+        *(
+            (f"throttle_{column}.tmt{n}", 1.0, words.format(n=n))
+            for n in (1, 2)
+            for column, words in (
+                (
+                    "count",
+                    "thermal management t{n} trans count|temperature {n} transition count|"
+                    "thm temp{n} trans count",
+                ),
+                (
+                    "time_s",
+                    "thermal management t{n} total time|total time for temperature {n}|"
+                    "thm temp{n} total time",
+                ),
+            )
+        ),
+    ),
+    counters=named(
+        ("read_bytes", DATA_UNIT_BYTES, "data units read|data units (512,000 byte) read"),
+        ("write_bytes", DATA_UNIT_BYTES, "data units written|data units (512,000 byte) written"),
+        ("read_ios", 1.0, "host read commands"),
+        ("write_ios", 1.0, "host write commands"),
+    ),
+    thresholds={
+        "wctemp": "warning_c",
+        "cctemp": "critical_c",
+        "mntmt": "tmt_min_c",
+        "mxtmt": "tmt_max_c",
+        "thermal management temperature 1 (tmt1)": "tmt1_c",
+        "thermal management temperature 2 (tmt2)": "tmt2_c",
+        "thermal management temperature 2": "tmt2_c",
+    },
+    identity={"mn": "model", "sn": "serial", "fr": "firmware", "tnvmcap": "size_bytes"},
+    others=frozenset(
+        {
+            "critical warning",
+            "available spare",
+            "available spare threshold",
+            "percentage used",
+            "endurance group critical warning summary",
+            "controller busy time",
+            "power cycles",
+            "power on hours",
+            "unsafe shutdowns",
+            "media errors",
+            "num err log entries",
+            "operational lifetime energy consumed",
+            "interval power measurement",
+            "interval power measurement type",
+        }
+    ),
+    limits_have_units=False,
+    nothing=re.compile(".*0"),
 )
-_THRESHOLDS = {
-    "wctemp": "warning_c",
-    "cctemp": "critical_c",
-    "mntmt": "tmt_min_c",
-    "mxtmt": "tmt_max_c",
-    "thermal management temperature 1 (tmt1)": "tmt1_c",
-    "thermal management temperature 2 (tmt2)": "tmt2_c",
-    "thermal management temperature 2": "tmt2_c",
-}
-_IDENTITY = {"mn": "model", "sn": "serial", "fr": "firmware"}
+#: An object of JSON with a temperature is a health log if it has one of these too.
+_OF_HEALTH = {*_FIELDS.counters, *_FIELDS.columns, "critical warning", "avail spare"}
+#: Counters of a raw page, from its byte 32 on, 16 bytes each.
+_PAGE_COUNTERS = (
+    ("read_bytes", DATA_UNIT_BYTES),
+    ("write_bytes", DATA_UNIT_BYTES),
+    ("read_ios", 1.0),
+    ("write_ios", 1.0),
+)
 
 _HEADER = re.compile(r"Smart Log for NVME device:\s{0,4}(\S{0,64})", re.IGNORECASE)
 _FREEBSD = "SMART/Health Information Log"
@@ -92,7 +115,11 @@ _PREFIXED = re.compile(
     r"(.{1,80}?[\s,;|>\])\"'])("
     + "|".join(
         re.escape(key).replace(r"\ ", "[ _]")
-        for key in sorted({*_TEMPERATURES, *_COUNTERS, *_COLUMNS, *_OTHERS}, key=len, reverse=True)
+        for key in sorted(
+            {*_FIELDS.temperatures, *_FIELDS.counters, *_FIELDS.columns, *_FIELDS.others},
+            key=len,
+            reverse=True,
+        )
     )
     + r")\s{0,40}:(.*)",
     re.IGNORECASE,
@@ -106,8 +133,10 @@ _HEX_LINE = re.compile(
     r"\s*([0-9a-f]{3,8}):?((?:\s{1,2}[0-9a-f]{2}){1,16}|(?:\s{1,2}[0-9a-f]{4}){1,8})(?![0-9a-f])",
     re.IGNORECASE,
 )
+_DEVICE = re.compile(r"(/dev/)?nvme\d{1,4}(n\d{1,4})?")
 _PRINTED_BYTES = 232
-_LONGEST_FIELD = 400
+_CONVERTED = "temperatures in kelvin were converted to Celsius by subtracting 273"
+_MAX_LINE, _MAX_DEPTH = 400, 8
 
 _JSON_MARKS = (
     '"critical_warning"',
@@ -121,107 +150,79 @@ _JSON_MARKS = (
 
 
 def _recognises(source: Source) -> bool:
-    if _are_pages(source.head):
-        return True
-    lines = source.head_lines
-    head = "\n".join(lines)
+    return _are_pages(source.head) or bool(_kind(source)) or _is_dump(source.head_lines)
+
+
+def _kind(source: Source) -> str:
+    """Return ``json`` or ``text``; empty for what is neither."""
+    head = "\n".join(source.head_lines)
     if '"temperature"' in head.lower() and any(mark in head for mark in _JSON_MARKS):
-        return True
-    if _HEADER.search(head) or _FREEBSD in head:
-        return True
-    return _LONE_TEMPERATURE.search(head) is not None or _is_dump(lines)
+        return "json"
+    is_text = _HEADER.search(head) or _FREEBSD in head or _LONE_TEMPERATURE.search(head)
+    return "text" if is_text else ""
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    readings = Readings(source, options, _NAME)
+    readings = Readings(source, options, _NAME, _FIELDS)
     if _are_pages(source.head):
         return _of_pages(readings, _pages(source.chunks()))
-    head = "\n".join(source.head_lines)
-    if '"temperature"' in head.lower() and any(mark in head for mark in _JSON_MARKS):
+    kind = _kind(source)
+    if kind == "json":
         return _of_documents(source, readings)
-    if not (_HEADER.search(head) or _FREEBSD in head or _LONE_TEMPERATURE.search(head)):
-        return _of_pages(readings, _dumped(line for _, line in source.lines()))
-    return _of_text(source, readings)
+    if kind == "text":
+        return _of_text(source, readings)
+    return _of_pages(readings, _dumped(line for _, line in source.lines()))
+
+
+# --- text ---
 
 
 def _of_text(source: Source, readings: Readings) -> list[Log]:
-    unread: list[int] = []
     listed: list[slice] = []
-    for line_number, line in source.lines():
-        line = plain(line)
-        key, colon, value = line[:_LONGEST_FIELD].partition(":")
-        if colon:
-            key = " ".join(key.replace("_", " ").lower().split())
-            if _field(readings, key, value, unread, line_number):
-                continue
-            header = _HEADER.search(line)
-            if header is not None or line.startswith(_FREEBSD):
-                readings.begin(_device(header.group(1)) if header else "")
-                readings.stamped(line[: header.start()] if header else "")
-                continue
-            feature = _FEATURE.search(line)
-            if feature is not None:
-                _take_feature(readings, int(feature.group(1), 16))
-                continue
-            prefixed = _PREFIXED.match(line[:_LONGEST_FIELD])
-            if prefixed is not None:
-                before, key, value = prefixed.groups()
-                readings.stamped(before, key.lower() == "temperature")
-                key = " ".join(key.replace("_", " ").lower().split())
-                _field(readings, key, value, unread, line_number)
-                continue
-        elif line.startswith(_FREEBSD):
+    for number, line in source.lines():
+        line = without_escapes(line)
+        key, colon, value = line[:_MAX_LINE].partition(":")
+        if colon and _takes_line(readings, line, number, key, value):
+            continue
+        if not colon and line.startswith(_FREEBSD):
             readings.begin()
-            continue
-        elif _LIST_RULE.fullmatch(line[:_LONGEST_FIELD]):
+        elif not colon and _LIST_RULE.fullmatch(line[:_MAX_LINE]):
             listed = [slice(*found.span()) for found in re.finditer("-+", line)]
-            continue
-        if listed and line.startswith("/dev/"):
+        elif listed and line.startswith("/dev/"):
             _take_listed(readings, [line[column].strip() for column in listed])
-            continue
-        readings.line(line)
-    readings.unread(unread)
-    return readings.finish()
+        else:
+            readings.line(line)
+    readings.tell_unread()
+    return logs_of_readings(readings)
 
 
-def _field(readings: Readings, key: str, text: str, unread: list[int], line: int) -> bool:
-    """Take a field's value; return whether there is such a field."""
-    value: float | None
-    if key in _TEMPERATURES:
-        value = degrees_c(text, needs_unit=True)
-        readings.value(_TEMPERATURES[key], value)
-    elif key in _COLUMNS:
-        column, scale = _COLUMNS[key]
-        value = whole(text)
-        readings.value(column, None if value is None else value * scale)
-    elif key in _COUNTERS:
-        name, scale = _COUNTERS[key]
-        value = whole(text)
-        readings.counter(name, None if value is None else value * scale)
-    elif key in _THRESHOLDS:
-        readings.threshold(_THRESHOLDS[key], degrees_c(text))
+def _takes_line(readings: Readings, line: str, number: int, key: str, value: str) -> bool:
+    """Take a line with a colon; return whether it is one of nvme-cli's."""
+    if readings.field(_plain_key(key), value, number):
         return True
-    elif key in _IDENTITY:
-        readings.identity(_IDENTITY[key], text.strip())
+    header = _HEADER.search(line)
+    if header is not None or line.startswith(_FREEBSD):
+        readings.begin(_device(header.group(1)) if header else "")
+        readings.stamped(line[: header.start()] if header else "")
         return True
-    elif key == "tnvmcap":
-        readings.identity("size_bytes", _size(whole(text)))
+    feature = _FEATURE.search(line)
+    if feature is not None:
+        # host controlled thermal management: both temperatures in one number, in kelvin
+        both = int(feature.group(1), 16)
+        for name, kelvin in (("tmt1_c", both >> 16), ("tmt2_c", both & 0xFFFF)):
+            readings.threshold(name, of_kelvin_or_celsius(kelvin))
         return True
-    else:
-        return key in _OTHERS
-    if value is None and "0" not in text:
-        unread.append(line)
+    prefixed = _PREFIXED.match(line[:_MAX_LINE])
+    if prefixed is None:
+        return False
+    before, key, value = prefixed.groups()
+    readings.stamped(before, key.lower() == "temperature")
+    readings.field(_plain_key(key), value, number)
     return True
 
 
-def _size(size: float | None) -> int | None:
-    return int(size) if size and size < 1e18 else None
-
-
-def _take_feature(readings: Readings, value: int) -> None:
-    """Host controlled thermal management: both temperatures in one number, in kelvin."""
-    for name, kelvin in (("tmt1_c", value >> 16), ("tmt2_c", value & 0xFFFF)):
-        readings.threshold(name, of_kelvin_or_celsius(kelvin))
+def _plain_key(key: str) -> str:
+    return " ".join(key.replace("_", " ").lower().split())
 
 
 def _take_listed(readings: Readings, cells: list[str]) -> None:
@@ -236,16 +237,19 @@ def _device(name: str) -> str:
     return f"/dev/{name.removeprefix('/dev/')}" if name else ""
 
 
+# --- JSON ---
+
+
 def _of_documents(source: Source, readings: Readings) -> list[Log]:
     for value in readings.documents():
         _take_json(readings, value, "", "", 0)
     if any(reading.values for reading in readings.all):
-        readings.remark("temperatures in kelvin became Celsius by subtracting 273")
-    return readings.finish(_last_stamp(source) if readings.lacks_first_stamp else "")
+        readings.remark(_CONVERTED)
+    return logs_of_readings(readings, _last_stamp(source) if readings.lacks_first_stamp else "")
 
 
 def _last_stamp(source: Source) -> str:
-    """The time that stands behind the last document."""
+    """Return the time that stands behind the last document."""
     stamp = ""
     for _, line in source.lines():
         found = stamp_in(line) if line[:1] not in ' \t{}[]"' else None
@@ -254,94 +258,58 @@ def _last_stamp(source: Source) -> str:
 
 
 def _take_json(readings: Readings, value: Any, stamp: str, device: str, depth: int) -> None:
-    if isinstance(value, list) and depth < 8:
+    """Take the health logs in a value, which loggers put into lists and objects of their own."""
+    if isinstance(value, list) and depth < _MAX_DEPTH:
         for item in value:
             _take_json(readings, item, stamp, device, depth + 1)
-    if not isinstance(value, dict) or depth >= 8:
+    if not isinstance(value, dict) or depth >= _MAX_DEPTH:
         return
-    fields = {" ".join(str(key).replace("_", " ").lower().split()): v for key, v in value.items()}
+    fields = {_plain_key(str(key)): each for key, each in value.items()}
     stamp = readings.stamp_among(value) or stamp
     device = _named_device(value) or device
     if isinstance(value.get("Devices"), list):
         for listed in value["Devices"]:
             _take_listed_json(readings, listed)
         return
-    if any(key in fields for key in _THRESHOLDS) or {"mn", "sn"} <= fields.keys():
-        _take_identity(readings, fields)
-    temperature = fields.get("temperature")
-    if isinstance(temperature, int | float | str) and any(
-        key in fields for key in (*_COUNTERS, *_COLUMNS, "critical warning", "avail spare")
-    ):
-        _take_health(readings, fields, stamp, device)
+    if fields.keys() & _FIELDS.thresholds.keys() or {"mn", "sn"} <= fields.keys():
+        for key in (*_FIELDS.thresholds, *_FIELDS.identity):
+            readings.json_field(key, fields.get(key), celsius=False)
+    is_health = bool(fields.keys() & _OF_HEALTH)
+    if isinstance(fields.get("temperature"), int | float | str) and is_health:
+        readings.begin(device)
+        readings.current.stamp = stamp or readings.current.stamp
+        for key, each in fields.items():
+            if key not in _FIELDS.thresholds and key not in _FIELDS.identity:
+                readings.json_field(key, each, celsius=False)
         return
     for key, inner in value.items():
         if isinstance(inner, dict | list):
-            key = str(key)
-            _take_json(
-                readings,
-                inner,
-                stamp_in(key) or stamp,
-                _named_device({"device": key}) or device,
-                depth + 1,
-            )
-
-
-def _take_health(readings: Readings, fields: dict[str, Any], stamp: str, device: str) -> None:
-    readings.begin(device)
-    if stamp:
-        readings.current.stamp = stamp
-    for key, value in fields.items():
-        if key in _TEMPERATURES:
-            if isinstance(value, str) and not value.strip().isdecimal():
-                celsius = degrees_c(value)
-            else:
-                kelvin = number(value)
-                celsius = None if kelvin is None else of_kelvin_or_celsius(kelvin)
-            readings.value(_TEMPERATURES[key], celsius)
-        elif key in _COLUMNS:
-            column, scale = _COLUMNS[key]
-            count = number(value)
-            readings.value(column, None if count is None else count * scale)
-        elif key in _COUNTERS:
-            name, scale = _COUNTERS[key]
-            count = number(value)
-            readings.counter(name, None if count is None else count * scale)
-
-
-def _take_identity(readings: Readings, fields: dict[str, Any]) -> None:
-    for key, name in _THRESHOLDS.items():
-        value = fields.get(key)
-        if isinstance(value, str):
-            readings.threshold(name, degrees_c(value))
-        elif (kelvin := number(value)) is not None:
-            readings.threshold(name, of_kelvin_or_celsius(kelvin))
-    for key, name in _IDENTITY.items():
-        if isinstance(fields.get(key), str):
-            readings.identity(name, fields[key].strip())
-    readings.identity("size_bytes", _size(number(fields.get("tnvmcap"))))
+            named = _named_device({"device": key}) or device
+            _take_json(readings, inner, stamp_in(str(key)) or stamp, named, depth + 1)
 
 
 def _take_listed_json(readings: Readings, listed: Any) -> None:
     if not isinstance(listed, dict) or not isinstance(listed.get("DevicePath"), str):
         return
-    texts = {
-        name: str(listed.get(key, "")).strip()
-        for name, key in (
-            ("model", "ModelNumber"),
-            ("serial", "SerialNumber"),
-            ("firmware", "Firmware"),
-        )
-    }
-    size = _size(number(listed.get("PhysicalSize")))
-    readings.of_drive(listed["DevicePath"], **texts, size_bytes=size)
+    size = json_number(listed.get("PhysicalSize"))
+    readings.of_drive(
+        listed["DevicePath"],
+        model=str(listed.get("ModelNumber", "")).strip(),
+        serial=str(listed.get("SerialNumber", "")).strip(),
+        firmware=str(listed.get("Firmware", "")).strip(),
+        size_bytes=int(size) if size and size < MAX_SIZE_BYTES else None,
+    )
 
 
 def _named_device(value: dict[Any, Any]) -> str:
     for key in ("device", "dev", "devname", "disk", "drive", "DevicePath", "name", "node"):
         name = value.get(key)
-        if isinstance(name, str) and re.fullmatch(r"(/dev/)?nvme\d{1,4}(n\d{1,4})?", name):
+        if isinstance(name, str) and _DEVICE.fullmatch(name):
             return _device(name)
     return ""
+
+
+# --- raw pages ---
 
 
 def _are_pages(data: bytes) -> bool:
@@ -382,7 +350,7 @@ def _dumped(lines: Iterable[str]) -> Iterator[bytes]:
     """The pages that `hexdump -C`, `xxd` or `nvme get-log` printed."""
     page, filled, last = bytearray(LOG_SIZE), 0, b""
     for line in lines:
-        match = _HEX_LINE.match(line[:_LONGEST_FIELD])
+        match = _HEX_LINE.match(line[:_MAX_LINE])
         if match is None:
             continue
         at, data = int(match.group(1), 16), bytes.fromhex("".join(match.group(2).split()))
@@ -406,27 +374,18 @@ def _of_pages(readings: Readings, pages: Iterable[bytes]) -> list[Log]:
             odd += 1
             continue
         readings.begin()
-        for column, value in parse_health_log(page).items():
-            if not column.startswith("temp_c."):
-                readings.value(column, value)
-        for column, kelvin in parse_kelvins(page).items():
-            readings.value(column, kelvin - 273.0)
+        celsius = {name: kelvin - 273.0 for name, kelvin in parse_kelvins(page).items()}
+        values = parse_health_log(page)
+        values = {name: values[name] for name in values if name not in celsius} | celsius
+        for column, value in values.items():
+            readings.value(column, value)
         counts = struct.unpack_from("<QQQQQQQQ", page, 32)[::2]
-        for (name, scale), count in zip(
-            (
-                ("read_bytes", DATA_UNIT_BYTES),
-                ("write_bytes", DATA_UNIT_BYTES),
-                ("read_ios", 1.0),
-                ("write_ios", 1.0),
-            ),
-            counts,
-            strict=True,
-        ):
+        for (name, scale), count in zip(_PAGE_COUNTERS, counts, strict=True):
             readings.counter(name, count * scale)
     if odd:
         readings.remark(f"{odd} pages are no health log: left out", doubt=True)
-    readings.remark("temperatures in kelvin became Celsius by subtracting 273")
-    return readings.finish()
+    readings.remark(_CONVERTED)
+    return logs_of_readings(readings)
 
 
 FORMAT = Format(_NAME, "nvme-cli smart-log", _recognises, _read)

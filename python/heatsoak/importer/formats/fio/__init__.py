@@ -1,5 +1,5 @@
 """fio: the logs of its jobs, its JSON, and one run put together of both.
 
-`log` and `hist` read logs, whose `parts` become samples on common times; `json` and its kin read
-documents. `run` makes one log of the files of one run.
+`json` reads documents and the terse output, of which `counters` makes rows; `log` and `hist` read
+logs, of whose `parts` samples are made on common times. `run` joins the files of one run.
 """

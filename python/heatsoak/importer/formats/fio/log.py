@@ -37,11 +37,11 @@ _SAID_TWICE = re.compile(
 #: Milliseconds since 1970 of the year 2001 and later.
 _EPOCH_MS = 1e12
 #: fio 1 and 2 logged bandwidth in windows of half a second even where it logged each I/O.
-_LEAST_WINDOW_MS = 200.0
+_MIN_WINDOW_MS = 200.0
 #: What a tenth of a second of a log takes in memory.
 _BIN_BYTES = 100
-#: I/Os that can be in flight: below, or above, latencies were read in the wrong unit.
-_FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
+#: I/Os that a load can have in flight on average: outside, a unit or a value was misread.
+MIN_IN_FLIGHT, MAX_IN_FLIGHT = 0.05, 4096.0
 
 RENAME = "name it as fio does: P_bw.1.log, P_iops.1.log or P_lat.1.log"
 
@@ -261,7 +261,7 @@ class _Facts:
             return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"
         if quantity == "iops":
             return "io" if self.all_ones else "window"
-        if not self.single or self.space_ms < _LEAST_WINDOW_MS:
+        if not self.single or self.space_ms < _MIN_WINDOW_MS:
             return "io"
         if quantity == "bw":
             moved = self.mean * 1024 * self.space_ms / 1000
@@ -283,7 +283,7 @@ class _Facts:
             fits = [
                 unit
                 for unit in (1e-3, 1.0)
-                if _FEWEST_IN_FLIGHT <= self.in_flight(unit) <= _MOST_IN_FLIGHT
+                if MIN_IN_FLIGHT <= self.in_flight(unit) <= MAX_IN_FLIGHT
             ]
             if len(fits) == 1:
                 return None, fits[0]
@@ -306,7 +306,7 @@ def _quantity(
     # of each I/O bytes are known, so that the rates are right whatever its value is
     if facts.in_flight(1e-3) >= 0.5 and not _could_be_bw(facts):
         guess: Quantity = "lat"
-    elif facts.in_flight(1e-3) < _FEWEST_IN_FLIGHT and _could_be_bw(facts):
+    elif facts.in_flight(1e-3) < MIN_IN_FLIGHT and _could_be_bw(facts):
         guess = "bw"
     else:
         guess = "other"
@@ -321,7 +321,7 @@ def _quantity(
 def _could_be_bw(facts: _Facts) -> bool:
     """Whether the values, as kB/s of single I/Os, would keep a likely number in flight."""
     lat_s = facts.bs / max(facts.mean * 1000, 1.0)
-    return _FEWEST_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= _MOST_IN_FLIGHT
+    return MIN_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= MAX_IN_FLIGHT
 
 
 def _log_of(

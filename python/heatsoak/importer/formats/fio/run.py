@@ -12,9 +12,14 @@ from pathlib import PurePath
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.formats.fio.ends import while_all_ran
-from heatsoak.importer.formats.fio.json_run import ONLY_MEANS, JobFacts
-from heatsoak.importer.formats.fio.log import observed_of, plain_prefix, remarks_on
+from heatsoak.importer.formats.fio.json import ONLY_MEANS, JobFacts
+from heatsoak.importer.formats.fio.log import (
+    MAX_IN_FLIGHT,
+    MIN_IN_FLIGHT,
+    observed_of,
+    plain_prefix,
+    remarks_on,
+)
 from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
@@ -29,8 +34,10 @@ _SAME_BYTES = 0.1
 _SAME_CLOCK_S = 60.0
 #: A status stream has at least so many samples.
 _SERIES = 3
-#: I/Os in flight that a load can have on average.
-_FEWEST_IN_FLIGHT, _MOST_IN_FLIGHT = 0.05, 4096.0
+#: Jobs that end within so many windows, or this share of the run, end together.
+_TOGETHER_WINDOWS, _TOGETHER_SHARE = 2.5, 0.01
+#: What all jobs did together is the load where it is at least this share of the run.
+_MIN_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -167,7 +174,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
             begin_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
-        frame, ended = while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
+        frame, ended = _while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
         frames.append(_of_step(frame, step.name, begin_s, own))
         remarks += ended
         steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
@@ -296,7 +303,7 @@ def _without_report(group: _Group) -> Log:
     else:
         steps = [observed_of(group.family, parts)]
         whole = samples_of(parts, begin_ms)
-        samples, ended = while_all_ran(whole, parts, begin_ms, steps[0].name)
+        samples, ended = _while_all_ran(whole, parts, begin_ms, steps[0].name)
     remarks = [*_remarks(pieces), *ended]
     jobs = len({part.job for part in parts})
     if jobs > 1 and behind is None:
@@ -315,6 +322,31 @@ def _without_report(group: _Group) -> Log:
         remarks=_once(remarks),
         details={},
     )
+
+
+def _while_all_ran(
+    samples: pl.DataFrame, parts: Sequence[Part], begin_ms: float, name: str
+) -> tuple[pl.DataFrame, tuple[Remark, ...]]:
+    """Return the samples with a column `step`, null once the first of several jobs had ended.
+
+    As they are where the jobs end together. `begin_ms` of the logs is `t_s` = 0.
+    """
+    ends_ms: dict[str, float] = {}
+    for part in parts:
+        ends_ms[part.job] = max(ends_ms.get(part.job, 0.0), part.last_ms)
+    first_s, last_s = (
+        (end_ms - begin_ms) / 1000 for end_ms in (min(ends_ms.values()), max(ends_ms.values()))
+    )
+    window_s = max(part.window_ms for part in parts) / 1000
+    together_s = max(_TOGETHER_WINDOWS * window_s, _TOGETHER_SHARE * last_s)
+    if last_s - first_s <= together_s or first_s < _MIN_SHARE * last_s:
+        return samples, ()
+    within = pl.col("t_s") <= first_s + window_s / 2
+    said = (
+        f"the {len(ends_ms)} jobs of '{name}' ended one by one, from {first_s:.0f} to "
+        f"{last_s:.0f} s: what came after the first end is in no step"
+    )
+    return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
 def _behind_each_other(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
@@ -343,7 +375,7 @@ def _by_flight(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
     iops = sum(float(np.mean(table["mean"])) for p in rated for table in p.tables.values())
     values = [float(np.mean(table["mean"])) for p in unsure for table in p.tables.values()]
     in_flight = {unit: iops * float(np.mean(values)) * unit * 1e-6 for unit in (1e-3, 1.0)}
-    likely = [u for u, n in in_flight.items() if _FEWEST_IN_FLIGHT <= n <= _MOST_IN_FLIGHT]
+    likely = [u for u, n in in_flight.items() if MIN_IN_FLIGHT <= n <= MAX_IN_FLIGHT]
     if len(likely) != 1:
         return pieces
     return [replace(piece, part=replace(piece.part, guessed_lat_us=likely[0])) for piece in pieces]

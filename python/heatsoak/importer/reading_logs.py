@@ -1,0 +1,451 @@
+"""Logs made of a drive's readings: whose they are, when they were, rates, where a run ends."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.importer.frames import Array, build, intervals, run_slices
+from heatsoak.importer.log import Clock, Log, Remark
+from heatsoak.importer.readings import Drive, Reading, Readings
+from heatsoak.importer.source import MOST_RUNS
+from heatsoak.importer.timestamps import read_times
+from heatsoak.protocol import Observed
+from heatsoak.recording import SensorMeta
+
+#: A counter that moves by fewer of its units an interval tells no rate worth the name.
+_MIN_UNITS = 10.0
+#: Means over longer than this hide what a drive does when it throttles.
+_LONG_INTERVAL_S = 60.0
+#: Readings apart by this many whole seconds or more need no evening out.
+_COARSE_S = 5.0
+#: Counters of readings, the rates that are made of them, and their scale.
+_RATES = (
+    ("read_bytes", "read_bw_mb_s", 1e-6),
+    ("write_bytes", "write_bw_mb_s", 1e-6),
+    ("read_ios", "read_iops", 1.0),
+    ("write_ios", "write_iops", 1.0),
+)
+_HOW_FAR = "(--map interval_s=SECONDS says how far)"
+
+
+def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
+    """Return a log for each drive, and for each of its runs.
+
+    `after` is the time that stands behind the last reading. Raises UsageError where the file has
+    no reading, or none of the drive that is asked for.
+    """
+    readings.end()
+    taken = readings.all
+    if not taken:
+        raise readings.source.error("holds no reading of a drive's temperature or counters")
+    readings.ascribe(taken[-1].device)
+    trailing = readings.stamp or after
+    if len(taken) > 1 and not taken[0].stamp and (trailing or taken[1].stamp):
+        # the script told the time behind each reading, not before it
+        for here, following in pairwise(taken):
+            here.stamp = following.stamp
+        taken[-1].stamp = trailing
+    named = {reading.device for reading in taken} - {""}
+    if len(named) == 1:
+        for reading in taken:
+            reading.device = next(iter(named))
+    if len(named) > 1:
+        _share_stamps(taken)
+    by_device: dict[str, list[Reading]] = {}
+    for reading in taken:
+        by_device.setdefault(reading.device, []).append(reading)
+    if len(by_device) > MOST_RUNS:
+        raise readings.source.error(f"names {len(by_device)} drives: no machine has so many")
+    logs: list[Log] = []
+    drives = _Drives(readings, is_alone=len(by_device) == 1)
+    for device in _wanted(readings, list(by_device)):
+        logs += _runs(readings, drives, device, by_device[device])
+    return logs
+
+
+def history_log(
+    readings: Readings,
+    column: str,
+    values: list[float],
+    interval_s: float,
+    *,
+    begin: str,
+    end_unix_s: float | None,
+) -> Log:
+    """Return the log of what a drive itself has written down at regular intervals.
+
+    `begin` is the time of the first, as it is written, and `end_unix_s` that of the last, where
+    one of them is known. NaN among `values` is left out.
+    """
+    readings.end()
+    device = readings.all[-1].device if readings.all else ""
+    readings.ascribe(device)
+    readings.remark("the series is the drive's own history of its temperature")
+    clock: Clock = "none"
+    begin_unix_s = None
+    if end_unix_s is not None:
+        clock, begin_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
+    elif begin and (times := read_times([begin])).begin_unix_s is not None:
+        clock, begin_unix_s = times.clock, times.begin_unix_s
+    kept = [index for index, value in enumerate(values) if math.isfinite(value)]
+    return _log(
+        readings,
+        _Drives(readings, is_alone=True),
+        [Reading(device=device, values={column: values[index]}) for index in kept],
+        _Times(np.array(kept, dtype=float) * interval_s, clock, begin_unix_s, is_known=True),
+        label="",
+        remarks=list(readings.remarks.values()),
+    )
+
+
+def _wanted(readings: Readings, devices: list[str]) -> list[str]:
+    """Return the drives whose logs are asked for; raises UsageError where none of them is."""
+    name = readings.options.device
+    if name is None or devices == [""]:
+        return devices
+    short = name.removeprefix("/dev/")
+    for device in devices:
+        if short and short in (device, device.removeprefix("/dev/")):
+            return [device]
+    near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
+    if short and len(near) == 1:
+        return near
+    raise readings.source.error(f"tells nothing of {name}, but of {', '.join(devices)}")
+
+
+def _share_stamps(readings: list[Reading]) -> None:
+    """Give drives that were read one behind the other the time that stands before the first."""
+    stamp, seen = "", set[str]()
+    for reading in readings:
+        if reading.stamp:
+            stamp, seen = reading.stamp, set()
+        elif reading.device not in seen:
+            reading.stamp = stamp
+        seen.add(reading.device)
+
+
+def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Reading]) -> list[Log]:
+    source = readings.source
+    remarks = list(readings.remarks.values())
+    times = _times(readings, taken, remarks)
+    kept = np.flatnonzero(np.isfinite(times.t_s))
+    if len(kept) < len(taken):
+        lost = len(taken) - len(kept)
+        text = f"{lost} of {len(taken)} readings have no time that can be read: left out"
+        remarks.append(Remark(f"{source.name}: {text}", doubt=True))
+    taken, t_s = [taken[index] for index in kept], times.t_s[kept]
+    runs = run_slices(t_s, least_jump_s=1.0)
+    if len(runs) > MOST_RUNS:
+        raise source.error(f"has a clock that goes back {len(runs) - 1} times")
+    return [
+        _log(
+            readings,
+            drives,
+            taken[run],
+            _Times(t_s[run], times.clock, times.begin_unix_s, times.is_known),
+            label=" ".join(
+                ["" if drives.is_alone else device, f"run {index}" * (len(runs) > 1)]
+            ).strip(),
+            remarks=list(remarks),
+        )
+        for index, run in enumerate(runs, 1)
+    ]
+
+
+# --- times ---
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Times of readings, whose clock tells `begin_unix_s` at 0; whether they were told at all."""
+
+    t_s: Array
+    clock: Clock
+    begin_unix_s: float | None
+    is_known: bool
+
+
+def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _Times:
+    def doubt(text: str) -> None:
+        remarks.append(Remark(f"{readings.source.name}: {text}", doubt=True))
+
+    told = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
+    words = [reading.stamp for reading in taken]
+    given_s = _interval_s(readings)
+    if np.isfinite(told).any():
+        t_s, is_known = _all_times(told, told == told, given_s, doubt)
+        return _Times(t_s, "utc", 0.0, is_known)
+    if any(words):
+        times = read_times(words)
+        if times.doubt:
+            doubt(times.doubt)
+        if np.isfinite(times.t_s).any():
+            stamped = np.array([bool(word) for word in words])
+            t_s, is_known = _all_times(times.t_s, stamped, given_s, doubt)
+            return _Times(t_s, times.clock, times.begin_unix_s, is_known)
+    if given_s is None and len(taken) > 1:
+        doubt(
+            "its readings have no times: taken as 1 s apart, and no rates made of its counters "
+            + _HOW_FAR
+        )
+    t_s = np.arange(len(taken), dtype=float) * (given_s or 1.0)
+    return _Times(t_s, "none", None, given_s is not None)
+
+
+def _all_times(
+    t_s: Array,
+    stamped: NDArray[np.bool_],
+    given_s: float | None,
+    doubt: Callable[[str], None],
+) -> tuple[Array, bool]:
+    """Return the times of all readings, where some have none or all the same; whether known.
+
+    A reading whose time is told and cannot be read keeps none.
+    """
+    places = np.flatnonzero(np.isfinite(t_s))
+    index = np.arange(len(t_s), dtype=float)
+    if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
+        apart_s = given_s or 1.0
+        how = f"{given_s:g} s apart" if given_s else "1 s apart, and no rates made of its counters"
+        doubt(f"its {len(t_s)} readings tell a single time: taken as {how} {_HOW_FAR}")
+        return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
+    lacking = ~stamped & ~np.isfinite(t_s)
+    if not lacking.any():
+        return t_s, True
+    # a clock that goes back begins another run: it is not evened out over that
+    usual_s = max(float(np.median(np.diff(t_s[places]) / np.diff(places))), 0.0)
+    evened = np.interp(index, places, t_s[places])
+    evened += np.minimum(index - places[0], 0.0) * usual_s
+    evened += np.maximum(index - places[-1], 0.0) * usual_s
+    doubt(
+        f"{int(lacking.sum())} of {len(t_s)} readings tell no time: they are spread evenly "
+        "between those that do"
+    )
+    return np.where(lacking, evened, t_s), True
+
+
+def _interval_s(readings: Readings) -> float | None:
+    """Return how far apart readings are, as the user or `watch` says."""
+    text = readings.options.mapping.get("interval_s")
+    if text is None:
+        return readings.watch_s
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < 1e6:
+        raise readings.source.error(f"interval_s: {text!r} is no number of seconds")
+    return seconds
+
+
+def _evenly(t_s: Array) -> tuple[Array, bool]:
+    """Return times whose fractions were cut off, spread as a steady loop would have had them.
+
+    They stay as they are where they have fractions, are far apart, or follow no steady beat; but
+    several within one second, or one minute where no seconds are told, are spread over it.
+    """
+    if len(t_s) < 3 or np.any(t_s != np.floor(t_s)):
+        return t_s, False
+    steps = np.diff(t_s)
+    if float(np.median(steps)) >= _COARSE_S or (steps[0] > 0 and np.all(steps == steps[0])):
+        return t_s, False
+    index = np.arange(len(t_s), dtype=float)
+    beat = (t_s[-1] - t_s[0]) / (len(t_s) - 1)
+    if beat <= 0:
+        return t_s, False
+    off = t_s - beat * index
+    # a clock without seconds tells the minute of several readings
+    unit_s = 60.0 if np.all(t_s % 60.0 == 0) else 1.0
+    if float(off.max() - off.min()) <= 1.5 * unit_s:
+        return beat * index, True
+    if np.all(steps > 0):
+        return t_s, False
+    seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
+    firsts = np.searchsorted(t_s, seconds)
+    return t_s + unit_s * (index - firsts[inverse]) / counts[inverse], True
+
+
+def _rates(
+    t_s: Array, counters: dict[str, Array], unit_bytes: float
+) -> tuple[dict[str, Array], list[tuple[str, bool]]]:
+    """Return columns of rates with their `interval_s`, and what is to be said of them.
+
+    Rates are means since the reading before. Where a drive brings its byte counters up to date
+    only every few readings, they are means between those, and null in between.
+    """
+    said: list[tuple[str, bool]] = []
+    rows = np.arange(len(t_s))
+    moving = np.zeros(len(t_s), dtype=bool)
+    for values in counters.values():
+        with np.errstate(invalid="ignore"):
+            moving |= np.diff(values, prepend=np.nan) > 0
+    changes = np.flatnonzero(moving)
+    gaps = np.diff(changes)
+    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
+    if usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8:
+        rows = changes
+        beat = float(np.median(np.diff(t_s[rows])))
+        said.append((f"its counters move only every {beat:.3g} s: rates are means over that", True))
+    spans = np.diff(t_s[rows], prepend=np.nan)
+    interval_s = intervals(t_s)
+    interval_s[rows[1:]] = spans[1:]
+    moved = {name: np.diff(values[rows], prepend=np.nan) for name, values in counters.items()}
+    most = [
+        float(np.nanmax(moved[name]))
+        for name in ("read_bytes", "write_bytes")
+        if np.isfinite(moved[name]).any()
+    ]
+    too_coarse = bool(most) and 0 < max(most) < _MIN_UNITS * unit_bytes
+    if too_coarse:
+        text = (
+            f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
+            f"{unit_bytes / 1e6:.3g} MB an interval: too coarse for a throughput, left out"
+        )
+        said.append((text, True))
+    rates: dict[str, Array] = {}
+    for name, column, scale in _RATES:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            valid = (spans > 0) & (moved[name] >= 0)
+            rate = np.where(valid, moved[name] * scale / spans, np.nan)
+        if not np.isfinite(rate).any() or (too_coarse and column.endswith("bw_mb_s")):
+            continue
+        rates[column] = np.full(len(t_s), np.nan)
+        rates[column][rows] = rate
+    if not rates:
+        return {}, said
+    spacing = float(np.median(spans[1:])) if len(rows) > 1 else 0.0
+    if any(name.endswith("bw_mb_s") for name in rates) and spacing > 0:
+        exact = unit_bytes / 1e6 / spacing
+        said.append((f"throughput is made of the drive's counters, to {exact:.2g} MB/s", False))
+    if spacing > _LONG_INTERVAL_S:
+        text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
+        said.append((text, True))
+    return {"interval_s": interval_s, **rates}, said
+
+
+# --- logs ---
+
+
+def _log(
+    readings: Readings,
+    drives: "_Drives",
+    taken: list[Reading],
+    times: _Times,
+    *,
+    label: str,
+    remarks: list[Remark],
+) -> Log:
+    """Return the log of one run's readings, in the order of their times."""
+
+    def say(text: str, doubt: bool = False) -> None:
+        remarks.append(Remark(f"{readings.source.name}: {text}", doubt))
+
+    order = np.argsort(times.t_s, kind="stable")  # a clock that was set may go back a little
+    taken, first = [taken[index] for index in order], float(times.t_s[order[0]])
+    t_s, evened = _evenly(times.t_s[order] - first)
+    if evened:
+        say("its times are whole seconds: readings are spread evenly between them")
+    columns: dict[str, Array] = {"t_s": t_s, "interval_s": intervals(t_s)}
+    for name in dict.fromkeys(name for reading in taken for name in reading.values):
+        columns[name] = _column([reading.values for reading in taken], name)
+        if name.startswith("temp_c.sensor") and not np.nan_to_num(columns[name]).any():
+            del columns[name]  # old versions print 0 C for what does not exist
+    airflow, drive_c = (columns.get(f"temp_c.{name}", ()) for name in ("airflow", "drive"))
+    if np.array_equal(airflow, drive_c, equal_nan=True):
+        columns.pop("temp_c.airflow", None)  # the same sensor under a second number
+    steps: tuple[Observed, ...] = ()
+    counters = {
+        name: _column([reading.counters for reading in taken], name) for name, _, _ in _RATES
+    }
+    if times.is_known and len(t_s) > 1 and any(np.isfinite(c).any() for c in counters.values()):
+        rates, said = _rates(t_s, counters, readings.unit_bytes)
+        for text, doubt in said:
+            say(text, doubt)
+        columns |= rates
+        if len(rates) > 1:
+            if readings.about_counters:
+                say(readings.about_counters, doubt=True)
+            steps = (_observed(counters),)
+    drive = drives.named(taken[0].device)
+    own = [name for name in columns if name.startswith("temp_c.")]
+    own += [name for name in columns if name.startswith("throttle_")]
+    sensor = SensorMeta(
+        name=readings.name,
+        source=readings.source.name,
+        columns=own,
+        interval_s=float(columns["interval_s"][0]),
+        thresholds=drive.thresholds,
+    )
+    return Log(
+        format=readings.name,
+        source=readings.source.name,
+        samples=build(columns),
+        clock=times.clock,
+        begin_unix_s=None if times.begin_unix_s is None else times.begin_unix_s + first,
+        steps=steps,
+        label=label,
+        drive=drive.identity,
+        tools=dict(readings.tools),
+        sensors=(sensor,) if own else (),
+        remarks=tuple(remarks),
+    )
+
+
+class _Drives:
+    """What is known of the drives, whichever of its names one was told under."""
+
+    def __init__(self, readings: Readings, *, is_alone: bool) -> None:
+        """Look at the drives of `readings`; `is_alone` says whether all are of one."""
+        self.is_alone = is_alone
+        self._drives = readings.drives
+        self._order = {name: number for number, name in enumerate(self._drives)}
+        shorts = [(name.removeprefix("/dev/"), name) for name in self._drives]
+        self._names = _listed(shorts)
+        #: Names of namespaces, by the drive that they are of.
+        self._parts = _listed((_whole_of(short) or "", name) for short, name in shorts)
+
+    def named(self, device: str) -> Drive:
+        """Return what is known of a drive, of its namespaces and of what it is one of."""
+        merged = Drive({"path": device} if device.startswith("/dev/") else {})
+        short = device.removeprefix("/dev/")
+        same = {*self._names.get(short, ()), *self._names.get(_whole_of(short) or short, ())}
+        same |= {*self._parts.get(short, ())} if short else set()
+        if self.is_alone:
+            same.update(self._names.get("", ()))
+        for name in sorted(same, key=self._order.__getitem__):
+            merged.identity = {**self._drives[name].identity, **merged.identity}
+            merged.thresholds |= self._drives[name].thresholds
+        return merged
+
+
+def _listed(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, name in pairs:
+        found.setdefault(key, []).append(name)
+    return found
+
+
+def _whole_of(name: str) -> str | None:
+    """The drive that a namespace is of: `nvme0` of `nvme0n1`."""
+    match = re.fullmatch(r"(.+)n\d+", name)
+    return match.group(1) if match is not None else None
+
+
+def _column(rows: list[dict[str, float]], name: str) -> Array:
+    return np.array([row.get(name, math.nan) for row in rows], dtype=float)
+
+
+def _observed(counters: dict[str, Array]) -> Observed:
+    def moved(*names: str) -> bool:
+        known = [counters[name] for name in names if np.isfinite(counters[name]).sum() > 1]
+        return not known or any(np.nanmax(values) > np.nanmin(values) for values in known)
+
+    reads, writes = moved("read_bytes", "read_ios"), moved("write_bytes", "write_ios")
+    if not reads and not writes:
+        reads = writes = True
+    return Observed(name="load", reads=reads, writes=writes)

@@ -1,0 +1,416 @@
+"""A drive's own counters, read again and again: what nvme-cli, smartctl and sensors print.
+
+A reading is one output of such a tool. Several stand behind each other in a file, with the times
+that the user's script wrote between them, or without any. A reader declares what its tool's fields
+mean (:class:`Fields`) and gives their values to :class:`Readings`; `reading_logs` makes logs of it.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heatsoak.errors import UsageError
+from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.source import Source
+
+#: What a reading takes in memory, and each value of it.
+READING_BYTES, VALUE_BYTES = 320, 48
+#: Bytes of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
+DATA_UNIT_BYTES = 512_000.0
+#: What no drive can be; such values stand for sensors that do not exist.
+_POSSIBLE_C = (-60.0, 200.0)
+#: No drive is as large.
+MAX_SIZE_BYTES = 1e18
+
+# --- what the tools print, in all locales ---
+
+_CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?![\d:]*:\d*:)")
+_EPOCH = re.compile(r"(?<![\w.,])(1\d{9}(?:[.,]\d{1,9})?|1\d{12}|1\d{15}|1\d{18})(?![\w.,])")
+_ANSI = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x1b[()][A-Z0-9]")
+_DEGREES = re.compile(
+    r"(?<![\w.])(-?\d{1,10}(?:[.,]\d{1,6})?)\s{0,3}[^\w\s(-]{0,3}\s?(?:deg(?:rees)?\.?\s)?"
+    r"(C|F|K|Celsius|Fahrenheit|Kelvin)?\b"
+)
+_INTEGER = re.compile(r"\s*(\d[\d.,'’٬_  \u202f]*)")
+_NO_DIGIT = re.compile(r"\D")
+_MAX_STAMP_WORDS, _MAX_STAMP = 10, 120
+_EVERY = re.compile(r"Every (\d{1,6}[.,]?\d{0,3}) ?s(?:ec)?[^:]{0,4}:")
+_TIME_KEY = re.compile(
+    r"t|t_?s|ts|when|epoch|seconds|elapsed(_s|_sec|_seconds)?|.{0,12}time_?stamp.{0,8}|"
+    r"(unix|local|wall|log|sample|capture|start|read|query|utc|poll|system|host|rel)?_?time"
+    r"(_?(s|sec|ms|us|ns|t|iso|utc|local|unix|epoch))?|"
+    r"(local|sample|log|utc)?_?date(_?time)?|(collected|sampled|taken|logged|read)_at"
+)
+
+
+def degrees_c(text: str, *, needs_unit: bool = False) -> float | None:
+    """Return the temperature in Celsius that a tool printed, in whichever unit it says.
+
+    The kelvins beside Fahrenheit are taken less 273, as the tools do. Without a unit, what is too
+    hot for Celsius is kelvin; with `needs_unit` it is a number that was cut, and None.
+    """
+    found: dict[str, float] = {}
+    for match in _DEGREES.finditer(text[:100]):
+        found.setdefault((match.group(2) or "")[:1], float(match.group(1).replace(",", ".")))
+    if "C" in found:
+        return found["C"]
+    if "K" in found:
+        return found["K"] - 273.0 if found["K"] else None
+    if "F" in found:
+        return round((found["F"] - 32.0) / 1.8, 2)
+    return of_kelvin_or_celsius(found[""]) if "" in found and not needs_unit else None
+
+
+def of_kelvin_or_celsius(value: float) -> float | None:
+    """Return Celsius of what should be kelvin; a value too low for it is Celsius already."""
+    if value == 0:
+        return None
+    return value - 273.0 if value > _POSSIBLE_C[1] else value
+
+
+def count_in(text: str) -> float | None:
+    """Return a count that is written with a locale's separators of thousands, or None."""
+    match = _INTEGER.match(text[:100])
+    if match is None:
+        return None
+    digits = _NO_DIGIT.sub("", match.group(1))
+    return float(digits) if len(digits) < 40 else None
+
+
+def json_number(value: Any) -> float | None:
+    """Return a number of a JSON document, be it one or a string of one; None for all else."""
+    if isinstance(value, str):
+        return count_in(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int) and abs(value) >= 1 << 128:
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def without_escapes(line: str) -> str:
+    """Return a line without the colours and cursor movements of a terminal."""
+    return _ANSI.sub("", line) if "\x1b" in line else line
+
+
+def stamp_in(text: str) -> str | None:
+    """Return the time that a line between two readings tells, as it is written, or None."""
+    if len(text) > _MAX_STAMP:
+        return None
+    words = len(text.split())
+    epoch = _EPOCH.search(text)
+    if epoch is not None and words <= 4:
+        return epoch.group(1)
+    if _CLOCK.search(text) is None or words > _MAX_STAMP_WORDS:
+        return None
+    return text.strip(" \t#*=-<>[]|\"',;")
+
+
+# --- what is taken ---
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What the fields of a tool mean, by their names in lower case.
+
+    Attributes:
+        temperatures: columns of a recording.
+        columns: columns that count or sum up, and one of the field's units in theirs.
+        counters: of :class:`Reading`, likewise.
+        thresholds: limits that the drive states, as recordings call them.
+        identity: ``model``, ``serial``, ``firmware``; ``size_bytes`` is a number.
+        others: fields that are known and tell nothing of heat or load.
+        limits_have_units: whether a limit without a unit is a number that was cut.
+        nothing: what is printed where there is no value.
+    """
+
+    temperatures: Mapping[str, str]
+    columns: Mapping[str, tuple[str, float]]
+    counters: Mapping[str, tuple[str, float]]
+    thresholds: Mapping[str, str]
+    identity: Mapping[str, str]
+    others: frozenset[str] = frozenset()
+    limits_have_units: bool = True
+    nothing: re.Pattern[str] = re.compile(r"\s*[0<-]")
+
+
+def named(*each: tuple[str, float, str]) -> dict[str, tuple[str, float]]:
+    """Return for each field, of ``one name|another name``, its column or counter and its scale."""
+    return {name: (to, scale) for to, scale, names in each for name in names.split("|")}
+
+
+#: Of a tool whose values are given to :class:`Readings` one by one.
+NO_FIELDS = Fields({}, {}, {}, {}, {})
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one output of the tool says.
+
+    Attributes:
+        stamp: when, as it is written; empty where nothing tells.
+        unix_s: when, where the tool itself tells.
+        device: whose; empty where nothing tells.
+        values: columns of a recording.
+        counters: `read_bytes`, `write_bytes`, `read_ios`, `write_ios` since the drive was made.
+    """
+
+    stamp: str = ""
+    unix_s: float | None = None
+    device: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    counters: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Drive:
+    """What a file tells of a drive besides its readings."""
+
+    identity: dict[str, Any] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
+
+
+class Readings:
+    """Takes what a file says, line by line or document by document.
+
+    Attributes:
+        stamp: the time that was told last, of a reading that has not come yet.
+        watch_s: the interval of `watch`, where its heading stands in the file.
+        unit_bytes: what a counter of bytes moves by at least.
+        about_counters: how counters were read, which matters only where rates are made of them.
+    """
+
+    def __init__(self, source: Source, options: Options, name: str, fields: Fields) -> None:
+        """Start a file of the format `name`."""
+        self.source, self.options, self.name, self.fields = source, options, name, fields
+        self.all: list[Reading] = []
+        self.tools: dict[str, str] = {}
+        self.drives: dict[str, Drive] = {}
+        self.stamp = ""
+        self.watch_s: float | None = None
+        self.unit_bytes = DATA_UNIT_BYTES
+        self.about_counters = ""
+        self.remarks: dict[str, Remark] = {}
+        self._current: Reading | None = None
+        self._info = Drive()
+        self._unread: list[int] = []
+
+    def remark(self, text: str, doubt: bool = False) -> None:
+        """Say something of the file, once."""
+        self.remarks.setdefault(text, Remark(f"{self.source.name}: {text}", doubt))
+
+    # --- readings ---
+
+    def begin(self, device: str = "") -> None:
+        """Start another reading."""
+        self.end()
+        self._current = Reading(self.stamp, device=device)
+        self.stamp = ""
+
+    def end(self) -> None:
+        """End the present reading, which counts if it says anything."""
+        if self._current is None:
+            return
+        current, self._current = self._current, None
+        if current.values or current.counters:
+            self.source.keep(READING_BYTES + VALUE_BYTES * len(current.values | current.counters))
+            self.all.append(current)
+            self.ascribe(current.device)
+        elif current.stamp and not self.stamp:
+            self.stamp = current.stamp
+
+    def ascribe(self, device: str) -> None:
+        """Ascribe what was told of a drive to `device`."""
+        info, self._info = self._info, Drive()
+        drive = self.drives.setdefault(device, Drive())
+        drive.identity |= info.identity
+        drive.thresholds |= info.thresholds
+
+    @property
+    def current(self) -> Reading:
+        """The reading that is being taken; a new one where none is."""
+        if self._current is None:
+            self.begin(self.all[-1].device if self.all else "")
+        assert self._current is not None
+        return self._current
+
+    @property
+    def count(self) -> int:
+        """How many readings there are so far."""
+        self.end()
+        return len(self.all)
+
+    # --- times ---
+
+    def line(self, text: str) -> None:
+        """Take a line that is none of the tool's: it may tell the time, or watch's interval."""
+        every = _EVERY.match(text)
+        if every is not None:
+            self.watch_s = float(every.group(1).replace(",", ".")) or None
+            text = text[every.end() :].rpartition(": ")[2]
+        stamp = stamp_in(text)
+        if stamp is not None:
+            self.end()
+            self.stamp = stamp
+
+    def stamped(self, text: str, starts: bool = False) -> None:
+        """Take the words before a value in the same line: they may tell the time.
+
+        `starts`: whether the value is the first of its reading, so that the time is a new one's.
+        """
+        stamp = stamp_in(text) if text.strip() else None
+        if stamp is None:
+            return
+        if starts and "temp_c.composite" in self.current.values:
+            self.begin(self.current.device)
+        if not self.current.stamp:
+            self.current.stamp = stamp
+
+    def stamp_among(self, fields: Mapping[Any, Any]) -> str:
+        """Return the time that one of a JSON object's own fields tells, or an empty string."""
+        for key, value in fields.items():
+            name = str(key).lower().lstrip("@_")
+            if not _TIME_KEY.fullmatch(name) or isinstance(value, bool):
+                continue
+            if isinstance(value, str):
+                stamp = stamp_in(value)
+                if stamp is not None:
+                    return stamp
+            elif isinstance(value, int | float) and 0 <= value < 1e19:
+                return f"{value:.9f}" if isinstance(value, float) else str(value)
+        return ""
+
+    @property
+    def lacks_first_stamp(self) -> bool:
+        """Whether times were told, but none before the first reading."""
+        self.end()
+        return len(self.all) > 1 and not self.all[0].stamp and bool(self.all[1].stamp)
+
+    # --- values ---
+
+    def field(self, key: str, text: str, line: int, *, starts: bool = True) -> bool:
+        """Take what a line prints behind a field's name; return whether there is such a field.
+
+        `starts`: whether a value that the present reading has already starts the next one.
+        """
+        fields = self.fields
+        value: float | None
+        if key in fields.temperatures:
+            value = degrees_c(text, needs_unit=True)
+            self.value(fields.temperatures[key], value, starts=starts)
+        elif key in fields.columns or key in fields.counters:
+            value = count_in(text)
+            self._counted(key, value, starts)
+        elif key in fields.thresholds:
+            limit = degrees_c(text, needs_unit=fields.limits_have_units)
+            self.threshold(fields.thresholds[key], limit)
+            return True
+        elif key in fields.identity:
+            self._identified(key, text)
+            return True
+        else:
+            return key in fields.others
+        if value is None and not fields.nothing.match(text):
+            self._unread.append(line)
+        return True
+
+    def json_field(self, key: str, value: Any, *, celsius: bool) -> None:
+        """Take a field of a JSON document; temperatures are in kelvin, or in `celsius`."""
+        fields = self.fields
+        if key in fields.temperatures or key in fields.thresholds:
+            degrees = json_number(value)
+            if not celsius:
+                is_text = isinstance(value, str) and not value.strip().isdecimal()
+                if is_text:
+                    degrees = degrees_c(value)
+                elif degrees is not None:
+                    degrees = of_kelvin_or_celsius(degrees)
+            if key in fields.temperatures:
+                self.value(fields.temperatures[key], degrees)
+            else:
+                self.threshold(fields.thresholds[key], degrees)
+        elif key in fields.columns or key in fields.counters:
+            self._counted(key, json_number(value), True)
+        elif key in fields.identity:
+            self._identified(key, value)
+
+    def _counted(self, key: str, value: float | None, starts: bool) -> None:
+        columns = self.fields.columns
+        name, scale = columns[key] if key in columns else self.fields.counters[key]
+        scaled = None if value is None else value * scale
+        (self.value if key in columns else self.counter)(name, scaled, starts=starts)
+
+    def _identified(self, key: str, value: Any) -> None:
+        name = self.fields.identity[key]
+        if name == "size_bytes":
+            size = json_number(value.partition("[")[0] if isinstance(value, str) else value)
+            self.identity(name, int(size) if size and size < MAX_SIZE_BYTES else None)
+        elif isinstance(value, str):
+            self.identity(name, value.strip())
+
+    def tell_unread(self) -> None:
+        """Say which lines could not be read."""
+        unread = self._unread
+        if unread:
+            what = f"{len(unread)} lines" if len(unread) > 1 else "a line"
+            first = f", the first is line {unread[0]}" if len(unread) > 1 else f": line {unread[0]}"
+            self.remark(f"{what} could not be read{first}", doubt=True)
+
+    def value(self, column: str, value: float | None, *, starts: bool = True) -> None:
+        """Take a value of the present reading.
+
+        One that it has already starts the next reading, or without `starts` is left out.
+        """
+        if column in self.current.values:
+            if not starts:
+                return
+            self.begin(self.current.device)
+        if value is None or not math.isfinite(value):
+            return
+        if not column.startswith("temp_c.") or _POSSIBLE_C[0] < value < _POSSIBLE_C[1]:
+            self.current.values[column] = value
+
+    def counter(self, name: str, value: float | None, *, starts: bool = True) -> None:
+        """Take a counter of the present reading, likewise."""
+        if name in self.current.counters:
+            if not starts:
+                return
+            self.begin(self.current.device)
+        if value is not None and value >= 0:
+            self.current.counters[name] = value
+
+    def threshold(self, name: str, celsius: float | None) -> None:
+        """Take a limit that the drive states."""
+        if celsius is not None and _POSSIBLE_C[0] < celsius < _POSSIBLE_C[1]:
+            self._info.thresholds[name] = celsius
+
+    def identity(self, name: str, value: Any) -> None:
+        """Take something that tells which drive it is."""
+        if value not in ("", None):
+            self._info.identity[name] = value
+
+    def of_drive(self, device: str, **identity: Any) -> None:
+        """Take what a list of drives says of one."""
+        self.drives.setdefault(device, Drive()).identity |= {
+            name: value for name, value in identity.items() if value not in ("", None)
+        }
+
+    # --- documents ---
+
+    def documents(self) -> Iterator[Any]:
+        """Yield the file's JSON documents; text before one of them may tell its time.
+
+        Raises UsageError for damage before the first reading; damage later ends the series.
+        """
+        try:
+            for document in self.source.documents():
+                for line in document.before.split("\n"):
+                    self.line(without_escapes(line))
+                yield document.value
+        except UsageError as error:
+            if not self.count:
+                raise
+            text = str(error).removeprefix(f"{self.source.name}: ")
+            self.remark(f"{text}; from there on it was left out", doubt=True)
