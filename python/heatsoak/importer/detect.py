@@ -4,14 +4,10 @@ from typing import TYPE_CHECKING
 
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import Source, UnknownFormatError
 
 if TYPE_CHECKING:
     from heatsoak.importer.formats.base import Format
-
-
-class UnknownFormatError(UsageError):
-    """No reader knows what the file is."""
 
 
 def read(source: Source, options: Options | None = None) -> list[Log]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.detect import UnknownFormatError, read
+from heatsoak.importer.detect import read
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import with_stretches
 from heatsoak.importer.thinning import thinned
 from heatsoak.importer.watched import divided
