@@ -49,7 +49,7 @@ fuzz: build ## Feed the importer's readers a million damaged files each: an hour
 	$(PIP) --editable '.[fuzz]'
 	$(BIN)/python tests/importer/fuzz.py all --runs 1000000
 
-lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which
+lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which, without circles
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check

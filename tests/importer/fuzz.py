@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from heatsoak.importer.formats.base import Format
+    from heatsoak.importer.format import Format
     from heatsoak.importer.log import Log
 
 DATA = Path(__file__).parent / "data"

@@ -2,7 +2,7 @@
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
-import type { Episode, Page, Track } from "./contract";
+import type { Episode, Line, Page, StepFindings, Track } from "./contract";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
 import { type LineStyle, lineStyles } from "./style/lines";
@@ -27,6 +27,11 @@ export class App {
     private readonly before: App | null = null,
   ) {
     this.styles = lineStyles(page);
+  }
+
+  /** The findings of a line's step. */
+  step(line: Line): StepFindings | undefined {
+    return this.page.recordings[line.recording]?.findings.steps[line.step];
   }
 
   /** A track's samples, unpacked when they are first asked for. */

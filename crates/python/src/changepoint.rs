@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use heatsoak_changepoint::SeriesError;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::convert::value_error;
 
 /// Segments a series into constant levels; see `_core.pyi`.
 #[pyfunction]
@@ -17,7 +17,7 @@ pub fn fpop<'py>(
     let series = contiguous(&values);
     let ends = py
         .detach(|| heatsoak_changepoint::fpop(&series, penalty))
-        .map_err(refused)?;
+        .map_err(value_error)?;
     Ok(indices(py, ends))
 }
 
@@ -37,7 +37,7 @@ pub fn pelt_mean_var<'py>(
         .detach(|| {
             heatsoak_changepoint::pelt_mean_var(&series, penalty, min_length, least_variance)
         })
-        .map_err(refused)?;
+        .map_err(value_error)?;
     Ok(indices(py, ends))
 }
 
@@ -54,7 +54,7 @@ pub fn hampel<'py>(
     let series = contiguous(&values);
     let filtered = py
         .detach(|| heatsoak_changepoint::hampel(&series, half_width, limit))
-        .map_err(refused)?;
+        .map_err(value_error)?;
     Ok(filtered.into_pyarray(py))
 }
 
@@ -68,16 +68,11 @@ fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> Cow<'a, [f64]> {
 
 /// A length that may be below 0, where no length can be.
 fn length(name: &str, number: i64, least: usize) -> PyResult<usize> {
-    usize::try_from(number).map_err(|_| {
-        PyValueError::new_err(format!("{name} is {number}: it must be {least} or more"))
-    })
+    usize::try_from(number)
+        .map_err(|_| value_error(format!("{name} is {number}: it must be {least} or more")))
 }
 
 fn indices(py: Python<'_>, indices: Vec<usize>) -> Bound<'_, PyArray1<i64>> {
     let indices: Vec<i64> = indices.into_iter().map(|index| index as i64).collect();
     indices.into_pyarray(py)
-}
-
-fn refused(error: SeriesError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

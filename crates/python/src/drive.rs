@@ -5,33 +5,13 @@ use heatsoak_drive::{
     ReplayOptions, Samples, Transfer as Copying, Workload,
 };
 use numpy::{IntoPyArray, PyArray1};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::convert::{parse, value_error};
 use crate::replay::Traced;
 use crate::trace::Trace;
-
-/// Read JSON; an error names what was read and the key that is wrong.
-pub(crate) fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(
-        |error| {
-            let key = error.path().to_string();
-            let place = if key == "." || key == "?" {
-                String::new()
-            } else {
-                format!("{key}: ")
-            };
-            PyValueError::new_err(format!("{what}: {place}{}", error.inner()))
-        },
-    )
-}
-
-fn refused(error: impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpec)> {
     Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
@@ -57,7 +37,7 @@ impl Drive {
         // when something runs that is worth keeping
         PyArray1::<f64>::zeros(py, 0, false);
         let (spec, place) = parse_both(drive, enclosure)?;
-        let drive = Simulated::new(spec, place, seed).map_err(refused)?;
+        let drive = Simulated::new(spec, place, seed).map_err(value_error)?;
         Ok(Drive { drive })
     }
 
@@ -86,13 +66,13 @@ impl Drive {
     }
 
     fn copy(&self, py: Python<'_>) -> PyResult<Drive> {
-        let drive = py.detach(|| self.drive.copy()).map_err(refused)?;
+        let drive = py.detach(|| self.drive.copy()).map_err(value_error)?;
         Ok(Drive { drive })
     }
 
     fn begin(&mut self, workloads: &str) -> PyResult<()> {
         let Workloads(workloads) = parse("workload", workloads)?;
-        self.drive.begin(&workloads).map_err(refused)
+        self.drive.begin(&workloads).map_err(value_error)
     }
 
     #[pyo3(signature = (trace, idle_limit_s = 0.025, iodepth = 32, workloads = "[]"))]
@@ -111,24 +91,24 @@ impl Drive {
         // a trace is not used up for nothing
         options
             .validate()
-            .map_err(|error| refused(DriveError::Replay(error)))?;
+            .map_err(|error| value_error(DriveError::Replay(error)))?;
         let source = Box::new(Traced::new(trace.take_source()?));
         self.drive
             .begin_beside(&workloads, vec![(source, options)])
-            .map_err(refused)
+            .map_err(value_error)
     }
 
     fn end(&mut self) -> PyResult<()> {
-        self.drive.end().map_err(refused)
+        self.drive.end().map_err(value_error)
     }
 
     fn purge(&mut self) -> PyResult<()> {
-        self.drive.purge().map_err(refused)
+        self.drive.purge().map_err(value_error)
     }
 
     #[pyo3(signature = (share))]
     fn hold(&mut self, share: Option<f64>) -> PyResult<()> {
-        self.drive.hold(share).map_err(refused)
+        self.drive.hold(share).map_err(value_error)
     }
 
     #[pyo3(signature = (duration_s, sample_s, most_ios = None))]
@@ -142,7 +122,7 @@ impl Drive {
         let drive = &mut self.drive;
         let samples = py
             .detach(|| drive.advance_some(duration_s, sample_s, most_ios.unwrap_or(u64::MAX)))
-            .map_err(refused)?;
+            .map_err(value_error)?;
         columns_of(py, samples)
     }
 
@@ -157,7 +137,7 @@ impl Drive {
     }
 
     fn totals(&self) -> PyResult<String> {
-        serde_json::to_string(self.drive.totals()).map_err(refused)
+        serde_json::to_string(self.drive.totals()).map_err(value_error)
     }
 
     fn truth<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -197,13 +177,13 @@ impl Transfer {
         iodepth: u32,
         buffer_bytes: u64,
     ) -> PyResult<Self> {
-        let mut copying = Copying::new(bytes, bs, iodepth, buffer_bytes).map_err(refused)?;
+        let mut copying = Copying::new(bytes, bs, iodepth, buffer_bytes).map_err(value_error)?;
         {
             let mut from = source.try_borrow_mut(py)?;
             let mut to = destination.try_borrow_mut(py)?;
             copying
                 .begin(&mut from.drive, &mut to.drive)
-                .map_err(refused)?;
+                .map_err(value_error)?;
         }
         Ok(Transfer {
             copying,
@@ -234,7 +214,7 @@ impl Transfer {
         let copying = &mut self.copying;
         let [read, written] = py
             .detach(|| copying.advance(from, to, duration_s, sample_s))
-            .map_err(refused)?;
+            .map_err(value_error)?;
         Ok((columns_of(py, read)?, columns_of(py, written)?))
     }
 }
@@ -250,12 +230,13 @@ impl Lumped {
     #[new]
     fn new(drive: &str, enclosure: &str) -> PyResult<Self> {
         let (spec, place) = parse_both(drive, enclosure)?;
-        let lumped = Heated::new(&spec, &place).map_err(refused)?;
+        let lumped = Heated::new(&spec, &place).map_err(value_error)?;
         Ok(Lumped { lumped })
     }
 
     fn rest(&mut self, py: Python<'_>, duration_s: f64) -> PyResult<()> {
-        py.detach(|| self.lumped.rest(duration_s)).map_err(refused)
+        py.detach(|| self.lumped.rest(duration_s))
+            .map_err(value_error)
     }
 
     fn load<'py>(
@@ -265,7 +246,7 @@ impl Lumped {
         duration_s: u32,
     ) -> PyResult<Bound<'py, PyDict>> {
         let profile: Profile = parse("profile", profile)?;
-        profile.validate().map_err(refused)?;
+        profile.validate().map_err(value_error)?;
         let load = py.detach(|| self.lumped.load(&profile, duration_s));
         let result = PyDict::new(py);
         result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;

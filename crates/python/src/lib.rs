@@ -1,6 +1,7 @@
 //! Python's door to the Rust crates, as thin as it can be.
 
 mod changepoint;
+mod convert;
 mod drive;
 mod fiolog;
 mod recorded;

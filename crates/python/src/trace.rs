@@ -10,16 +10,12 @@ use heatsoak_trace::read::{Compression, Damage, Format, OpenError, Options, Skip
 use heatsoak_trace::write::{WriteError, iolog_v3_ticking, to_file};
 use heatsoak_trace::{Op, Record, Source};
 use numpy::{IntoPyArray, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::convert::value_error;
 use crate::recorded::Recorded;
 use crate::trace_made::{self, Watched};
-
-fn refused(error: impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// What there is to say of a trace that was read from a file.
 struct Read {
@@ -65,14 +61,14 @@ impl Trace {
 }
 
 fn used_up() -> PyErr {
-    PyValueError::new_err("the trace was used up, expected one that was opened anew")
+    value_error("the trace was used up, expected one that was opened anew")
 }
 
 fn damage(word: &str) -> PyResult<Damage> {
     match word {
         "error" => Ok(Damage::Error),
         "skip" => Ok(Damage::Skip),
-        _ => Err(refused(format!(
+        _ => Err(value_error(format!(
             "damaged is {word:?}, expected \"error\" or \"skip\""
         ))),
     }
@@ -82,7 +78,7 @@ fn format(name: &str) -> PyResult<Format> {
     let known = Format::ALL.into_iter().find(|known| known.name() == name);
     known.ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
-        refused(format!("format is {name:?}, expected one of {names}"))
+        value_error(format!("format is {name:?}, expected one of {names}"))
     })
 }
 
@@ -107,7 +103,7 @@ impl Trace {
         let opened = py.detach(|| open(&path, options));
         let opened = opened.map_err(|error| match error {
             OpenError::Io(error) => error.into(),
-            other => refused(other),
+            other => value_error(other),
         })?;
         Ok(Trace {
             source: Mutex::new(Some(opened.source)),
@@ -147,7 +143,7 @@ impl Trace {
             &bytes.as_array(),
             &depth.as_array(),
         );
-        let source = source.map_err(refused)?;
+        let source = source.map_err(value_error)?;
         Ok(Trace::made(Box::new(source), at_ns.len()? as u64))
     }
 
@@ -185,11 +181,11 @@ impl Trace {
         idle_limit_s: Option<f64>,
     ) -> PyResult<()> {
         if block_bytes == 0 {
-            return Err(refused("block_bytes is 0, expected 1 or more"));
+            return Err(value_error("block_bytes is 0, expected 1 or more"));
         }
         let idle_limit_ns = match idle_limit_s {
             Some(limit_s) if !(0.0..=1e9).contains(&limit_s) => {
-                return Err(refused(format!(
+                return Err(value_error(format!(
                     "idle_limit_s is {limit_s}, expected 0 to 1e9"
                 )));
             }
@@ -251,7 +247,7 @@ impl Trace {
             }
             Ok(records)
         });
-        columns(py, &records.map_err(refused)?)
+        columns(py, &records.map_err(value_error)?)
     }
 
     #[pyo3(signature = (idle_limit_s = 0.025, progress = None))]
@@ -303,7 +299,7 @@ impl Trace {
 fn not_written(error: WriteError, watched: &Watched) -> PyErr {
     watched.stopped_by().unwrap_or_else(|| match error {
         WriteError::Io(error) => error.into(),
-        other => refused(other),
+        other => value_error(other),
     })
 }
 

@@ -5,10 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use heatsoak_trace::stats::Statistics;
 use heatsoak_trace::synth::{Shape, Synthetic};
 use heatsoak_trace::{Record, Source, SourceError};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::drive::parse;
+use crate::convert::{parse, value_error};
 
 /// Records between two looks at Python: some hundredths of a second of work.
 const PIECE: u64 = 1 << 19;
@@ -16,14 +15,10 @@ const PIECE: u64 = 1 << 19;
 /// Records that are handled at once; a cache holds them.
 const PORTION: usize = 4096;
 
-fn refused(error: impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
 /// A trace of a shape, given as JSON.
 pub fn synthetic(shape: &str, scale: f64, seed: u64) -> PyResult<Synthetic> {
     let shape: Shape = parse("shape", shape)?;
-    Synthetic::new(shape, scale, seed).map_err(refused)
+    Synthetic::new(shape, scale, seed).map_err(value_error)
 }
 
 /// The statistics of all that a source gives, as JSON.
@@ -34,7 +29,7 @@ pub fn statistics(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     if !(0.0..=1e9).contains(&idle_limit_s) {
-        return Err(refused(format!(
+        return Err(value_error(format!(
             "idle_limit_s: it has to be 0 to 1e9 seconds (is {idle_limit_s})"
         )));
     }
@@ -48,8 +43,8 @@ pub fn statistics(
         }
         Ok(())
     })
-    .map_err(|error| watched.stopped_by().unwrap_or_else(|| refused(error)))?;
-    serde_json::to_string(&statistics.summary()).map_err(refused)
+    .map_err(|error| watched.stopped_by().unwrap_or_else(|| value_error(error)))?;
+    serde_json::to_string(&statistics.summary()).map_err(value_error)
 }
 
 /// A source that tells Python now and then how many records it has given, and ends with an error

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import to_recording
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.importer.thinning import thinned
 from heatsoak.protocol import Conditions
@@ -122,14 +122,6 @@ def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[
     return lambda done: progress(min((before + done) / whole, 1.0), name)
 
 
-if TYPE_CHECKING:
-    from heatsoak.importer.formats.base import Format
-
-
-class UnknownFormatError(UsageError):
-    """No reader knows what the file is."""
-
-
 def read(source: Source, options: Options | None = None) -> list[Log]:
     """Return a log for each run in `source`; raises UsageError for what no reader knows.
 
@@ -154,7 +146,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     return [log.with_remarks(*remarks) for log in logs]
 
 
-def detect(source: Source) -> "Format":
+def detect(source: Source) -> Format:
     """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
     # the readers take longer to load than recordings do to be opened, which need none of them
     from heatsoak.importer.formats import FORMATS

@@ -75,6 +75,10 @@ _BEFORE_JSON = re.compile(r"([^{}\[\]\"\s][^{}\[\]\"]{0,99})(?=\{(?:\s*\"|$))")
 _ODD_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 
 
+class UnknownFormatError(UsageError):
+    """No reader knows what the file is."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A JSON document of a file: the line it begins at, and the text that stood before it."""

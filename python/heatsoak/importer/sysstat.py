@@ -11,56 +11,9 @@ from pydantic_core import from_json
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.source import Source
+from heatsoak.importer.sysstat_columns import COLUMNS, SECTOR
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
-
-_KIB = 1024 / 1e6
-_SECTOR = 512 / 1e6
-_MIB = 1024 * _KIB
-_GIB = 1024 * _MIB
-
-_UNITS = {"kB": _KIB, "MB": _MIB, "GB": _GIB, "Blk": _SECTOR, "sec": _SECTOR}
-_DIRECTIONS = (("r", "read", "read"), ("w", "write", "wrtn"))
-
-#: Header -> column of a recording, and what a value is multiplied by. Kilobytes are KiB in all of
-#: sysstat, sectors and blocks are 512 bytes, `await` is in ms. After those come the columns of the
-#: BSDs' and Solaris' `iostat -x`.
-COLUMNS: dict[str, tuple[str, float]] = {
-    **{f"{r}{unit}/s": (f"{name}_bw_mb_s", scale)
-       for r, name, _ in _DIRECTIONS for unit, scale in _UNITS.items()},
-    **{f"{unit}_{verb}/s": (f"{name}_bw_mb_s", scale)
-       for _, name, verb in _DIRECTIONS for unit, scale in _UNITS.items()},
-    **{f"{unit}_w+d/s": ("write_bw_mb_s", scale) for unit, scale in _UNITS.items()},
-    **{f"{unit}/s": ("bw_mb_s", scale) for unit, scale in _UNITS.items()},
-    "rd_sec/s": ("read_bw_mb_s", _SECTOR),
-    "wr_sec/s": ("write_bw_mb_s", _SECTOR),
-    "bread/s": ("read_bw_mb_s", _SECTOR),
-    "bwrtn/s": ("write_bw_mb_s", _SECTOR),
-    "r/s": ("read_iops", 1.0),
-    "w/s": ("write_iops", 1.0),
-    "rtps": ("read_iops", 1.0),
-    "wtps": ("write_iops", 1.0),
-    "tps": ("iops", 1.0),
-    "r_await": ("read_lat_us", 1e3),
-    "w_await": ("write_lat_us", 1e3),
-    "await": ("lat_us", 1e3),
-    "avgqu-sz": ("queue", 1.0),
-    "avgqu-s": ("queue", 1.0),
-    "aqu-sz": ("queue", 1.0),
-    "%util": ("busy_pct", 1.0),
-    "kr/s": ("read_bw_mb_s", _KIB),
-    "kw/s": ("write_bw_mb_s", _KIB),
-    "Mr/s": ("read_bw_mb_s", _MIB),
-    "Mw/s": ("write_bw_mb_s", _MIB),
-    "ms/r": ("read_lat_us", 1e3),
-    "ms/w": ("write_lat_us", 1e3),
-    "ms/t": ("lat_us", 1e3),
-    "svc_t": ("lat_us", 1e3),
-    "asvc_t": ("lat_us", 1e3),
-    "qlen": ("queue", 1.0),
-    "actv": ("queue", 1.0),
-    "%b": ("busy_pct", 1.0),
-}  # fmt: skip
 
 #: Headers whose unit a remark tells, once a file.
 _KIB_HEADERS = frozenset(
@@ -227,7 +180,7 @@ def unit_remark(headers: Iterable[str]) -> str:
     headers = list(headers)
     if any(name in _KIB_HEADERS for name in headers):
         return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
-    if any(COLUMNS.get(name, ("", 0.0))[1] == _SECTOR for name in headers):
+    if any(COLUMNS.get(name, ("", 0.0))[1] == SECTOR for name in headers):
         return "sectors of 512 bytes: converted to 10^6 bytes/s"
     return ""
 

@@ -5,7 +5,6 @@ import type { Workload } from "../contract";
 import { duration, value } from "../data/format";
 import { button, fold, table } from "../dom";
 import { causeLabel } from "../style/causes";
-import { stepOf } from "./workload";
 
 const HEADER = [
   "Run",
@@ -26,7 +25,7 @@ const HEADER = [
 export function lineTable(app: App, given: Workload): HTMLElement {
   return fold("The figures as a table", () => {
     const rows = given.lines.flatMap((line) => {
-      const step = stepOf(app, line);
+      const step = app.step(line);
       if (!step) return [];
       const whole = [
         value(step.start_temp_c, "C"),

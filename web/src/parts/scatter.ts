@@ -10,7 +10,6 @@ import type { Workload } from "../contract";
 import { csv } from "../data/csv";
 import { clock, cut, number } from "../data/format";
 import { fold, h } from "../dom";
-import { stepOf } from "./workload";
 
 const LAST_S = 400;
 
@@ -37,7 +36,7 @@ export function scatter(app: App, given: Workload, lines: Lines, most: number): 
 
 function ratios(app: App, given: Workload): string {
   const found = given.lines.flatMap((line) => {
-    const own = stepOf(app, line)?.consistency;
+    const own = app.step(line)?.consistency;
     return own?.ratio ? [{ label: cut(line.label, 80), own }] : [];
   });
   if (found.length === 0) return "Each dot is one second.";

@@ -9,9 +9,9 @@ import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
-import type { Line, StepFindings, Track, Workload } from "../contract";
+import type { Line, Track, Workload } from "../contract";
 import { capital, clock, cut, unitSign } from "../data/format";
-import { fold, h } from "../dom";
+import { h } from "../dom";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -29,15 +29,10 @@ const TITLES: Record<Track["quantity"], string> = {
 const ORDER = Object.keys(TITLES) as Track["quantity"][];
 const AT_ONCE: ReadonlySet<string> = new Set(["throughput", "temperature", "power"]);
 
-/** The findings of a line's step. */
-export function stepOf(app: App, line: Line): StepFindings | undefined {
-  return app.page.recordings[line.recording]?.findings.steps[line.step];
-}
-
 /** A section of the page. */
 export function workload(app: App, given: Workload): HTMLElement {
   const infos = given.lines.map((line): LineInfo => {
-    const step = stepOf(app, line);
+    const step = app.step(line);
     return {
       label: line.label,
       style: app.style(line.recording),
@@ -63,7 +58,7 @@ export function workload(app: App, given: Workload): HTMLElement {
 }
 
 function end(app: App, line: Line): number {
-  const known = stepOf(app, line)?.duration_s;
+  const known = app.step(line)?.duration_s;
   if (known) return known;
   const last = line.tracks.map((track) => app.series(track).last).filter(Number.isFinite);
   return Math.max(0, ...last);
@@ -159,9 +154,4 @@ function panel(
   spec.traces = chosen(0);
   if (names.length > 1) spec.choice = { names: names.map(capital), chosen: 0, traces: chosen };
   return spec;
-}
-
-/** A part of a section that may be folded away. */
-export function folded(title: string, open: boolean, ...content: Node[]): HTMLElement {
-  return fold(title, () => content, open);
 }

@@ -7,10 +7,7 @@
 use std::ops::Range;
 
 use super::apportion::apportion;
-use super::shape::{DepthClass, Shape, ShapeError};
-
-/// No queue is deeper.
-pub const DEEPEST: u32 = 4096;
+use super::shape::{DepthClass, MAX_DEPTH, Shape, ShapeError};
 
 /// How far a class without an end reaches where no mean says so.
 const OPEN_WIDTH: u32 = 32;
@@ -164,7 +161,7 @@ fn closed(depths: &[DepthClass], mean: Option<f64>) -> Result<Vec<Closed>, Shape
             from: class.from,
             to: class
                 .to
-                .unwrap_or((class.from + OPEN_WIDTH - 1).min(DEEPEST)),
+                .unwrap_or((class.from + OPEN_WIDTH - 1).min(MAX_DEPTH)),
             share: class.share,
         })
         .collect();
@@ -182,7 +179,9 @@ fn closed(depths: &[DepthClass], mean: Option<f64>) -> Result<Vec<Closed>, Shape
             .sum();
         // evenly spread from its beginning to its end
         let end = 2.0 * (mean - made) / last.share - f64::from(last.from);
-        last.to = end.round().clamp(f64::from(last.from), f64::from(DEEPEST)) as u32;
+        last.to = end
+            .round()
+            .clamp(f64::from(last.from), f64::from(MAX_DEPTH)) as u32;
     }
     let reach = [-STEEPEST, STEEPEST].map(|slope| -> f64 {
         classes

@@ -1,7 +1,5 @@
 //! Distributions of greatest entropy under what is known of them.
 
-use super::sizes::Row;
-
 /// Shares that fall or rise exponentially with size, with a mean as near `mean` as can be.
 pub fn tilted(sizes: &[u32], mean: f64) -> Vec<f64> {
     let unit = f64::from(sizes[sizes.len() - 1].max(1));
@@ -35,16 +33,17 @@ pub fn tilted(sizes: &[u32], mean: f64) -> Vec<f64> {
     shares((low + high) / 2.0)
 }
 
-/// The logistic in `at` whose sum over the rows is `wanted[0]`, and weighted with `at`
-/// `wanted[1]`: the minimum of a convex function, by Newton's method with a backtracking step.
-pub fn logistic(at: &[f64], rows: &[Row], wanted: [f64; 2]) -> Vec<f64> {
+/// The logistic in `at` whose sum, weighted with `shares`, is `wanted[0]`, and `wanted[1]` where
+/// it is weighted with `at` as well: the minimum of a convex function, by Newton's method with a
+/// backtracking step.
+pub fn logistic(at: &[f64], shares: &[f64], wanted: [f64; 2]) -> Vec<f64> {
     let value = |[shift, slope]: [f64; 2]| -> f64 {
         let sum: f64 = at
             .iter()
-            .zip(rows)
-            .map(|(x, row)| {
+            .zip(shares)
+            .map(|(x, share)| {
                 let z = shift + slope * x;
-                row.share * (z.max(0.0) + (-z.abs()).exp().ln_1p())
+                share * (z.max(0.0) + (-z.abs()).exp().ln_1p())
             })
             .sum();
         sum - shift * wanted[0] - slope * wanted[1]
@@ -54,11 +53,11 @@ pub fn logistic(at: &[f64], rows: &[Row], wanted: [f64; 2]) -> Vec<f64> {
     for _ in 0..200 {
         let mut gradient = [-wanted[0], -wanted[1]];
         let mut curve = [1e-12, 0.0, 1e-12];
-        for (&x, row) in at.iter().zip(rows) {
+        for (&x, part) in at.iter().zip(shares) {
             let reading = share(point, x);
-            gradient[0] += row.share * reading;
-            gradient[1] += row.share * reading * x;
-            let weight = row.share * reading * (1.0 - reading);
+            gradient[0] += part * reading;
+            gradient[1] += part * reading * x;
+            let weight = part * reading * (1.0 - reading);
             curve[0] += weight;
             curve[1] += weight * x;
             curve[2] += weight * x * x;

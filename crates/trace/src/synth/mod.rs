@@ -7,7 +7,6 @@
 mod apportion;
 mod depths;
 mod entropy;
-mod mend;
 mod pauses;
 mod place;
 mod quota;

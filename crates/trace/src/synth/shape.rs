@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 
+/// The deepest queue that a shape may ask for.
+pub(super) const MAX_DEPTH: u32 = 4096;
+
 /// Why no trace can have a shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -195,11 +198,11 @@ impl Shape {
         let mut least = 1;
         for class in &self.depths {
             let to = class.to.unwrap_or(class.from);
-            if class.from < least || to < class.from || to > super::depths::DEEPEST {
+            if class.from < least || to < class.from || to > MAX_DEPTH {
                 return Err(ShapeError(format!(
                     "depths: they have to rise from 1, each from where the one before ends, to {} \
                      at most",
-                    super::depths::DEEPEST
+                    MAX_DEPTH
                 )));
             }
             // nothing comes behind a class without an end

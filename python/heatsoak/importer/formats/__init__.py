@@ -1,5 +1,6 @@
 """One module or package a format; :data:`FORMATS` has them in the order in which they are asked."""
 
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats import (
     disk_marks,
     diskspd,
@@ -17,7 +18,6 @@ from heatsoak.importer.formats import (
     smartctl,
     tkperf,
 )
-from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.fio import json as fio_json
 from heatsoak.importer.formats.fio import log as fio_log
 

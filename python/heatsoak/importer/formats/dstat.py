@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source

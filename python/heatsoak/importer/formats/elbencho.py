@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats.results import MIB, Unreadable, frame_of_steps, load
 from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Clock, Log, Options, Remark

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of

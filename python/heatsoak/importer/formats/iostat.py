@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.sysstat_columns import COLUMNS
 from heatsoak.importer.tables.cells import Words
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
@@ -293,14 +294,14 @@ def _without_prefix(words: list[str]) -> list[str]:
 def _table_of(words: list[str]) -> _Table | None:
     """Return the table whose header these words are."""
     if words[0] in _DEVICE_WORDS or (
-        words[0] not in sysstat.COLUMNS and not words[0][0].isdigit() and "/s" not in words[0]
+        words[0] not in COLUMNS and not words[0][0].isdigit() and "/s" not in words[0]
     ):
         headers, device_at = words[1:], 0
     elif words[-1] in _DEVICE_WORDS:
         headers, device_at = words[:-1], -1
     else:
         return None
-    if sum(header in sysstat.COLUMNS for header in headers) < 2:
+    if sum(header in COLUMNS for header in headers) < 2:
         return None
     if not {"rtps", "KB/t"}.isdisjoint(words):
         return None

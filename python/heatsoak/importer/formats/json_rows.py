@@ -8,8 +8,8 @@ from itertools import chain, islice
 from typing import Any
 
 from heatsoak.errors import UsageError
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats import plain
-from heatsoak.importer.formats.base import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.headers import meaning

@@ -7,10 +7,9 @@ processes, or of a single moment, or is a mean with no course in time.
 import re
 from dataclasses import dataclass
 
-from heatsoak.importer.api import UnknownFormatError
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import layout_of
 

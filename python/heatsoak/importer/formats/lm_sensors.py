@@ -6,7 +6,7 @@ Only drives are read: NVMe (`nvme-pci-0100`) and, by the kernel's drivetemp, SAT
 import re
 from typing import Any
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reading_logs import logs_of_readings
 from heatsoak.importer.readings import (

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reading_logs import logs_of_readings
 from heatsoak.importer.readings import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     EXAMPLE,

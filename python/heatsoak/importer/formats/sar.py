@@ -14,10 +14,11 @@ import numpy as np
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.frames import intervals
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.sysstat_columns import COLUMNS
 from heatsoak.importer.timestamps import Times
 
 #: The first two bytes of a binary file.
@@ -351,7 +352,7 @@ def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
     if len(words) != 6 or not words[1].lstrip("-").isdecimal():
         return None
     header = words[4]
-    if header in sysstat.COLUMNS or header in ("%idle", "%iowait"):
+    if header in COLUMNS or header in ("%idle", "%iowait"):
         return words[2], header
     return None
 

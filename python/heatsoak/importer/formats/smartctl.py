@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.lenient import at
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reading_logs import history_log, logs_of_readings

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic_core import from_json
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats.results import frame, load
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from heatsoak.importer import sysstat
+from heatsoak.importer import sysstat_columns
 from heatsoak.importer.tables.units import Kind, Unit, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     BUSY,
@@ -172,10 +172,10 @@ def _own(text: str) -> Meaning | None:
 def _sysstat(text: str) -> Meaning | None:
     short = _SYSSTAT_SPELLING.sub(r"\1", text)
     if text in _SYSSTAT_NAMES:
-        return Meaning(*sysstat.COLUMNS[text])
+        return Meaning(*sysstat_columns.COLUMNS[text])
     if not _SYSSTAT_RATE.match(short):
         return None
-    column, scale = sysstat.COLUMNS[short]
+    column, scale = sysstat_columns.COLUMNS[short]
     if "sec" in text:
         return Meaning(column, scale, note="sectors of 512 bytes made bytes")
     prefix = next(letter for letter in text if letter in "kMG")

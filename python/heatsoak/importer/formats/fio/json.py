@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from pydantic import Field
 
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.counters import DIRECTIONS, Job, Rows, StepCounters
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import build

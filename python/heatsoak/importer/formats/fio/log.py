@@ -14,7 +14,7 @@ import numpy as np
 
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
-from heatsoak.importer.formats.base import Format
+from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.hist import histogram, is_histogram
 from heatsoak.importer.formats.fio.parts import Kind, Part, Quantity, Table, samples_of
 from heatsoak.importer.frames import Array
