@@ -62,7 +62,7 @@ COLUMNS: dict[str, tuple[str, float]] = {
     "%b": ("busy_pct", 1.0),
 }  # fmt: skip
 
-#: Headers whose unit a remark tells, once a file.
+#: Headers in multiples of 1024 bytes.
 _KIB_HEADERS = frozenset(
     name for name in COLUMNS if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
 ) - frozenset(name for name in COLUMNS if name.startswith("Blk"))

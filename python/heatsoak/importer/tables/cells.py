@@ -53,7 +53,7 @@ def state_of(text: str) -> float | None:
     return _STATES.get(text.strip().lower())
 
 
-#: What says that nothing is the matter, besides no.
+#: Words besides no for a drive that does not throttle.
 _WELL = frozenset({
     "-", "--", "\u2013", "\u2014", "n", "f", "nominal", "cool", "good", "idle", "unthrottled",
     "clear", "healthy", "fine", "disabled", "full speed", "green", "0x0", "passive",
@@ -65,10 +65,10 @@ _NO = re.compile(
 
 
 def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
-    """Return for each text of a column of throttling 0 or 1; NaN where it is not known.
+    """Return 0 or 1 for each text of a column of throttling; NaN where it is not known.
 
-    Where the texts are numbers that only rise, they are a counter's readings: it is these that are
-    returned then, with True. None where the texts do not tell on from off.
+    Where the texts are numbers that only rise, they are a counter's readings, which are returned
+    with True. None where the texts do not tell on from off.
     """
     known = {word: _throttled(word) for word in set(words)}
     numbers = {word: _plain_number(word) for word in known}
@@ -83,7 +83,7 @@ def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
     if 0.0 not in values and unsure:
         missing = [word for word, value in known.items() if value is None]
         if not missing:
-            return None  # always the same: it could be either
+            return None  # always the same word: it may mean either
         known |= dict.fromkeys(missing, 0.0)
     told = {
         word: float("nan") if value is None else min(value, 1.0) for word, value in known.items()
@@ -91,14 +91,14 @@ def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
     return np.array([told[word] for word in words]), False
 
 
-#: Something that is not known to be off.
+#: Words that may mean on.
 _SOME = 2.0
-#: Levels of throttling; numbers that take more values count something.
+#: The most levels of throttling; numbers with more values count something.
 _LEVELS = 5
 
 
 def _throttled(word: str) -> float | None:
-    """0 for off, 1 for on, 2 for words that are neither known for on nor for off; None for none."""
+    """0 for off, 1 for on, 2 for words that are not known; None for no value."""
     text = word.strip().strip("\"'").strip().lower()
     if text in _UNKNOWN:
         return None

@@ -23,7 +23,7 @@ from heatsoak.importer.tables.words import (
     tokens_of,
 )
 
-#: Sizes in MB of what tables count.
+#: Units of what tables count, in MB.
 _SIZES = {
     **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
     **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
@@ -33,7 +33,7 @@ _SIZE = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
 )
 _MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
-#: What sizes besides those moved are of.
+#: Words of sizes that nothing moved.
 _NOT_MOVED = frozenset({
     "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
     "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
@@ -42,9 +42,9 @@ _NOT_MOVED = frozenset({
 
 
 def total(header: str) -> Meaning | None:
-    """Return of which rate a header's column counts the bytes: ``Host Writes [GB]``.
+    """Return the meaning of a counter of bytes: ``Host Writes [GB]`` is that of writes.
 
-    None for what counts none. `scale` makes MB of its values.
+    None for what counts no bytes. `scale` makes MB of its values.
     """
     text = mended(header).strip().strip("\"'#").strip()
     tokens = tokens_of(text) if len(text) < 100 else []
@@ -57,7 +57,7 @@ def total(header: str) -> Meaning | None:
     if direction is None and not words & _MOVED:
         return None
     column = directed("bw_mb_s", tokens)
-    note = f"throughput is made of the counter '{text}'"
+    note = f"throughput is the rate of the counter '{text}'"
     if {"data", "units"} <= words:
         return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
     sizes = _SIZE.findall(text)

@@ -51,7 +51,7 @@ from heatsoak.importer.tables.words import (
 )
 from heatsoak.recording import dtype_of
 
-#: Of a headline temperature that a log does not name further.
+#: A drive's temperature that a log does not name further.
 DRIVE_TEMP = "temp_c.composite"
 
 
@@ -67,8 +67,8 @@ class Meaning:
         note: what was converted, where something was.
         state: whether its values are a state (throttling or not), rather than a number.
         has_unit: whether the header told the unit.
-        is_total: whether its values are MB moved since some beginning, or in each row, of which
-            the column's rate is yet to be made.
+        is_total: whether its values are MB moved, in all or in each row, from which the rate is
+            yet to be computed.
         general: the less of the header is known, the higher; of two columns with the same
             meaning the less general one is meant.
     """
@@ -102,14 +102,14 @@ _SYSSTAT_NAMES = frozenset({
 })  # fmt: skip
 #: Other tools' spellings of them: ``rd_kB/s``, ``w_sec/s``.
 _SYSSTAT_SPELLING = re.compile(r"^(r|w)(?:d|r)?_?(?=(?:[kMG]B|sec)/s$)")
-#: What .NET and WMI glue together.
+#: What .NET and WMI write as one word.
 _PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
 #: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
 _BYTES_EACH = re.compile(
     r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
 )
 _IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
-#: What says how values were put together, behind the unit.
+#: How values were averaged, behind the unit.
 _MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
 #: NVMe's own counters of throttling, by their many names.
 _TMT = re.compile(r"(?i)^th(?:er)?m(?:al)?[ _.]?.*?(?:t|temp|tmt)\.?[ _]?([12])[ _.](.*)$")
@@ -439,7 +439,7 @@ def _power(words: _Words) -> Meaning | None:
 
 
 def _bare(words: _Words) -> Meaning | None:
-    """What has no unit: a rate, a place whose temperature it is, or a direction alone."""
+    """Without a unit: a rate, a place (of a temperature), or a direction alone."""
     tokens = words.tokens
     if words.unit is not None:
         return None

@@ -1,4 +1,4 @@
-"""The units of headers and cells, in their many spellings."""
+"""The units of headers and cells, in all their spellings."""
 
 import re
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ _TAIL_UNIT = re.compile(
     r"|(?<=elapsed[_ ])min|(?<=time[_ ])min|m?W|mw|%|pct|K)\s*$"
     r"|[_ ]([cfkw])$"
 )
-#: A size behind words of a rate stands for a size each second: ``bw_mib``.
+#: A size behind words of a rate is a size per second: ``bw_mib``.
 _TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
 _GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
 

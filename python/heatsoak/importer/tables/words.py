@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Literal, get_args
 
-#: What a column is for besides being one of a recording's.
+#: What a column is for where it holds no measurement.
 Role = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
 ROLES: frozenset[str] = frozenset(get_args(Role))
 
@@ -104,7 +104,7 @@ CPU = frozenset({
 })  # fmt: skip
 GPU = frozenset({"gpu", "igpu", "dgpu", "vram", "graphics", "grafik", "显存", "hotspot",
                  "junction", "edge"})  # fmt: skip
-#: Whose columns say nothing of a drive: networks, memory, boards.
+#: Parts whose columns are not about a drive: networks, memory, boards.
 ELSEWHERE = _stems("network", "netzwerk", "net", "lan", "wlan", "wifi", "eth", "ethernet", "nic",
                    "download", "upload", "dl", "up", "rx", "tx", "dram", "dimm", "ddr", "memory",
                    "speicher", "arbeitsspeicher", "ram", "virtual", "page", "pcie", "fan", "pump",
@@ -176,7 +176,7 @@ ROLE_WORDS: dict[str, Role] = {
     ), "device"),
 }  # fmt: skip
 
-#: Rates are of many things: without a unit, a direction or a drive nothing else may be said.
+#: Rates are of many things: without unit, direction or drive, a drive's has only these words.
 RATE_FILLERS = frozenset({
     "data", "current", "cur", "instant", "instantaneous", "avg", "average", "mean", "total", "io",
     "disk", "the", "of", "de", "daten", "aktuelle", "aktuell", "sequential", "seq", "random",
