@@ -52,7 +52,6 @@ class Section:
     Attributes:
         header: the names of its columns.
         units: the row of units, or empty.
-        wanted: what was kept.
         columns: numbers, by the column's place.
         words: texts, by the column's place.
         lines: each row's line.
@@ -62,7 +61,6 @@ class Section:
 
     header: tuple[str, ...]
     units: tuple[str, ...]
-    wanted: Wanted
     columns: dict[int, Array] = field(default_factory=dict)
     words: dict[int, Words] = field(default_factory=dict)
     lines: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -259,10 +257,9 @@ class _Sink:
         numbers: Numbers,
     ) -> None:
         self._source = source
-        self._header, self._units, self._wanted = header, units, wanted
+        self._header, self._units, self._wanted = header, units, wanted.numbers
         self._read = numbers.read
         self._columns = {index: array("d") for index in wanted.numbers}
-        self._fill = [(index, self._columns[index], index) for index in wanted.numbers]
         self._words = {index: Words() for index in wanted.words}
         self._lines = array("Q")
         self._marks: list[int] = []
@@ -290,7 +287,7 @@ class _Sink:
                 return False
         elif not any(is_value(cells[index]) for index in self._columns):
             return False
-        for index, column, _ in self._fill:
+        for index, column in self._columns.items():
             cell = cells[index]
             try:
                 column.append(float(cell))
@@ -361,7 +358,7 @@ class _Sink:
             return value
         scale = self._scales.get((index, unit))
         if scale is None:
-            base, own = self._wanted.numbers[index], unit_of(unit)
+            base, own = self._wanted[index], unit_of(unit)
             scale = 1.0
             if base is not None and own is not None and own.kind == base.kind:
                 scale = own.scale / base.scale
@@ -379,7 +376,6 @@ class _Sink:
 
     def section(self, left_out: dict[str, _LeftOut]) -> Section:
         """Return what was taken, and let go of it; add to `left_out`, by header, what is not."""
-        self._fill = []
         columns = {index: self._sane(index) for index in list(self._columns)}
         for index, lost in self._left_out.items():
             name = self._header[index] if index < len(self._header) else f"column {index + 1}"
@@ -391,7 +387,6 @@ class _Sink:
         return Section(
             self._header,
             self._units,
-            self._wanted,
             columns,
             self._words,
             np.frombuffer(self._lines, np.uint64) if self._lines else np.empty(0, np.uint64),
