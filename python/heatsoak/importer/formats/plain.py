@@ -11,7 +11,6 @@ from heatsoak.importer.formats.plain_columns import (
     EXAMPLE,
     EXAMPLE_OF_TWO,
     MIN_ROWS_EACH,
-    SETUPS,
     Column,
     Columns,
 )
@@ -30,7 +29,7 @@ from heatsoak.importer.tables.derived import (
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import direction_of, slug
+from heatsoak.importer.tables.words import TOKENS, direction_of, slug
 from heatsoak.importer.timestamps import Times, read_times
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
@@ -157,7 +156,7 @@ class _Table:
         """How the runs were made, where that changes and no column numbers the runs."""
         for name, texts in labels.items():
             changes = int(np.count_nonzero(texts[1:] != texts[:-1]))
-            if name in SETUPS and 1 <= changes < len(texts) / _MIN_ROWS:
+            if name in TOKENS["setups"] and 1 <= changes < len(texts) / _MIN_ROWS:
                 words = [str(text) for text in texts]
                 if not any(map(is_value, set(words))):
                     return words

@@ -16,25 +16,13 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import ROLES, direction_of, names_drive, slug
+from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug
 from heatsoak.importer.timestamps import read_times
 
-#: Headers of texts that say how a run was made.
-SETUPS = frozenset({
-    "heatsink", "cooling", "cooler", "fan", "airflow", "config", "configuration", "setup",
-    "condition", "conditions", "variant", "case", "enclosure", "orientation", "mounting", "mount",
-    "pad", "thermal_pad", "heatspreader", "kuhlkorper", "kuhlung", "label", "slot", "adapter",
-})  # fmt: skip
 #: The most labels that a run gets.
 _MAX_LABELS = 12
 #: The most doubts that one file's columns give rise to.
 _MAX_DOUBTS = 20
-#: Headers of columns that count the rows.
-_COUNTS = frozenset({
-    "", "#", "sample", "samples", "index", "idx", "i", "n", "no", "nr", "num", "number", "row",
-    "id", "record", "entry", "tick", "unnamed0", "sample_no", "sample_nr", "sample_number",
-    "sample_id", "point", "measurement", "messung", "lfd_nr", "step", "iteration", "序号", "编号",
-})  # fmt: skip
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
 MIN_ROWS_EACH = 2
 
@@ -168,7 +156,7 @@ class Columns:
         if timed or self.interval_s is not None:
             return []
         for index, name in enumerate(header):
-            if slug(name.replace("#", "").strip()) not in _COUNTS:
+            if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
                 continue
             cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
@@ -191,7 +179,7 @@ class Columns:
             cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
-            is_setup = slug(name) in SETUPS or slug(name) in IDENTITY
+            is_setup = slug(name) in TOKENS["setups"] or slug(name) in IDENTITY
             is_text = not any(is_value(cell) or is_unknown(cell) for cell in cells)
             is_text = is_text and len(cells[0]) < 100
             if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from heatsoak.importer.frames import Array
+from heatsoak.importer.tables.words import TABLES
 
 #: A number, perhaps with a unit behind it.
 NUMBER = re.compile(
@@ -21,19 +22,13 @@ _MOMENT = re.compile(
     r"(?:[AaPp]\.?[Mm]\.?)?(?:\s?[A-Z]{1,5})?$|^[A-Z][a-z]{2}[a-z]* .*\d:\d\d"
 )
 
-_TRUE = ("yes", "true", "on", "ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "igen", "kyllä",
-         "evet", "да", "так", "是", "はい", "예", "ναι", "active", "throttled", "throttling",
-         "wahr", "an", "vrai")  # fmt: skip
-_FALSE = ("no", "false", "off", "nein", "non", "não", "nao", "nie", "ne", "nem", "ei", "hayır",
-          "hayir", "нет", "ні", "否", "いいえ", "아니요", "아니오", "όχι", "nee", "nej", "inactive",
-          "ok", "none", "normal", "falsch", "aus", "faux")  # fmt: skip
 #: What Windows wrote before it wrote UTF-8, read as cp1252.
 CODE_PAGES = ("gbk", "big5", "cp932", "cp949", "cp1251", "cp1253", "cp1254", "cp1250")
 
 
 def _states() -> dict[str, float]:
     states = {}
-    for words, value in ((_FALSE, 0.0), (_TRUE, 1.0)):
+    for words, value in ((TABLES["states"]["no"], 0.0), (TABLES["states"]["yes"], 1.0)):
         for word in words:
             for spelling in {word, word.capitalize()}:
                 states[spelling.lower()] = value
@@ -54,11 +49,8 @@ def state_of(text: str) -> float | None:
 
 
 #: Words besides no for a drive that does not throttle.
-_WELL = frozenset({
-    "-", "--", "\u2013", "\u2014", "n", "f", "nominal", "cool", "good", "idle", "unthrottled",
-    "clear", "healthy", "fine", "disabled", "full speed", "green", "0x0", "passive",
-})  # fmt: skip
-_UNKNOWN = frozenset({"", "n/a", "na", "nan", "null", "?", "unknown", "error", "n.a.", "nil"})
+_WELL = frozenset(TABLES["states"]["well"])
+_UNKNOWN = frozenset(TABLES["states"]["unknown"])
 _NO = re.compile(
     r"^(?:no|not|non|nicht|kein|keine|never|0x0+)\b|^(?:level|lvl|l|state|stage|tmt|mode)[ _-]?0\b"
 )

@@ -17,6 +17,7 @@ from heatsoak.importer.tables.words import (
     DRIVE,
     ELSEWHERE,
     GPU,
+    TOKENS,
     direction_in,
     has_any,
     mended,
@@ -32,13 +33,6 @@ _SIZES = {
 _SIZE = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
 )
-_MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
-#: Words of sizes that nothing moved.
-_NOT_MOVED = frozenset({
-    "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
-    "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
-    "temp", "error", "errors", "lifetime", "wear", "amplification", "nand",
-})  # fmt: skip
 
 
 def total(header: str) -> Meaning | None:
@@ -49,12 +43,12 @@ def total(header: str) -> Meaning | None:
     text = mended(header).strip().strip("\"'#").strip()
     tokens = tokens_of(text) if len(text) < 100 else []
     words = set(tokens)
-    if words & (_NOT_MOVED | CPU | GPU) or (
+    if words & (TOKENS["not_moved"] | CPU | GPU) or (
         not has_any(tokens, DRIVE) and has_any(tokens, ELSEWHERE)
     ):
         return None
     direction = direction_in(tokens)
-    if direction is None and not words & _MOVED:
+    if direction is None and not words & TOKENS["moved"]:
         return None
     column = directed("bw_mb_s", tokens)
     note = f"throughput is the rate of the counter '{text}'"
@@ -81,8 +75,6 @@ _WORDS = {
     **dict.fromkeys(("vbus", "ubus"), VOLTAGE),
     **dict.fromkeys(("ibus",), CURRENT),
 }
-#: What may stand beside them; another word means another quantity (a limit, a data line).
-_FILLERS = frozenset({"bus", "dc", "mean", "avg", "average", "value", "ch1", "channel"})
 _UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
 
 
@@ -107,7 +99,7 @@ def _electric(header: str, unit: str) -> Meaning | None:
     match = _UNIT.match(text)
     name, shown = (match[1], match[2]) if match is not None else (text, "")
     told = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
-    words = [word for word in tokens_of(name) if word not in _FILLERS]
+    words = [word for word in tokens_of(name) if word not in TOKENS["electric_fillers"]]
     meant = {_WORDS.get(word) for word in words}
     if len(meant) > 1 or None in meant or (told is None and not meant):
         return None

@@ -16,32 +16,21 @@ from heatsoak.importer.tables.words import (
     BUSY,
     CPU,
     DRIVE,
-    DRIVE_TOKENS,
     ELSEWHERE,
-    EXTREMES,
     GPU,
-    HOST_TEMP_FILLERS,
     IOPS,
     LATENCY,
     LOAD,
-    NOT_LOAD,
-    NOT_READ_TEMPS,
     PLACES,
     POWER,
     QUEUE,
-    RATE_FILLERS,
     RATE_WORDS,
-    READ_TOKENS,
     ROLE_WORDS,
     ROLES,
     TEMP,
-    TEMP_FILLERS,
-    THERMAL_STATE,
     THROTTLE,
-    THROTTLE_FILLERS,
-    TIME_FILLERS,
     TIME_WORDS,
-    WRITE_TOKENS,
+    TOKENS,
     Role,
     direction_in,
     has_any,
@@ -232,7 +221,7 @@ class _Words:
 
     def in_unit(self, column: str, unit: Unit) -> Meaning:
         """Return the meaning of values in a unit; of extremes rather another column is meant."""
-        general = len(self.tokens) + (0 if EXTREMES.isdisjoint(self.tokens) else 5)
+        general = len(self.tokens) + (0 if TOKENS["extremes"].isdisjoint(self.tokens) else 5)
         return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
 
 
@@ -270,7 +259,9 @@ def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
         return None
     if kind == "time" and not joined:
         return "time"
-    words = [token for token in tokens if token not in TIME_FILLERS and not token.isdigit()]
+    words = [
+        token for token in tokens if token not in TOKENS["time_fillers"] and not token.isdigit()
+    ]
     found = [TIME_WORDS.get(word) or _time_in(word) for word in words]
     if not words:
         return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
@@ -301,7 +292,7 @@ def directed(quantity: str, tokens: list[str]) -> str:
 def _throttle(words: _Words) -> Meaning | None:
     tokens = words.tokens
     if not words.has(THROTTLE):
-        if "thermal" in tokens and set(tokens) <= THERMAL_STATE:
+        if "thermal" in tokens and set(tokens) <= TOKENS["thermal_state"]:
             return words.meaning("throttle_count.throttling", state=True)
         return None
     if words.is_cpu or words.is_gpu or words.is_elsewhere:
@@ -309,7 +300,7 @@ def _throttle(words: _Words) -> Meaning | None:
     kept = [
         t for t in tokens if not (has_any([t], THROTTLE) or has_any([t], DRIVE) or "therm" in t)
     ]
-    name = slug(" ".join(t for t in kept if t not in THROTTLE_FILLERS)) or "throttling"
+    name = slug(" ".join(t for t in kept if t not in TOKENS["throttle_fillers"])) or "throttling"
     if words.kind == "time":
         return Meaning(f"throttle_time_s.{name}", words.scale)
     is_counter = words.unit is None and _is_count(tokens)
@@ -321,17 +312,17 @@ def _temperature(words: _Words) -> Meaning | None:
     is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
     if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has(TEMP))):
         return None
-    if not NOT_READ_TEMPS.isdisjoint(tokens):
+    if not TOKENS["not_read_temps"].isdisjoint(tokens):
         return _NOTHING
     unit = words.unit or Unit("temp")
     kept = [
         t for t in tokens
-        if not (has_any([t], TEMP) or t in TEMP_FILLERS or t == "#")
+        if not (has_any([t], TEMP) or t in TOKENS["temp_fillers"] or t == "#")
         or t == "composite"
     ]  # fmt: skip
     if words.is_gpu or words.is_cpu:
         host = "gpu" if words.is_gpu else "cpu"
-        rest = slug(" ".join(t for t in kept if t not in {host, *HOST_TEMP_FILLERS}))
+        rest = slug(" ".join(t for t in kept if t not in {host, *TOKENS["host_temp_fillers"]}))
         column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
         rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1
         return replace(words.in_unit(column, unit), general=rank + 2 * len(kept))
@@ -358,7 +349,7 @@ def _host(words: _Words) -> Meaning | None:
     tokens, kind = set(words.tokens), words.kind
     general = len(words.tokens) - ("total" in tokens)
     if kind in (None, "pct") and (words.has(LOAD) or (kind == "pct" and len(words.tokens) == 1)):
-        if not NOT_LOAD.isdisjoint(tokens):
+        if not TOKENS["not_load"].isdisjoint(tokens):
             return _NOTHING
         if words.is_gpu:
             return Meaning("gpu_load_pct.0", general=general)
@@ -445,12 +436,14 @@ def _bare(words: _Words) -> Meaning | None:
         return None
     direction = direction_in(tokens)
     if words.has(RATE_WORDS):
-        is_plain = all(t.isdigit() or t in RATE_FILLERS or has_any([t], RATE_WORDS) for t in tokens)
+        is_plain = all(
+            t.isdigit() or t in TOKENS["rate_fillers"] or has_any([t], RATE_WORDS) for t in tokens
+        )
         if words.is_drive or direction is not None or is_plain:
             return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
     if len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
         return words.meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
-    if direction is not None and set(tokens) <= READ_TOKENS | WRITE_TOKENS | DRIVE_TOKENS:
+    if direction is not None and set(tokens) <= TOKENS["read"] | TOKENS["write"] | TOKENS["drive"]:
         return words.meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
     return None
 
