@@ -195,7 +195,7 @@ def test_of_several_recordings_those_the_log_does_not_reach_are_named(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,temp_c\n1,40\n2,41\n3,42\n", "tells no power"),
+        ("time,temp_c\n1,40\n2,41\n3,42\n", "has no power"),
         ("time,power cycles\n1,40\n2,41\n3,42\n", "power"),
         ("time,V\n1,5\n2,5\n3,5\n", "power"),
         ("", "empty"),

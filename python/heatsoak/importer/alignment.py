@@ -7,7 +7,7 @@ temperature that answers it, :func:`power_shift` a load and the power that it ta
 one series along the other, and take the shift at which they correlate best.
 
 **How sure.** Correlation alone says little: series that change slowly correlate by chance, and so
-do a few jumps. So the residual at the best shift is looked at: as far as its neighbours foretell it
+do a few jumps. So the residual at the best shift is looked at: as far as its neighbours predict it
 (AR(1)), both series are filtered until they do not (Cochrane and Orcutt, JASA 44, 1949), and
 correlated again. The evidence of a shift is then
 
@@ -15,9 +15,9 @@ correlated again. The evidence of a shift is then
 
 the likelihood of a linear relation against none (natural logarithm), where n counts the samples of
 the coarser log that overlap at this shift, fewer where they still depend on each other, or where a
-few jumps are all there is. A shift is certain if E is far above what the best of so many shifts
-has by chance, if no shift elsewhere has half of it (a periodic load has), and if the correlation
-itself is high.
+few jumps are all there is. A shift is certain if E is far above what the best of this many
+shifts has by chance, if no shift elsewhere has half of it (a periodic load has), and if the
+correlation itself is high.
 """
 
 from collections.abc import Sequence
@@ -146,8 +146,8 @@ def thermal_shift(
     before; a temperature is read at its time. `near_s` and `idle_outside` are as for
     :func:`shift_between`.
 
-    A sensor that lags by itself, as most do by 1 s to 5 s, cannot be told from a clock that does:
-    the shift has its lag in it.
+    A sensor's own lag, of 1 s to 5 s as a rule, cannot be distinguished from a clock's: the shift
+    includes it.
     """
     pair = _Pair.of(load, temperature, _MAX_CELLS_HEAT, idle_outside=idle_outside, heat=True)
     if pair is None:
@@ -258,7 +258,7 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
 
 
 def by_clock(leader: Log, other: Log) -> Alignment | None:
-    """Return how `other` lies beside `leader` by their clocks; None where these do not tell."""
+    """Return how `other` lies beside `leader` by their clocks; None where these do not say."""
     if leader.begin_unix_s is None or other.begin_unix_s is None:
         return None
     apart_s = other.begin_unix_s - leader.begin_unix_s
@@ -336,7 +336,7 @@ def _by_correlation(leader: Log, other: Log, near_s: float | None = None) -> Ali
 
 
 def _answers_by_heat(log: Log) -> bool:
-    """Whether a log tells of the load by temperatures at best."""
+    """Whether temperatures are the best that a log has of the load."""
     return not log.has_rates and (log.has_temperatures or not log.has_any("power_w"))
 
 

@@ -22,14 +22,14 @@ from heatsoak.importer.runs import LEAST_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
-#: A layer over other devices carries no bytes of its own where theirs make up this share of it.
+#: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
-#: More drives than this are not tested at once; the busiest are taken.
-_MOST_DEVICES = 32
-#: Names that a remark lists, before it counts the rest.
-_MOST_NAMED = 8
-#: Values over these no drive can have: counters that wrapped or were reset.
-_HIGHEST = {"bw_mb_s": 1e6, "iops": 1e9, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5}
+#: The most drives that are tested at once; the busiest are taken.
+_MAX_DEVICES = 32
+#: The most names that a remark lists.
+_MAX_NAMED = 8
+#: No drive has larger values: these are counters that wrapped or were reset.
+_MAX_VALUES = {"bw_mb_s": 1e6, "iops": 1e9, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5}
 
 _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
 _DISK = re.compile(
@@ -177,7 +177,7 @@ class Devices:
         return logs
 
     def _chosen(self, options: Options, runs: Sequence[Reports]) -> tuple[list[str], list[Remark]]:
-        """The devices to take, busiest first, and what is said of the others.
+        """The devices to take, busiest first, and a remark about the others.
 
         Whole devices that in `runs` carried at least 5 % of the busiest one's bytes.
         """
@@ -195,7 +195,7 @@ class Devices:
         ] or list(loads)
         kept.sort(key=lambda name: -loads[name])
         least = LEAST_SHARE * loads[kept[0]]
-        taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MOST_DEVICES]
+        taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MAX_DEVICES]
         if not taken:
             taken = kept[:1]
         return taken, _left_out([name for name in loads if name not in taken], loads)
@@ -206,7 +206,7 @@ class Devices:
             if name in (wanted, short) or path_of(name) == wanted:
                 return name
         known = sorted(self.rows)
-        listed = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
+        listed = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
         raise self._source.error(
             f"has no device {short}{suggestion(short, known)}: it has {listed}"
         )
@@ -263,7 +263,7 @@ class Devices:
             taken = values[row]
             quantity = column.removeprefix("read_").removeprefix("write_")
             with np.errstate(invalid="ignore"):
-                bad = (taken < 0) | (taken > _HIGHEST.get(quantity, np.inf))
+                bad = (taken < 0) | (taken > _MAX_VALUES.get(quantity, np.inf))
                 bad |= (taken == 0) & (quantity == "lat_us")
             impossible += int((bad & there & (taken != 0)).sum())
             taken = np.where(bad, np.nan, taken)
@@ -304,7 +304,7 @@ def path_of(name: str) -> str:
 
 
 def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
-    """Its bytes in these reports, in any unit; its I/Os where a log tells of no bytes."""
+    """Its bytes in these reports, in any unit; its I/Os where a log has no bytes."""
     counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
         columns = [
@@ -316,7 +316,7 @@ def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
             total = 0.0
             for values in columns:
                 with np.errstate(invalid="ignore"):
-                    possible = counted & (values >= 0) & (values <= _HIGHEST[quantity])
+                    possible = counted & (values >= 0) & (values <= _MAX_VALUES[quantity])
                 total += float(values[possible].sum())
             return total * scale
     return 0.0
@@ -335,8 +335,8 @@ def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
     if not names:
         return []
     named = sorted(names, key=lambda name: -loads[name])
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    words = ", ".join(name or "all drives together" for name in named[:_MOST_NAMED])
+    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+    words = ", ".join(name or "all drives together" for name in named[:_MAX_NAMED])
     return [
         Remark(
             f"left out, with little load or none of their own: {words}{more}; "

@@ -1,8 +1,8 @@
 """Several logs of the same hour made into one recording.
 
 What has the finest throughput leads; temperatures, counters and whatever else the others saw are
-laid beside it, on its clock. Clocks are aligned (`alignment`) by what the logs tell, else by
-correlation. Where that is not certain the logs stay apart, and it is said.
+laid beside it, on its clock. Clocks are aligned (`alignment`) by the logs' own, else by
+correlation. Where that is not certain the logs stay apart, with a remark.
 
 A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
 beside it saw how each went on. There the series leads, in the benchmark's steps.
@@ -39,7 +39,7 @@ _LEADERS = {
     "interval_s",
     "step",
 }
-#: A log of the load itself that is this much coarser leads before one of who looked on.
+#: A log of the load itself leads before an onlooker's up to this much finer.
 _NEARLY_AS_FINE = 1.5
 #: What columns are called together where they are left out.
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
@@ -95,7 +95,7 @@ def _with_names(log: Log) -> Log:
 
 
 def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
-    """Why a log lies beside none of the leaders."""
+    """Why a log is beside none of the leaders."""
     remarks = []
     for obstacle, leaders in obstacles.items():
         others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
@@ -116,7 +116,7 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
     series = [log for log in logs if log.has_rates and not _is_summary(log)]
     finest = min(series, key=_sampling_s, default=None)
     if finest is not None:
-        # what loaded the drive knows more of the load than what looked on
+        # what loaded the drive knows more of the load than an onlooker
         near = [log for log in series if _sampling_s(log) <= _NEARLY_AS_FINE * _sampling_s(finest)]
         finest = next((log for log in near if not log.logs_on), finest)
     return [

@@ -24,7 +24,7 @@ from heatsoak.recording import (
 )
 from heatsoak.recording.meta import RAW
 
-#: Of what lies before and after a recording, so much is kept.
+#: How much is kept of what the meter saw before and after a recording.
 _MARGIN_S = 5.0
 _RATES = ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s", "read_iops", "write_iops", "iops")
 
@@ -42,8 +42,8 @@ def with_meter(
     `shift_s` says instead how many seconds after a recording's beginning the log begins. Of several
     recordings, those that the log does not reach stay as they are. What is on disk stays so, too.
 
-    Raises UsageError for a file that tells no power, and where it lies beside no recording for
-    certain.
+    Raises UsageError for a file without power, and where it cannot be placed beside any recording
+    for certain.
     """
     logs = _power_logs(file, options or Options())
     if shift_s is not None and (len(recordings) > 1 or len(logs) > 1):
@@ -61,7 +61,7 @@ def with_meter(
     if len(obstacles) == len(recordings):
         where = recordings[0].path.name if len(recordings) == 1 else "any recording"
         raise UsageError(
-            f"{file}: cannot be laid beside {where}: {obstacles[0]} "
+            f"{file}: cannot be placed beside {where}: {obstacles[0]} "
             "(--shift SECONDS says how long after the recording's beginning it begins)"
         )
     return joined
@@ -103,7 +103,7 @@ def _power_logs(file: Path, options: Options) -> list[Log]:
     logs = [log for log in logs if not log.samples.is_empty()]
     if not logs:
         raise UsageError(
-            f"{file}: tells no power: a column in W or mW, or one in V and one in A, is needed "
+            f"{file}: has no power: a column in W or mW, or one in V and one in A, is needed "
             "(--map power_w=HEADER names it)"
         )
     return logs
@@ -112,7 +112,7 @@ def _power_logs(file: Path, options: Options) -> list[Log]:
 def _beside(
     recording: Recording, logs: Sequence[Log], shift_s: float | None
 ) -> list[tuple[Log, Alignment]] | str:
-    """The meter's runs that lie beside a recording, and how; or why none does."""
+    """The meter's runs of a recording's time, and their alignment; or why there are none."""
     load = _load_of(recording)
     found = [(log, alignment_of(load, log, shift_s)) for log in logs]
     sure = [(log, how) for log, how in found if isinstance(how, Alignment)]

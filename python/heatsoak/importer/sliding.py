@@ -24,8 +24,8 @@ _MIN_SAMPLES = 16
 _CELLS_PER_INTERVAL = 4
 #: Variance in an overlap, as a share of the whole log's, that is more than rounding.
 _MIN_VARIANCE = 1e-4
-#: The most that a sample is said to foretell the next, and how many lags are looked at closely.
-_MAX_FORETOLD = 0.99
+#: The most that a sample is taken to predict the next, and how many lags are looked at closely.
+_MAX_PREDICTED = 0.99
 _MAX_REFINED = 8
 
 
@@ -165,7 +165,7 @@ class Slide:
             mean_x = self._sums(of_x * known_y) / some
             var_x = self._sums(self._transform(x**2) * known_y) / some - mean_x**2
             covariance = self._sums(of_x * of_y) / some - mean_x * mean_y
-            # where one of them hardly moves, nothing can be told
+            # where one of them hardly moves, correlation means nothing
             moves = (var_x > _MIN_VARIANCE) & (var_y > _MIN_VARIANCE) & (covariance > 0)
             r = np.zeros(len(self.lags))
             r[moves] = covariance[moves] / np.sqrt(var_x[moves] * var_y[moves])
@@ -174,7 +174,7 @@ class Slide:
         return count, np.minimum(best, 1.0), which
 
     def overlap(self, lag: int) -> tuple[slice, slice]:
-        """Return the cells of x and of y that lie on each other at `lag`."""
+        """Return the cells of x and of y that overlap at `lag`."""
         begin, end = max(lag, 0), min(len(self.x_known), len(self.y_known) + lag)
         return slice(begin, end), slice(begin - lag, end - lag)
 
@@ -188,7 +188,7 @@ class Slide:
         return np.where(known, y - y[known].mean() - slope * from_mean, 0.0), known
 
     def filtered(self, share: float, wanted: Sequence[int]) -> "Slide":
-        """Return it with what a sample's predecessor foretells taken off, of `wanted` alone."""
+        """Return it with what a sample's predecessor predicts taken off, of `wanted` alone."""
         back = self.cells
         x_known = self.x_known[back:] & self.x_known[:-back]
         y_known = self.y_known[back:] & self.y_known[:-back]
@@ -276,7 +276,7 @@ def _vertex_of(evidence: Array, at: int, reach: int) -> tuple[float, float]:
 def _elsewhere(evidence: Array, at: int, least: int) -> float:
     """Return the greatest evidence outside the hill of the peak, `least` lags to either side of it.
 
-    The hill goes on past the point where half is lost, for as long as it falls.
+    The hill continues past the point where half is lost, for as long as it falls.
     """
     after = evidence[at + least :]
     before = evidence[: max(at - least + 1, 0)][::-1]
@@ -324,7 +324,7 @@ class Demands:
     Attributes:
         overlap: share of the shorter log that must overlap for a shift to be looked at at all.
         score: the least correlation.
-        detail: the least correlation once what a sample foretells of the next is filtered off.
+        detail: the least correlation once what a sample predicts of the next is filtered off.
         noise: the share of the variance that is never counted as explained: where the model is
             only nearly true, one shift is not better than another because it fits to a hair.
         evidence: the least evidence, besides the logarithm of how many shifts were compared.
@@ -348,7 +348,7 @@ class Peak:
     Attributes:
         lag: of the slide's cells; `which` of its series it is.
         score: the correlation there, and in `detail` of the filtered series.
-        share: what a sample foretells of the next, and was filtered off.
+        share: what a sample predicts of the next, and was filtered off.
         worth: independent samples, as a share of those that overlap.
         lags: those of the filtered slide, `samples` of the coarser log that overlap at each.
         strength: the evidence, and what chance would give.
@@ -398,7 +398,7 @@ def best_peak(slide: Slide, allowed: Flags, demands: Demands) -> Peak | None:
     wanted = sorted(np.argsort(strongest)[-_MAX_REFINED:].tolist())
     for _ in range(2):
         residual, known = slide.left_over(int(slide.lags[at]), int(raw_which[at]))
-        share = min(max(_autocorrelation(residual, known, cells), 0.0), _MAX_FORETOLD)
+        share = min(max(_autocorrelation(residual, known, cells), 0.0), _MAX_PREDICTED)
         finer = slide.filtered(share, wanted)
         count, r, which = finer.correlate()
         # the filter took a sample off an end of both: lags stay what they are

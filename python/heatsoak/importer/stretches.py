@@ -1,9 +1,9 @@
 """The steps in what a logger saw: stretches of load between pauses, of reads or of writes.
 
-A logger runs on while nothing happens. The end of a load is no throttling and the next load no
-recovery, so each stretch is a step of its own. A drive that is busy and moves nothing is stalled,
-not idle; where a log has the busy share, that tells the two apart. What `heatsoak watch` recorded
-is divided in the same way.
+A logger keeps logging while nothing happens. The end of a load is no throttling and the next load
+no recovery, so each stretch is a step of its own. A drive that is busy and moves nothing is
+stalled, not idle; where a log has the busy share, that tells the two apart. What `heatsoak watch`
+recorded is divided in the same way.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from heatsoak.importer.row_steps import BUSY_PCT
 from heatsoak.protocol import Observed
 from heatsoak.recording import HeldRecording, Recording
 
-#: Below this share of the log's high level (its 95th percentile under load) nothing goes on.
+#: Below this share of the log's high level (its 95th percentile under load) the drive is idle.
 IDLE_SHARE = 0.01
 #: Below this one only where the drive is known not to be busy: something else used it meanwhile.
 BACKGROUND_SHARE = 0.1
@@ -29,7 +29,7 @@ BACKGROUND_SHARE = 0.1
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
 #: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
-LEAST_SAMPLES = 3
+MIN_SAMPLES = 3
 #: Reads and writes together between writes alone, or reads, are a disturbance for so long.
 DISTURBED_S = 15.0
 #: From this share of one direction the other is background.
@@ -60,7 +60,7 @@ def with_stretches(log: Log) -> Log:
     spans = [
         without_ragged_edges(total, begin, end)
         for begin, end in loaded
-        if end - begin >= LEAST_SAMPLES
+        if end - begin >= MIN_SAMPLES
     ]
     if not spans:
         return _one_step(log, reads, writes)
@@ -94,7 +94,7 @@ def with_stretches(log: Log) -> Log:
 
 
 def rated(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples that tell of throughput."""
+    """Return the samples that have a throughput."""
     names = [
         name
         for quantity in _QUANTITIES
@@ -147,24 +147,24 @@ def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
 
 
 def _without_quiet_edges(quiet: NDArray[np.bool_], begin: int, end: int) -> tuple[int, int]:
-    """Leave out what lies between a load and the next one in the other direction."""
+    """Leave out what is between a load and the next one in the other direction."""
     loud = np.flatnonzero(~quiet[begin:end])
     return (begin + int(loud[0]), begin + int(loud[-1]) + 1) if len(loud) else (begin, begin)
 
 
 def _directions(reads: Array, writes: Array, total: Array, interval_s: Array) -> Array:
-    """1 where reads prevail, 2 writes, 3 both or untold; the majority of the samples around."""
+    """1 where reads prevail, 2 writes, 3 both or unknown; the majority of the samples around."""
     share, other = (part / np.where(total > 0, total, np.inf) for part in (reads, writes))
     kinds = np.select([share >= ONE_SIDED, other >= ONE_SIDED], [1.0, 2.0], 3.0)
-    # a stalled drive goes on with what it was doing
+    # a stalled drive keeps its direction
     moving = np.flatnonzero(total > 0)
     if len(moving):
         before = np.searchsorted(moving, np.arange(len(total)), side="right") - 1
         kinds = kinds[moving[np.maximum(before, 0)]]
-    # a sample that lies across a change, or a burst of something else, makes no step
+    # a sample across a change, or a burst of something else, makes no step
     bounds = _bounds(kinds)
     lengths = np.diff(bounds)
-    is_own = lengths >= LEAST_SAMPLES
+    is_own = lengths >= MIN_SAMPLES
     is_own[0] = True
     of_span = np.maximum.accumulate(np.where(is_own, np.arange(len(lengths)), 0))
     kinds = np.asarray(np.repeat(kinds[bounds[of_span]], lengths))
@@ -188,7 +188,7 @@ def _spans(kinds: Array) -> list[tuple[int, int]]:
 
 def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
     """Leave out a first and a last sample in which the load was on for a part only."""
-    if end - begin > 2 * LEAST_SAMPLES:
+    if end - begin > 2 * MIN_SAMPLES:
         if total[begin] < 0.9 * total[begin + 1]:
             begin += 1
         if total[end - 1] < 0.9 * total[end - 2]:
@@ -218,7 +218,7 @@ WATCH = "watch"
 
 
 def is_undivided(recording: Recording) -> bool:
-    """Return whether it is a watch that goes on or was cut: its load has no steps yet."""
+    """Return whether it is a watch that is still running or was cut: its load has no steps yet."""
     protocol = recording.meta.protocol
     return (
         protocol.is_observed

@@ -15,7 +15,7 @@ from heatsoak.importer.sysstat_columns import COLUMNS, SECTOR
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
 
-#: Headers whose unit a remark tells, once a file.
+#: Headers in multiples of 1024 bytes.
 _KIB_HEADERS = frozenset(
     name for name in COLUMNS if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
 ) - frozenset(name for name in COLUMNS if name.startswith("Blk"))

@@ -1,4 +1,4 @@
-"""HWiNFO's sensor log: hundreds of columns, told apart by a footer that names each one's device."""
+"""HWiNFO's sensor log: hundreds of columns, and a footer that names each one's device."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _DEVICE = re.compile(
 )
 _UNIT = re.compile(r"\[([^\[\]]*)\]\s*$")
 _HEAD = re.compile(r'^\ufeff?"?[^",;\t]{2,20}"?([,;\t])"?[^",;\t]{2,20}"?\1.*\[[^\]]*\]')
-#: How it writes a moment, on most machines.
+#: How it writes dates and times, on most machines.
 _MOMENT = re.compile(r"^\d{1,2}\.\d{1,2}\.\d{4},\d{1,2}:\d{1,2}:\d{1,2}\.\d{3},")
 #: Names that only it has, in English.
 _NAMES = (
@@ -204,7 +204,7 @@ def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
 def _may_be_drives(found: Meaning, header: str) -> bool:
     """Whether a column is a drive's by its name.
 
-    Most temperatures are of something else, and so is throttling: of a processor, as a rule.
+    Most temperatures and most throttling are not: they are usually the processor's.
     """
     if found.column.startswith("temp_c.") or found.state:
         return names_drive(header)
@@ -281,7 +281,7 @@ def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
     found = _meanings(ungarbled(header))
     wanted = set(found)
     if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
-        # which temperatures are a drive's is told by the footer only, at the end
+        # only the footer, at the end, says which temperatures are a drive's
         wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
     return Wanted((1,), dict.fromkeys(sorted(wanted - {0, 1}), None), (0, 1))
 

@@ -1,7 +1,7 @@
-"""The headers that monitors write: a sensor's path or a counter's in place of a plain name.
+"""Headers of monitors: a sensor's or a counter's path in place of a plain name.
 
 Libre and Open Hardware Monitor have two rows of headers; the Performance Monitor's counters name
-a machine, an object and its instance, AIDA64's columns the disk that they are of.
+a machine, an object and its instance, AIDA64's columns their disk.
 """
 
 import re
@@ -11,7 +11,7 @@ from heatsoak.importer.tables.words import names_drive
 
 
 def headers_of(layout: Layout) -> tuple[str, ...]:
-    """The columns' names, as words that tell what they are."""
+    """Return the columns' names in words that :mod:`tables.headers` knows."""
     header = ungarbled(layout.header)
     paths = layout.above
     if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
@@ -55,9 +55,9 @@ _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
 def device_and_name(header: str) -> tuple[str, str]:
-    """Return whose a column is, where the header tells, and what it is called.
+    """Return a column's device, empty where the header names none, and its name.
 
-    It is called nothing where it is of neither a drive nor the host as a whole.
+    The name is empty where it is about neither a drive nor the host as a whole.
     """
     if "\x1f" in header:
         device, _, name = header.partition("\x1f")

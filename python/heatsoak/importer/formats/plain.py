@@ -10,8 +10,7 @@ from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     EXAMPLE,
     EXAMPLE_OF_TWO,
-    LEAST_ROWS,
-    SETUPS,
+    MIN_ROWS_EACH,
     Column,
     Columns,
 )
@@ -30,15 +29,15 @@ from heatsoak.importer.tables.derived import (
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import direction_of, slug
+from heatsoak.importer.tables.words import TOKENS, direction_of, slug
 from heatsoak.importer.timestamps import Times, read_times
 
-#: What has a row less often tells nothing of throttling, and is something else, as a rule.
-_RAREST_S = 6 * 3600.0
-#: dstat's own word, whose rates are of bytes, where its other lines were taken away.
-_DSTATS = "writ"
-#: Fewer rows than that do not tell whether a column's texts count them.
-_FEW_ROWS = 10
+#: A table with rows farther apart than this shows no throttling: it is something else.
+_MAX_INTERVAL_S = 6 * 3600.0
+#: A column of dstat's, whose rates are in bytes, where its other lines were removed.
+_DSTAT_COLUMN = "writ"
+#: With fewer rows a column's texts may count them or not.
+_MIN_ROWS = 10
 
 
 def _recognises(source: Source) -> bool:
@@ -73,10 +72,10 @@ def read_table(
     begins_anew: bool = False,
     is_crowded: bool = False,
 ) -> list[Log]:
-    """Return the runs of a table whose columns are told by their headers.
+    """Return the runs of a table whose headers say what its columns are.
 
-    With `begins_anew` the header comes again where a new run begins; with `is_crowded` most
-    temperatures are of something else than a drive, and only those that say so are taken.
+    With `begins_anew` a repeated header starts a new run; with `is_crowded` most temperatures are
+    not a drive's, and only those that say so are taken.
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
@@ -101,18 +100,18 @@ def read_table(
 
 
 class _Table:
-    """What is made of the columns that are read."""
+    """Makes runs of the sections that are read."""
 
     def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
         self._source = source
         self._columns = columns
         self._device = options.device
         is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
-        # these write dates as Americans do, whatever the machine's language
+        # these write American dates, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
 
     def rows(self, section: Section) -> list[Rows]:
-        """Return what a section holds: for each device that its headers name, if they do."""
+        """Return the rows of a section, by device where its headers or a column name some."""
         heading = section.header, section.units
         columns = self._columns.by_heading[heading]
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
@@ -129,7 +128,7 @@ class _Table:
             for index in self._columns.labels[heading]
         }
         for device in wanted or [""]:
-            # what is of no device in particular first: a device's own column goes before it
+            # columns of no device first, so that a device's own replace them
             own = by_device.get("", []) + (by_device.get(device, []) if device else [])
             values, states, totals = self._values(section, own)
             direction = by_role.get("direction")
@@ -154,27 +153,29 @@ class _Table:
         return self._busy(parts) if len(parts) > 1 else parts
 
     def _setups(self, labels: dict[str, Texts]) -> Sequence[str] | None:
-        """How the runs were made, where that changes and no column counts them."""
+        """How the runs were made, where that changes and no column numbers the runs."""
         for name, texts in labels.items():
             changes = int(np.count_nonzero(texts[1:] != texts[:-1]))
-            if name in SETUPS and 1 <= changes < len(texts) / _FEW_ROWS:
+            if name in TOKENS["setups"] and 1 <= changes < len(texts) / _MIN_ROWS:
                 words = [str(text) for text in texts]
                 if not any(map(is_value, set(words))):
                     return words
         return None
 
     def _labels(self, section: Section, column: Column | None) -> Sequence[str] | None:
-        """The column's texts; None where it rather counts the rows."""
+        """The column's texts; None where they only count the rows."""
         if column is None:
             return None
         words = section.words[column.index]
-        if len(words) > _FEW_ROWS and LEAST_ROWS * len(set(words)) > len(words):
-            self._columns.notes.setdefault(f"'{column.header}' counts rows: it divides nothing")
+        if len(words) > _MIN_ROWS and MIN_ROWS_EACH * len(set(words)) > len(words):
+            self._columns.notes.setdefault(
+                f"'{column.header}' counts rows: not used for steps or runs"
+            )
             return None
         return words
 
     def _busy(self, parts: list[Rows]) -> list[Rows]:
-        """The drives that carried load, or all if none did."""
+        """The drives that carried load, or all of them if none did."""
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
             + sum(float(np.nanmax(v) - np.nanmin(v)) for v in part.totals.values() if v.size)
@@ -192,7 +193,7 @@ class _Table:
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None
     ) -> Iterator[tuple[Indices | None, Rows]]:
-        """The rows of each device that a column names, and which they are."""
+        """The rows of each device that a column names, with their indices."""
         if devices is None:
             yield None, rows
             return
@@ -233,9 +234,9 @@ class _Table:
             self._columns.doubts.setdefault(times.doubt)
         remark_unread(self._source, section, times.t_s)
         between = np.diff(np.unique(times.t_s[np.isfinite(times.t_s)]))
-        if len(between) and float(np.median(between)) > _RAREST_S:
+        if len(between) and float(np.median(between)) > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {float(np.median(between)) / 3600:.3g} h apart: no log of a drive"
+                f"its rows are {float(np.median(between)) / 3600:.3g} h apart: not a log of a drive"
             )
         return times
 
@@ -263,7 +264,7 @@ class _Table:
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
         guessed = unit_by_magnitude(section.columns[c.index] for c in bare)
-        if any(c.header == _DSTATS for c in bare):
+        if any(c.header == _DSTAT_COLUMN for c in bare):
             guessed = IN_BYTES
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
         for column in columns:
@@ -299,7 +300,7 @@ class _Table:
             values[name] = raw if plain else raw * what.scale + what.offset
         if {VOLTAGE, CURRENT} <= values.keys():
             values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
-            self._columns.notes.setdefault("power is made of voltage and current")
+            self._columns.notes.setdefault("power is voltage times current")
         return values, states, totals
 
 
@@ -316,7 +317,7 @@ def _texts(words: Sequence[str]) -> Texts:
 
 
 def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
-    """Rows of one direction each, as rows with a column for each direction."""
+    """Rows of one direction each, as rows with columns for both."""
     kinds = {word: direction_of(word) for word in set(directions)}
     which = [kinds[word] for word in directions]
     masks = {kind: np.array([w == kind for w in which]) for kind in ("read", "write")}

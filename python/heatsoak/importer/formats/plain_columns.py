@@ -16,32 +16,20 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import ROLES, direction_of, names_drive, slug
+from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug
 from heatsoak.importer.timestamps import read_times
 
-#: Headers of texts that tell how a run was made.
-SETUPS = frozenset({
-    "heatsink", "cooling", "cooler", "fan", "airflow", "config", "configuration", "setup",
-    "condition", "conditions", "variant", "case", "enclosure", "orientation", "mounting", "mount",
-    "pad", "thermal_pad", "heatspreader", "kuhlkorper", "kuhlung", "label", "slot", "adapter",
-})  # fmt: skip
-#: So many texts of a run are kept.
-_MOST_LABELS = 12
-#: So many doubts are told of one file's columns.
-_MOST_DOUBTS = 20
-#: Headers of columns that count the rows.
-_COUNTS = frozenset({
-    "", "#", "sample", "samples", "index", "idx", "i", "n", "no", "nr", "num", "number", "row",
-    "id", "record", "entry", "tick", "unnamed0", "sample_no", "sample_nr", "sample_number",
-    "sample_id", "point", "measurement", "messung", "lfd_nr", "step", "iteration", "序号", "编号",
-})  # fmt: skip
-#: Runs and steps have at least as many rows on average; what changes more often counts rows.
-LEAST_ROWS = 2
+#: The most labels that a run gets.
+_MAX_LABELS = 12
+#: The most doubts that one file's columns give rise to.
+_MAX_DOUBTS = 20
+#: Runs and steps have at least this many rows on average; what changes more often counts rows.
+MIN_ROWS_EACH = 2
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is read: where it stands, what it is called, what it means, and whose it is."""
+    """A column that is read: its index, name and meaning, and the device it belongs to."""
 
     index: int
     header: str
@@ -59,10 +47,10 @@ class Columns:
     Attributes:
         by_heading: what is read of a section, by its header and its row of units: the same header
             may come again above another one.
-        labels: the places of the texts that may tell how a run was made, by the heading, too.
+        labels: the indices of texts that may say how a run was made, by the heading, too.
         interval_s: between rows, where a mapping states it.
-        doubts: how was read what is not certain, each once.
-        notes: what else is said of the table, each once.
+        doubts: how uncertain columns were read.
+        notes: what else is to be said of the table.
     """
 
     def __init__(
@@ -79,11 +67,11 @@ class Columns:
         self.labels: dict[Heading, list[int]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
-        """What is said of the columns, each once."""
+        """Return the doubts and notes, under a file's name."""
         doubts = list(self.doubts)
-        if len(doubts) > _MOST_DOUBTS:
-            more = f"{len(doubts) - _MOST_DOUBTS} more columns are as uncertain"
-            doubts = [*doubts[:_MOST_DOUBTS], more]
+        if len(doubts) > _MAX_DOUBTS:
+            more = f"{len(doubts) - _MAX_DOUBTS} more columns are as uncertain"
+            doubts = [*doubts[:_MAX_DOUBTS], more]
         return [Remark(f"{name}: {text}", doubt=True) for text in doubts] + [
             Remark(f"{name}: {text}") for text in self.notes
         ]
@@ -95,11 +83,11 @@ class Columns:
         except UsageError:
             if not self.by_heading:
                 raise
-            return Wanted((), {})  # what stands below a header in the middle is lost, not the rest
+            return Wanted((), {})  # only what stands below a header in the middle is lost
         self.by_heading[header, units] = columns
         keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
-        labels = self._told_of_runs(header, {c.index for c in columns})
+        labels = self._labels_of_runs(header, {c.index for c in columns})
         self.labels[header, units] = labels
         words += labels
         numbers = {
@@ -133,7 +121,7 @@ class Columns:
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
-        labels = self._told_of_runs(header, {column.index for column in columns})
+        labels = self._labels_of_runs(header, {column.index for column in columns})
         others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
             self.notes.setdefault(
@@ -142,7 +130,7 @@ class Columns:
         return columns
 
     def _totals(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
-        """Counters of bytes, where no column tells of rates of bytes."""
+        """Counters of bytes, where there are no rates of bytes."""
         if self._is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
             return []
         taken = {column.index for column in columns}
@@ -155,7 +143,7 @@ class Columns:
     def _electric(
         self, columns: list[Column], header: tuple[str, ...], units: tuple[str, ...]
     ) -> list[Column]:
-        """A meter's voltage and current, where no column tells of power or throughput."""
+        """A meter's voltage and current, where there is neither power nor throughput."""
         told = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
         if told or self._is_crowded:
             return []
@@ -163,12 +151,12 @@ class Columns:
         return [Column(i, header[i], what) for i, what in voltage_and_current(header, units, taken)]
 
     def _counting(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
-        """The column that counts the rows, where none tells the time."""
+        """The column that counts the rows, where none has times."""
         timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
         if timed or self.interval_s is not None:
             return []
         for index, name in enumerate(header):
-            if slug(name.replace("#", "").strip()) not in _COUNTS:
+            if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
                 continue
             cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
@@ -182,21 +170,21 @@ class Columns:
                 return [Column(index, name, Meaning("time"))]
         return []
 
-    def _told_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
-        """The columns of texts that may tell how a run was made: always the same, as a rule."""
+    def _labels_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
+        """The columns of texts that may say how a run was made: those that never change."""
         if self._is_crowded:
             return []
         found = []
         for index, name in enumerate(header):
             cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
-            if index in taken or not name or len(cells) < LEAST_ROWS:
+            if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
-            is_setup = slug(name) in SETUPS or slug(name) in IDENTITY
+            is_setup = slug(name) in TOKENS["setups"] or slug(name) in IDENTITY
             is_text = not any(is_value(cell) or is_unknown(cell) for cell in cells)
             is_text = is_text and len(cells[0]) < 100
             if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):
                 found.append(index)
-        return found[:_MOST_LABELS]
+        return found[:_MAX_LABELS]
 
     def _mapped(self, header: tuple[str, ...]) -> list[Column]:
         columns = []
@@ -213,7 +201,7 @@ class Columns:
         return columns
 
     def _clocked(self, columns: list[Column]) -> list[Column]:
-        """Of two columns of times, the one that tells the day says when the other began."""
+        """Of two columns of times, the one with dates says when the other began."""
         times = [c for c in columns if c.meaning.column == "time"]
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
             return columns
@@ -225,7 +213,7 @@ class Columns:
         return columns
 
     def _without_doubles(self, columns: list[Column]) -> list[Column]:
-        """Of columns that mean the same, keep the one whose header says the least besides."""
+        """Of columns with one meaning, keep the one with the plainest header."""
         kept: dict[tuple[str, str], Column] = {}
         numbers: dict[tuple[str, str], int] = {}
         for column in columns:
@@ -250,7 +238,7 @@ class Columns:
             kept[key] = first
             if not first.meaning.is_role:
                 self.doubts.setdefault(
-                    f"'{first.header}' is taken for {first.meaning.column}, "
+                    f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too"
                 )
         return list(kept.values())
@@ -374,7 +362,7 @@ _KEY_WORDS = frozenset({
     "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
     "f", "k", "w", "mw",
 })  # fmt: skip
-#: A mapping that holds for many tables.
+#: A mapping that suits many tables.
 EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
 EXAMPLE_OF_TWO = "--map time=1 --map temp_c=2"
 

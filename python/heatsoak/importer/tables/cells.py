@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from heatsoak.importer.frames import Array
+from heatsoak.importer.tables.words import TABLES
 
 #: A number, perhaps with a unit behind it.
 NUMBER = re.compile(
@@ -21,19 +22,13 @@ _MOMENT = re.compile(
     r"(?:[AaPp]\.?[Mm]\.?)?(?:\s?[A-Z]{1,5})?$|^[A-Z][a-z]{2}[a-z]* .*\d:\d\d"
 )
 
-_TRUE = ("yes", "true", "on", "ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "igen", "kyllä",
-         "evet", "да", "так", "是", "はい", "예", "ναι", "active", "throttled", "throttling",
-         "wahr", "an", "vrai")  # fmt: skip
-_FALSE = ("no", "false", "off", "nein", "non", "não", "nao", "nie", "ne", "nem", "ei", "hayır",
-          "hayir", "нет", "ні", "否", "いいえ", "아니요", "아니오", "όχι", "nee", "nej", "inactive",
-          "ok", "none", "normal", "falsch", "aus", "faux")  # fmt: skip
 #: What Windows wrote before it wrote UTF-8, read as cp1252.
 CODE_PAGES = ("gbk", "big5", "cp932", "cp949", "cp1251", "cp1253", "cp1254", "cp1250")
 
 
 def _states() -> dict[str, float]:
     states = {}
-    for words, value in ((_FALSE, 0.0), (_TRUE, 1.0)):
+    for words, value in ((TABLES["states"]["no"], 0.0), (TABLES["states"]["yes"], 1.0)):
         for word in words:
             for spelling in {word, word.capitalize()}:
                 states[spelling.lower()] = value
@@ -53,22 +48,19 @@ def state_of(text: str) -> float | None:
     return _STATES.get(text.strip().lower())
 
 
-#: What says that nothing is the matter, besides no.
-_WELL = frozenset({
-    "-", "--", "\u2013", "\u2014", "n", "f", "nominal", "cool", "good", "idle", "unthrottled",
-    "clear", "healthy", "fine", "disabled", "full speed", "green", "0x0", "passive",
-})  # fmt: skip
-_UNKNOWN = frozenset({"", "n/a", "na", "nan", "null", "?", "unknown", "error", "n.a.", "nil"})
+#: Words besides no for a drive that does not throttle.
+_WELL = frozenset(TABLES["states"]["well"])
+_UNKNOWN = frozenset(TABLES["states"]["unknown"])
 _NO = re.compile(
     r"^(?:no|not|non|nicht|kein|keine|never|0x0+)\b|^(?:level|lvl|l|state|stage|tmt|mode)[ _-]?0\b"
 )
 
 
 def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
-    """Return for each text of a column of throttling 0 or 1; NaN where it is not known.
+    """Return 0 or 1 for each text of a column of throttling; NaN where it is not known.
 
-    Where the texts are numbers that only rise, they are a counter's readings: it is these that are
-    returned then, with True. None where the texts do not tell on from off.
+    Where the texts are numbers that only rise, they are a counter's readings, which are returned
+    with True. None where the texts do not tell on from off.
     """
     known = {word: _throttled(word) for word in set(words)}
     numbers = {word: _plain_number(word) for word in known}
@@ -83,7 +75,7 @@ def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
     if 0.0 not in values and unsure:
         missing = [word for word, value in known.items() if value is None]
         if not missing:
-            return None  # always the same: it could be either
+            return None  # always the same word: it may mean either
         known |= dict.fromkeys(missing, 0.0)
     told = {
         word: float("nan") if value is None else min(value, 1.0) for word, value in known.items()
@@ -91,14 +83,14 @@ def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
     return np.array([told[word] for word in words]), False
 
 
-#: Something that is not known to be off.
+#: Words that may mean on.
 _SOME = 2.0
-#: Levels of throttling; numbers that take more values count something.
+#: The most levels of throttling; numbers with more values count something.
 _LEVELS = 5
 
 
 def _throttled(word: str) -> float | None:
-    """0 for off, 1 for on, 2 for words that are neither known for on nor for off; None for none."""
+    """0 for off, 1 for on, 2 for words that are not known; None for no value."""
     text = word.strip().strip("\"'").strip().lower()
     if text in _UNKNOWN:
         return None

@@ -17,13 +17,14 @@ from heatsoak.importer.tables.words import (
     DRIVE,
     ELSEWHERE,
     GPU,
+    TOKENS,
     direction_in,
     has_any,
     mended,
     tokens_of,
 )
 
-#: Sizes in MB of what tables count.
+#: Units of what tables count, in MB.
 _SIZES = {
     **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
     **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
@@ -32,32 +33,25 @@ _SIZES = {
 _SIZE = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))((?i:(?:[kmgt]i?)?b|bytes?|sectors?|lbas?))(?![A-Za-z])"
 )
-_MOVED = frozenset({"transferred", "moved", "transfered", "ubertragen"})
-#: What sizes besides those moved are of.
-_NOT_MOVED = frozenset({
-    "size", "free", "used", "capacity", "cache", "available", "left", "remaining", "block", "bs",
-    "buffer", "request", "req", "limit", "target", "rating", "endurance", "rated", "max", "min",
-    "temp", "error", "errors", "lifetime", "wear", "amplification", "nand",
-})  # fmt: skip
 
 
 def total(header: str) -> Meaning | None:
-    """Return of which rate a header's column counts the bytes: ``Host Writes [GB]``.
+    """Return the meaning of a counter of bytes: ``Host Writes [GB]`` is that of writes.
 
-    None for what counts none. `scale` makes MB of its values.
+    None for what counts no bytes. `scale` makes MB of its values.
     """
     text = mended(header).strip().strip("\"'#").strip()
     tokens = tokens_of(text) if len(text) < 100 else []
     words = set(tokens)
-    if words & (_NOT_MOVED | CPU | GPU) or (
+    if words & (TOKENS["not_moved"] | CPU | GPU) or (
         not has_any(tokens, DRIVE) and has_any(tokens, ELSEWHERE)
     ):
         return None
     direction = direction_in(tokens)
-    if direction is None and not words & _MOVED:
+    if direction is None and not words & TOKENS["moved"]:
         return None
     column = directed("bw_mb_s", tokens)
-    note = f"throughput is made of the counter '{text}'"
+    note = f"throughput is the rate of the counter '{text}'"
     if {"data", "units"} <= words:
         return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
     sizes = _SIZE.findall(text)
@@ -81,8 +75,6 @@ _WORDS = {
     **dict.fromkeys(("vbus", "ubus"), VOLTAGE),
     **dict.fromkeys(("ibus",), CURRENT),
 }
-#: What may stand beside them; another word means another quantity (a limit, a data line).
-_FILLERS = frozenset({"bus", "dc", "mean", "avg", "average", "value", "ch1", "channel"})
 _UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
 
 
@@ -107,7 +99,7 @@ def _electric(header: str, unit: str) -> Meaning | None:
     match = _UNIT.match(text)
     name, shown = (match[1], match[2]) if match is not None else (text, "")
     told = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
-    words = [word for word in tokens_of(name) if word not in _FILLERS]
+    words = [word for word in tokens_of(name) if word not in TOKENS["electric_fillers"]]
     meant = {_WORDS.get(word) for word in words}
     if len(meant) > 1 or None in meant or (told is None and not meant):
         return None

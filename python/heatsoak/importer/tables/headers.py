@@ -16,32 +16,21 @@ from heatsoak.importer.tables.words import (
     BUSY,
     CPU,
     DRIVE,
-    DRIVE_TOKENS,
     ELSEWHERE,
-    EXTREMES,
     GPU,
-    HOST_TEMP_FILLERS,
     IOPS,
     LATENCY,
     LOAD,
-    NOT_LOAD,
-    NOT_READ_TEMPS,
     PLACES,
     POWER,
     QUEUE,
-    RATE_FILLERS,
     RATE_WORDS,
-    READ_TOKENS,
     ROLE_WORDS,
     ROLES,
     TEMP,
-    TEMP_FILLERS,
-    THERMAL_STATE,
     THROTTLE,
-    THROTTLE_FILLERS,
-    TIME_FILLERS,
     TIME_WORDS,
-    WRITE_TOKENS,
+    TOKENS,
     Role,
     direction_in,
     has_any,
@@ -51,7 +40,7 @@ from heatsoak.importer.tables.words import (
 )
 from heatsoak.recording import dtype_of
 
-#: Of a headline temperature that a log does not name further.
+#: A drive's temperature that a log does not name further.
 DRIVE_TEMP = "temp_c.composite"
 
 
@@ -67,8 +56,8 @@ class Meaning:
         note: what was converted, where something was.
         state: whether its values are a state (throttling or not), rather than a number.
         has_unit: whether the header told the unit.
-        is_total: whether its values are MB moved since some beginning, or in each row, of which
-            the column's rate is yet to be made.
+        is_total: whether its values are MB moved, in all or in each row, from which the rate is
+            yet to be computed.
         general: the less of the header is known, the higher; of two columns with the same
             meaning the less general one is meant.
     """
@@ -102,14 +91,14 @@ _SYSSTAT_NAMES = frozenset({
 })  # fmt: skip
 #: Other tools' spellings of them: ``rd_kB/s``, ``w_sec/s``.
 _SYSSTAT_SPELLING = re.compile(r"^(r|w)(?:d|r)?_?(?=(?:[kMG]B|sec)/s$)")
-#: What .NET and WMI glue together.
+#: What .NET and WMI write as one word.
 _PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
 #: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
 _BYTES_EACH = re.compile(
     r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
 )
 _IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
-#: What says how values were put together, behind the unit.
+#: How values were averaged, behind the unit.
 _MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
 #: NVMe's own counters of throttling, by their many names.
 _TMT = re.compile(r"(?i)^th(?:er)?m(?:al)?[ _.]?.*?(?:t|temp|tmt)\.?[ _]?([12])[ _.](.*)$")
@@ -232,7 +221,7 @@ class _Words:
 
     def in_unit(self, column: str, unit: Unit) -> Meaning:
         """Return the meaning of values in a unit; of extremes rather another column is meant."""
-        general = len(self.tokens) + (0 if EXTREMES.isdisjoint(self.tokens) else 5)
+        general = len(self.tokens) + (0 if TOKENS["extremes"].isdisjoint(self.tokens) else 5)
         return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
 
 
@@ -270,7 +259,9 @@ def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
         return None
     if kind == "time" and not joined:
         return "time"
-    words = [token for token in tokens if token not in TIME_FILLERS and not token.isdigit()]
+    words = [
+        token for token in tokens if token not in TOKENS["time_fillers"] and not token.isdigit()
+    ]
     found = [TIME_WORDS.get(word) or _time_in(word) for word in words]
     if not words:
         return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
@@ -301,7 +292,7 @@ def directed(quantity: str, tokens: list[str]) -> str:
 def _throttle(words: _Words) -> Meaning | None:
     tokens = words.tokens
     if not words.has(THROTTLE):
-        if "thermal" in tokens and set(tokens) <= THERMAL_STATE:
+        if "thermal" in tokens and set(tokens) <= TOKENS["thermal_state"]:
             return words.meaning("throttle_count.throttling", state=True)
         return None
     if words.is_cpu or words.is_gpu or words.is_elsewhere:
@@ -309,7 +300,7 @@ def _throttle(words: _Words) -> Meaning | None:
     kept = [
         t for t in tokens if not (has_any([t], THROTTLE) or has_any([t], DRIVE) or "therm" in t)
     ]
-    name = slug(" ".join(t for t in kept if t not in THROTTLE_FILLERS)) or "throttling"
+    name = slug(" ".join(t for t in kept if t not in TOKENS["throttle_fillers"])) or "throttling"
     if words.kind == "time":
         return Meaning(f"throttle_time_s.{name}", words.scale)
     is_counter = words.unit is None and _is_count(tokens)
@@ -321,17 +312,17 @@ def _temperature(words: _Words) -> Meaning | None:
     is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
     if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has(TEMP))):
         return None
-    if not NOT_READ_TEMPS.isdisjoint(tokens):
+    if not TOKENS["not_read_temps"].isdisjoint(tokens):
         return _NOTHING
     unit = words.unit or Unit("temp")
     kept = [
         t for t in tokens
-        if not (has_any([t], TEMP) or t in TEMP_FILLERS or t == "#")
+        if not (has_any([t], TEMP) or t in TOKENS["temp_fillers"] or t == "#")
         or t == "composite"
     ]  # fmt: skip
     if words.is_gpu or words.is_cpu:
         host = "gpu" if words.is_gpu else "cpu"
-        rest = slug(" ".join(t for t in kept if t not in {host, *HOST_TEMP_FILLERS}))
+        rest = slug(" ".join(t for t in kept if t not in {host, *TOKENS["host_temp_fillers"]}))
         column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
         rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1
         return replace(words.in_unit(column, unit), general=rank + 2 * len(kept))
@@ -358,7 +349,7 @@ def _host(words: _Words) -> Meaning | None:
     tokens, kind = set(words.tokens), words.kind
     general = len(words.tokens) - ("total" in tokens)
     if kind in (None, "pct") and (words.has(LOAD) or (kind == "pct" and len(words.tokens) == 1)):
-        if not NOT_LOAD.isdisjoint(tokens):
+        if not TOKENS["not_load"].isdisjoint(tokens):
             return _NOTHING
         if words.is_gpu:
             return Meaning("gpu_load_pct.0", general=general)
@@ -439,18 +430,20 @@ def _power(words: _Words) -> Meaning | None:
 
 
 def _bare(words: _Words) -> Meaning | None:
-    """What has no unit: a rate, a place whose temperature it is, or a direction alone."""
+    """Without a unit: a rate, a place (of a temperature), or a direction alone."""
     tokens = words.tokens
     if words.unit is not None:
         return None
     direction = direction_in(tokens)
     if words.has(RATE_WORDS):
-        is_plain = all(t.isdigit() or t in RATE_FILLERS or has_any([t], RATE_WORDS) for t in tokens)
+        is_plain = all(
+            t.isdigit() or t in TOKENS["rate_fillers"] or has_any([t], RATE_WORDS) for t in tokens
+        )
         if words.is_drive or direction is not None or is_plain:
             return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
     if len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
         return words.meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
-    if direction is not None and set(tokens) <= READ_TOKENS | WRITE_TOKENS | DRIVE_TOKENS:
+    if direction is not None and set(tokens) <= TOKENS["read"] | TOKENS["write"] | TOKENS["drive"]:
         return words.meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
     return None
 

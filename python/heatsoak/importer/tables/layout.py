@@ -1,7 +1,4 @@
-"""How a table is laid out: what parts its cells, where its header is, which mark its decimals have.
-
-A file's first lines tell.
-"""
+"""How a table is laid out: delimiter, header and decimal mark, by a file's first lines."""
 
 import csv
 import re
@@ -15,13 +12,13 @@ from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.units import unit_of
 
-#: How many lines of a file tell its layout.
+#: How many of a file's lines are looked at.
 _HEAD_LINES = 250
-#: As many rows of values one behind the other are the table.
-_ENOUGH = 25
-#: So many cells tell a header's code page.
+#: This many rows of values in a row are the table.
+_ENOUGH_ROWS = 25
+#: How many of a header's cells are tried in other code pages.
 _SAMPLED = 60
-#: What can part cells; None is any white space.
+#: What can separate cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
 _GAP = re.compile(r"\s{2,}|\t")
 
@@ -31,12 +28,12 @@ class Layout:
     """How a table is laid out.
 
     Attributes:
-        delimiter: what parts the cells; two blanks for any number of at least two, None for any.
+        delimiter: of the cells; two blanks for any number of at least two, None for any.
         header: the names of the columns; empty where there is no header.
         units: what a row of units below the header says of each column; empty where there is none.
         above: the row above the header, where it has as many cells.
         line: the header's line; that of the first row where there is none.
-        rows: the first rows of data, for what only values tell.
+        rows: the first rows of data.
     """
 
     delimiter: str | None
@@ -84,7 +81,7 @@ def layout_of(source: Source) -> Layout | None:
     return _LAYOUTS[source]
 
 
-#: What several formats ask of one file is found once.
+#: Several formats ask for the layout of one file.
 _LAYOUTS: WeakKeyDictionary[Source, Layout | None] = WeakKeyDictionary()
 
 
@@ -115,7 +112,7 @@ def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float,
     rows: list[tuple[int, list[str], bool]] = []
     alike = 0
     for number, line in lines:
-        if alike > _ENOUGH:
+        if alike > _ENOUGH_ROWS:
             break
         if mark not in line or mark not in line.strip():
             continue
@@ -212,7 +209,7 @@ def _in_page(cell: str, page: str) -> str:
 
 
 def decimals_of(layout: Layout) -> Decimals:
-    """Return the decimal mark that the first rows speak for."""
+    """Return the decimal mark of the first rows."""
     commas = points = unclear = 0
     for row in layout.rows:
         for cell in row:

@@ -20,13 +20,13 @@ from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
 from heatsoak.importer.tables.units import Unit, unit_of
 from heatsoak.output import from_spreadsheet
 
-#: So many bytes of rows are worth taking at once.
-_LEAST_BLOCK = 1 << 16
-#: No logger writes larger numbers.
-_LARGEST = 1e21
-#: So many columns are named that have cells which are no numbers, and of each so many cells.
-_MOST_NAMED, _MOST_SHOWN = 8, 3
-#: Those that are a single character, always.
+#: Blocks of at least this many bytes are read at once.
+_MIN_BLOCK = 1 << 16
+#: The largest number that a logger writes.
+_MAX_NUMBER = 1e21
+#: The most columns that are named for cells that are no numbers, and the most cells of each.
+_MAX_NAMED, _MAX_SHOWN = 8, 3
+#: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
 
 
@@ -52,7 +52,6 @@ class Section:
     Attributes:
         header: the names of its columns.
         units: the row of units, or empty.
-        wanted: what was kept.
         columns: numbers, by the column's place.
         words: texts, by the column's place.
         lines: each row's line.
@@ -62,7 +61,6 @@ class Section:
 
     header: tuple[str, ...]
     units: tuple[str, ...]
-    wanted: Wanted
     columns: dict[int, Array] = field(default_factory=dict)
     words: dict[int, Words] = field(default_factory=dict)
     lines: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -104,6 +102,30 @@ def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> l
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
 
 
+@dataclass
+class _Lines:
+    """Lines of one kind: how many, and the first."""
+
+    count: int = 0
+    first: int = 0
+
+    def add(self, number: int) -> None:
+        """Count a line."""
+        self.count += 1
+        self.first = self.first or number
+
+    def forget(self, count: int) -> None:
+        """Do not count the last ones."""
+        self.count -= count
+        self.first = self.first if self.count > 0 else 0
+
+    def remark(self, source: Source, one: str, several: str) -> None:
+        """Say how many there are, if any."""
+        if self.count > 0:
+            what = one if self.count == 1 else several
+            source.remark(f"{self.count} {what}, the first is line {self.first}")
+
+
 class Reader:
     """Streams a table into sections; counts what cannot be read."""
 
@@ -113,10 +135,8 @@ class Reader:
         self._choose = choose
         self.decimals = decimals_of(layout)
         self._numbers = Numbers(self.decimals)
-        self._odd: list[int] = []
-        self._odd_count = 0
-        self._cut: list[int] = []
-        self._cut_count = 0
+        self._odd = _Lines()
+        self._cut = _Lines()
         self._left_out: dict[str, _LeftOut] = {}
 
     def sections(self) -> list[Section]:
@@ -126,13 +146,12 @@ class Reader:
         sink = self._begin(layout.header, layout.units)
         names = _folded(layout.header)
         is_below_header = False
-        pending: tuple[list[str], int] | None = None
+        pending: tuple[list[str], int] | None = None  # a row without its last cells
         odd_since = 0
         delimiter, width = layout.delimiter, layout.width
         for begin, block in self._source.blocks():
             if pending is None and begin >= layout.first and sink.take(block, delimiter, begin):
-                is_below_header = False
-                odd_since = 0
+                is_below_header, odd_since = False, 0
                 continue
             for number, line in self._source.lines_of(begin, block):
                 if number < layout.first or not line:
@@ -142,19 +161,16 @@ class Reader:
                     self._add_cut(sink, *pending)
                     pending = None
                 if sink.add(cells, number):
-                    is_below_header = False
+                    is_below_header, odd_since = False, 0
+                elif len(cells) < 2 and not line.strip():
+                    continue
+                elif sink.is_data(cells):
+                    pending, odd_since = (cells, number), 0
+                elif layout.header and _bare(cells[0]) == names[0]:
+                    # what stood right above a repeated header is its preamble
+                    self._odd.forget(odd_since)
                     odd_since = 0
-                    continue
-                if len(cells) < 2 and not line.strip():
-                    continue
-                if sink.is_data(cells):
-                    pending = (cells, number)
-                    odd_since = 0
-                    continue
-                if layout.header and cells[0].strip().strip("#").strip().lower() == names[0]:
                     folded = _folded(cells)
-                    self._forget(odd_since)
-                    odd_since = 0
                     if folded == names:
                         sink.mark()
                     elif _is_header(cells, width):
@@ -165,23 +181,21 @@ class Reader:
                                 number,
                             )
                         sections.append(sink.section(self._left_out))
-                        header = tuple(cell.strip() for cell in cells)
-                        sink = self._begin(header, ())
+                        sink = self._begin(tuple(cell.strip() for cell in cells), ())
                         names, width = folded, len(cells)
                     is_below_header = True
-                    continue
-                if is_below_header and _are_texts(cells, width):
+                elif is_below_header and _are_texts(cells, width):
                     sink.note(line)
                     is_below_header = False
-                    continue
-                if is_rule(line):
-                    continue
-                self._count_odd(number)
-                odd_since += 1
+                elif not is_rule(line):
+                    self._odd.add(number)
+                    odd_since += 1
         if pending is not None:
             self._source.remark(f"line {pending[1]}, the last, is cut: left out")
         sections.append(sink.section(self._left_out))
-        self._remark()
+        self._odd.remark(self._source, "line could not be read", "lines could not be read")
+        self._cut.remark(self._source, "line is cut", "lines are cut")
+        self._remark_left_out()
         return [section for section in sections if len(section)]
 
     def _begin(self, header: tuple[str, ...], units: tuple[str, ...]) -> "_Sink":
@@ -196,41 +210,16 @@ class Reader:
     def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
         """A row with cells missing in the middle of a file: its last cell may be cut, too."""
         kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
-        if not sink.add(kept, number):
-            self._count_odd(number)
-            return
-        self._cut_count += 1
-        if len(self._cut) < 1:
-            self._cut.append(number)
+        (self._cut if sink.add(kept, number) else self._odd).add(number)
 
-    def _count_odd(self, number: int) -> None:
-        self._odd_count += 1
-        if len(self._odd) < 1:
-            self._odd.append(number)
-
-    def _forget(self, count: int) -> None:
-        """What stood right above a repeated header is that header's preamble."""
-        self._odd_count -= count
-        if self._odd_count <= 0:
-            self._odd_count = 0
-            self._odd = []
-
-    def _remark(self) -> None:
-        if self._odd_count:
-            what = "line" if self._odd_count == 1 else "lines"
+    def _remark_left_out(self) -> None:
+        lost = {name: cells for name, cells in self._left_out.items() if cells.count}
+        for name, cells in list(lost.items())[:_MAX_NAMED]:
+            self._source.remark(cells.told(name))
+        if len(lost) > _MAX_NAMED:
+            count = sum(cells.count for cells in list(lost.values())[_MAX_NAMED:])
             self._source.remark(
-                f"{self._odd_count} {what} could not be read, the first is line {self._odd[0]}"
-            )
-        if self._cut_count:
-            what = "line is" if self._cut_count == 1 else "lines are"
-            self._source.remark(f"{self._cut_count} {what} cut, the first is line {self._cut[0]}")
-        told = {name: lost for name, lost in self._left_out.items() if lost.count}
-        for name, lost in list(told.items())[:_MOST_NAMED]:
-            self._source.remark(lost.told(name))
-        if len(told) > _MOST_NAMED:
-            count = sum(lost.count for lost in list(told.values())[_MOST_NAMED:])
-            self._source.remark(
-                f"{len(told) - _MOST_NAMED} more columns have cells that are no numbers: "
+                f"{len(lost) - _MAX_NAMED} more columns have cells that are no numbers: "
                 f"{count:,} left out"
             )
 
@@ -245,7 +234,7 @@ class _LeftOut:
 
     def show(self, cell: str) -> None:
         """Show one of them, if it is not shown yet and few are."""
-        if len(self.shown) < _MOST_SHOWN:
+        if len(self.shown) < _MAX_SHOWN:
             self.shown.setdefault(" ".join(cell.split())[:20])
 
     def told(self, name: str) -> str:
@@ -268,10 +257,9 @@ class _Sink:
         numbers: Numbers,
     ) -> None:
         self._source = source
-        self._header, self._units, self._wanted = header, units, wanted
+        self._header, self._units, self._wanted = header, units, wanted.numbers
         self._read = numbers.read
         self._columns = {index: array("d") for index in wanted.numbers}
-        self._fill = [(index, self._columns[index], index) for index in wanted.numbers]
         self._words = {index: Words() for index in wanted.words}
         self._lines = array("Q")
         self._marks: list[int] = []
@@ -299,7 +287,7 @@ class _Sink:
                 return False
         elif not any(is_value(cells[index]) for index in self._columns):
             return False
-        for index, column, _ in self._fill:
+        for index, column in self._columns.items():
             cell = cells[index]
             try:
                 column.append(float(cell))
@@ -313,7 +301,7 @@ class _Sink:
 
     def take(self, block: bytes, delimiter: str | None, number: int) -> bool:
         """Take rows at once; False, and none of them, where any is not plainly a whole one."""
-        if len(block) < _LEAST_BLOCK or self._key is None or delimiter not in _SINGLE:
+        if len(block) < _MIN_BLOCK or self._key is None or delimiter not in _SINGLE:
             return False
         if b'"' in block or b"\0" in block:
             return False
@@ -370,7 +358,7 @@ class _Sink:
             return value
         scale = self._scales.get((index, unit))
         if scale is None:
-            base, own = self._wanted.numbers[index], unit_of(unit)
+            base, own = self._wanted[index], unit_of(unit)
             scale = 1.0
             if base is not None and own is not None and own.kind == base.kind:
                 scale = own.scale / base.scale
@@ -388,7 +376,6 @@ class _Sink:
 
     def section(self, left_out: dict[str, _LeftOut]) -> Section:
         """Return what was taken, and let go of it; add to `left_out`, by header, what is not."""
-        self._fill = []
         columns = {index: self._sane(index) for index in list(self._columns)}
         for index, lost in self._left_out.items():
             name = self._header[index] if index < len(self._header) else f"column {index + 1}"
@@ -400,7 +387,6 @@ class _Sink:
         return Section(
             self._header,
             self._units,
-            self._wanted,
             columns,
             self._words,
             np.frombuffer(self._lines, np.uint64) if self._lines else np.empty(0, np.uint64),
@@ -412,10 +398,10 @@ class _Sink:
         """The numbers of a column, without those that nothing measures and that would overflow."""
         column = self._columns.pop(index)
         values = np.frombuffer(column, float) if column else np.empty(0)
-        wrong = ~(np.abs(values) < _LARGEST)
+        wrong = ~(np.abs(values) < _MAX_NUMBER)
         lost = self._left_out[index]
         lost.count = int(np.count_nonzero(wrong)) - self._empty[index]
-        for value in values[wrong & ~np.isnan(values)][:_MOST_SHOWN].tolist():
+        for value in values[wrong & ~np.isnan(values)][:_MAX_SHOWN].tolist():
             lost.show(f"{value:g}")
         if lost.count and not lost.shown:
             lost.show("NaN")
@@ -424,7 +410,11 @@ class _Sink:
 
 
 def _folded(cells: Sequence[str]) -> list[str]:
-    return [cell.strip().strip("#").strip().lower() for cell in cells]
+    return [_bare(cell) for cell in cells]
+
+
+def _bare(cell: str) -> str:
+    return cell.strip().strip("#").strip().lower()
 
 
 def _are_texts(cells: Sequence[str], width: int) -> bool:

@@ -1,10 +1,10 @@
-"""The units of headers and cells, in their many spellings."""
+"""The units of headers and cells, in all their spellings."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from heatsoak.importer.tables.words import CAMEL, RATE_WORDS, has_any, mended, tokens_of
+from heatsoak.importer.tables.words import CAMEL, RATE_WORDS, TABLES, has_any, mended, tokens_of
 
 Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
@@ -27,45 +27,16 @@ class Unit:
     note: str = ""
 
 
-_KINDS: dict[Kind, tuple[str, ...]] = {
-    "flag": ("yes/no", "ja/nein", "oui/non", "si/no", "sí/no", "sim/não", "true/false", "on/off",
-             "0/1", "bool", "boolean", "tak/nie", "да/нет", "是/否"),
-    "other": ("v", "mv", "a", "ma", "rpm", "mhz", "ghz", "khz", "hz", "gt/s", "fps", "t", "x", "mb",
-              "gb", "kb", "tb", "b", "gib", "mib", "kib", "dbm", "db", "mah", "wh", "mwh", "kwh",
-              "g", "°", "min/max", "rh", "pa", "hpa"),
-    "pct": ("%", "pct", "percent", "prozent", "%rh"),
-}  # fmt: skip
-_KELVIN = Unit("temp", 1.0, -273.15, note="kelvin made degrees Celsius")
-_FAHRENHEIT = Unit("temp", 5 / 9, -160 / 9, note="degrees Fahrenheit made Celsius")
-_UNITS: dict[str, Unit] = {
-    word: Unit(kind) for kind, words in _KINDS.items() for word in words
-} | {
-    **dict.fromkeys(("°c", "c", "celsius", "degc", "deg c", "degreec", "degreesc", "grad",
-                     "gradc", "degreescelsius", "degcelsius", "ºc", "˚c"), Unit("temp")),
-    **dict.fromkeys(("°f", "f", "fahrenheit", "degf", "degreesf", "ºf"), _FAHRENHEIT),
-    **dict.fromkeys(("°k", "kelvin", "degk"), _KELVIN),
-    **dict.fromkeys(("m°c", "mc", "millidegrees", "millidegreesc", "mdegc", "millicelsius"),
-                    Unit("temp", 1e-3, note="thousandths of a degree made degrees")),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek", "sekunde", "sekunden",
-                     "seg", "segundos", "secondes", "secondi", "сек", "с", "秒", "초"),
-                    Unit("time")),
-    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "мс",
-                     "毫秒", "ミリ秒"), Unit("time", 1e-3)),
-    **dict.fromkeys(("us", "usec", "usecs", "micros", "microsecond", "microseconds"),
-                    Unit("time", 1e-6)),
-    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"),
-                    Unit("time", 1e-9)),
-    **dict.fromkeys(("hh:mm:ss", "h:mm:ss", "h:m:s", "mm:ss", "m:ss", "hh:mm", "hh:mm:ss.ms",
-                     "hh:mm:ss.fff", "hh:mm:ss.000", "hhmmss", "mm:ss.f"), Unit("time")),
-    **dict.fromkeys(("min", "mins", "minute", "minutes", "minuten"), Unit("time", 60.0)),
-    **dict.fromkeys(("h", "hour", "hours", "hr", "hrs", "stunden"), Unit("time", 3600.0)),
-    **dict.fromkeys(("w", "watt", "watts"), Unit("power")),
-    **dict.fromkeys(("mw", "milliwatt", "milliwatts"), Unit("power", 1e-3)),
-    **dict.fromkeys(("iops", "io/s", "ios/s", "i/o/s", "ops/s", "op/s", "r/s", "w/s", "1/s",
-                     "req/s", "reqs/s", "requests/s", "reads/s", "writes/s", "transfers/s", "tps",
-                     "iop/s", "ops"), Unit("iops")),
-    **dict.fromkeys(("kiops", "kio/s", "kops/s"), Unit("iops", 1e3)),
-}  # fmt: skip
+def _units() -> dict[str, Unit]:
+    units: dict[str, Unit] = {}
+    for row in TABLES["units"]:
+        unit = Unit(**{name: value for name, value in row.items() if name != "names"})
+        units |= dict.fromkeys(row["names"], unit)
+    return units
+
+
+_UNITS = _units()
+_KELVIN = _UNITS["kelvin"]
 
 _RATE = re.compile(
     r"^([kmgt]?)(i?)(bytes|byte|octets|octet|bits|bit|b|o)(?:/s|ps|_s|s)$|^sec(?:tors)?/s$",
@@ -83,7 +54,7 @@ _TAIL_UNIT = re.compile(
     r"|(?<=elapsed[_ ])min|(?<=time[_ ])min|m?W|mw|%|pct|K)\s*$"
     r"|[_ ]([cfkw])$"
 )
-#: A size behind words of a rate stands for a size each second: ``bw_mib``.
+#: A size behind words of a rate is a size per second: ``bw_mib``.
 _TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
 _GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
 
