@@ -18,7 +18,7 @@ from heatsoak.importer.formats.base import Format
 from heatsoak.importer.formats.fio.counters import DIRECTIONS, Job, Rows, StepCounters
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import build
-from heatsoak.importer.lenient import Count, Lenient, Text, text_of, whole_of
+from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -63,9 +63,9 @@ class _Document(Lenient):
     version: Text = Field("", alias="fio version")
     timestamp_ms: Count = 0
     timestamp: Count = 0
-    jobs: list[Any] | None = None
+    jobs: Any = None
     global_options: Any = Field(None, alias="global options")
-    disk_util: list[Any] = Field([])
+    disk_util: Items = Field([])
 
     @property
     def stamp_ms(self) -> float | None:
@@ -195,7 +195,7 @@ class FioRun:
     def _begin_ms(self) -> float | None:
         """Return when the load began, by the clock."""
         started = _started_ms(self.jobs)
-        is_client = self.document.jobs is None
+        is_client = not isinstance(self.document.jobs, list)
         if started is not None or self._first_ms is None or is_client:
             return started if started is not None else self._first_ms
         ran_ms = [step.first_runtime_ms for step in self._steps]
