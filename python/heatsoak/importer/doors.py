@@ -7,10 +7,9 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.detect import UnknownFormatError, read
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.recordings import to_recording
+from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source
 from heatsoak.importer.stretches import with_stretches
-from heatsoak.importer.thinning import thinned
 from heatsoak.importer.watched import divided
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings

@@ -1,5 +1,9 @@
-"""Logs into recordings."""
+"""Logs into recordings, and logs of more samples than a judgement needs, or memory holds, thinned.
 
+What is thinned are means of short stretches.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,12 +12,15 @@ from pathlib import Path
 import polars as pl
 
 import heatsoak
-from heatsoak.importer.log import Log
+from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta, schema_of
 
 #: The name of a step that a log does not name.
 LOAD = "load"
+#: A day and more at 10 Hz is judged as it is; beyond, means of at least `_MIN_BIN_S` are taken.
+MAX_SAMPLES = 4_000_000
+_MIN_BIN_S = 0.1
 
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
@@ -117,3 +124,56 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
         events.append(Event(t_s=begin_s, kind="step-begin", step=name))
         events.append(Event(t_s=end_s, kind="step-end", step=name))
     return sorted(events, key=lambda event: event.t_s)
+
+
+# --- thinning ---
+
+
+def thinned(log: Log) -> Log:
+    """Return the log, or means of it where it has over `MAX_SAMPLES`.
+
+    Rates and latencies are means over the time they speak for, temperatures and the like over
+    their readings; greatest latencies stay the greatest, and counters the last.
+    """
+    if log.samples.height <= MAX_SAMPLES:
+        return log
+    span_s = float(log.samples["t_s"][-1] - log.samples["t_s"][0])
+    bin_s = max(_MIN_BIN_S, span_s / (MAX_SAMPLES / 2))
+    bin_s = math.ceil(bin_s / _MIN_BIN_S) * _MIN_BIN_S
+    keys = ["bin", *(["step"] if "step" in log.samples.columns else [])]
+    samples = (
+        log.samples.lazy()
+        .with_columns(bin=((pl.col("t_s") - 1e-9) / bin_s).floor())
+        .group_by(keys)
+        .agg(pl.col("t_s").last(), *_means(log.samples.columns))
+        .drop("bin")
+        .sort("t_s")
+        .select(log.samples.columns)
+        .collect()
+    )
+    if samples.height >= log.samples.height:
+        return log
+    text = f"{log.samples.height:,} samples were made into means of {bin_s:.1f} s"
+    return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
+
+
+def _means(columns: list[str]) -> list[pl.Expr]:
+    has_intervals = "interval_s" in columns
+    means = []
+    for name in columns:
+        value = pl.col(name)
+        if name in ("t_s", "step"):
+            continue
+        if name == "interval_s":
+            means.append(value.sum())
+        elif name.endswith("_max_us"):
+            means.append(value.max())
+        elif name.startswith(("throttle_count.", "throttle_time_s.")) or name == "power_state":
+            means.append(value.drop_nulls().last())
+        elif has_intervals and name.endswith(("_mb_s", "iops", "_us")):
+            weight = pl.when(value.is_not_null()).then(pl.col("interval_s").fill_null(0.0))
+            mean = pl.when(weight.sum() > 0).then((value * weight).sum() / weight.sum())
+            means.append(mean.otherwise(value.mean()).alias(name))
+        else:
+            means.append(value.mean())
+    return means

@@ -1,5 +1,6 @@
 """What the rows of a table are made into: runs, each with its samples, steps and gaps."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -9,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, intervals, rates, spells
+from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.moment import Times
-from heatsoak.importer.row_steps import steps_of
 from heatsoak.importer.source import MOST_RUNS
-from heatsoak.protocol import Conditions
+from heatsoak.protocol import Conditions, Observed
 
 #: A gap is as many usual intervals without a row, and as many seconds, at least.
 _GAP_INTERVALS = 4.0
@@ -24,11 +24,18 @@ IDENTITY = ("model", "serial", "firmware")
 #: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
 LEAST_SHARE = 0.05
 #: Rows go on after a changed header if they do so within as long.
-_GOES_ON_S = 60.0
-_GOES_ON_INTERVALS = 10.0
+_CONTINUES_S = 60.0
+_CONTINUES_INTERVALS = 10.0
 #: A log whose time goes back so often was not written in the order of time.
 _OFTEN_BACK = 0.25
 
+#: A drive busier than this is not idle, whatever it moves.
+BUSY_PCT = 20.0
+
+_BLOCK = re.compile(r"(?<![\w.])(\d{1,6})\s?([km])i?b?(?![a-z0-9])", re.IGNORECASE)
+_DEPTH = re.compile(r"(?:^|[^a-z])(?:q|qd|iodepth|depth)[ =_]?(\d{1,5})(?!\d)", re.IGNORECASE)
+_RANDOM = re.compile(r"rand|rnd", re.IGNORECASE)
+_SEQUENTIAL = re.compile(r"seq", re.IGNORECASE)
 
 Indices = NDArray[np.intp]
 Texts = NDArray[np.object_]
@@ -219,7 +226,7 @@ def _follows(before: _Run, run: _Run) -> bool:
     if before.begin_unix_s is None or run.begin_unix_s is None:
         return False
     gap_s = run.begin_unix_s + run.t_s[0] - (before.begin_unix_s + before.t_s[-1])
-    return bool(0 < gap_s <= max(_GOES_ON_S, _GOES_ON_INTERVALS * before.usual_s))
+    return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * before.usual_s))
 
 
 def _append(before: _Run, run: _Run) -> None:
@@ -267,7 +274,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         entered, held_s = spells(np.where(known, values, 0.0), t_s)
         columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
         columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
-    steps, names = steps_of(run.steps, columns)
+    steps, names = _steps_of(run.steps, columns)
     if names is not None:
         columns["step"] = names
     columns["t_s"] = t_s
@@ -348,3 +355,71 @@ def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{source_name} ({label})" if label else source_name
     return [Remark(f"{where}: no rows from {shown}{more}", doubt=True)]
+
+
+# --- steps ---
+
+
+def _steps_of(
+    labels: list[str] | None, columns: Mapping[str, Any]
+) -> tuple[tuple[Observed, ...], list[str | None] | None]:
+    """Return a run's steps, and the name of each row's step; None where it is one load.
+
+    `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
+    """
+    if labels is None or not any(labels):
+        whole = _observed("load", "", columns, slice(None))
+        return ((whole,) if whole is not None else ()), None
+    names: list[str | None] = []
+    found: dict[str, Observed] = {}
+    times: dict[str, int] = {}
+    for label, part in stretches(labels):
+        label = label.strip()[:150]
+        name: str | None = None
+        if label and _is_load(columns, part):
+            name = label
+            while name in found:
+                times[label] = times.get(label, 1) + 1
+                name = f"{label} ({times[label]})"
+            found[name] = _observed(name, label, columns, part) or Observed(name=name)
+        names += [name] * (part.stop - part.start)
+    return tuple(found.values()), names
+
+
+def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
+    """Whether anything was moved in these rows, or may have been, since no rate was logged.
+
+    A drive that is busy and moves nothing is stalled.
+    """
+    names = [name for name in columns if name.endswith(("bw_mb_s", "iops"))]
+    known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
+    if not known or any(bool((values > 0).any()) for values in known):
+        return True
+    return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
+
+
+def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:
+    """What the rows, and the step's own words, tell of its load."""
+    did = {}
+    for direction in ("read", "write"):
+        rates = [
+            columns[column][part]
+            for column in (f"{direction}_bw_mb_s", f"{direction}_iops")
+            if column in columns
+        ]
+        known = [values for values in rates if np.isfinite(values).any()]
+        did[direction] = not known or any(bool((values > 0).any()) for values in known)
+    if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
+        return None
+    told: dict[str, Any] = {}
+    if label:
+        lowered = label.lower()
+        kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
+        what = [word for word in ("read", "write") if word in lowered]
+        if kind is not None and len(what) == 1:
+            told["rw"] = kind + what[0]
+        if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
+            told["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+        if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
+            told["iodepth"] = int(depth.group(1))
+    return Observed(name=name, reads=did["read"], writes=did["write"], **told)

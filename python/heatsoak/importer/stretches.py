@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.row_steps import BUSY_PCT
+from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
 
 #: Below this share of the log's high level (its 95th percentile under load) nothing goes on.
