@@ -146,7 +146,7 @@ def test_without_times_the_users_interval_makes_rates() -> None:
 
 @pytest.mark.parametrize("word", ["0", "-1", "nan", "five", "1e9"])
 def test_an_interval_that_is_none_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match=r"interval_s: .* is no number of seconds"):
+    with pytest.raises(UsageError, match=r"interval_s: .* is not a number of seconds"):
         logs(text_of(0) + text_of(1), mapping={"interval_s": word})
 
 

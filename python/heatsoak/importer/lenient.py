@@ -1,7 +1,7 @@
-"""Other programs' JSON: models and look-ups for which nothing is too wrong to be asked.
+"""Other programs' JSON: models and look-ups that accept anything.
 
-The fields of a :class:`Lenient` model have types of their own: whatever is wrong becomes the value
-that stands for nothing.
+The fields of a :class:`Lenient` model have types of their own: a wrong value becomes the one that
+means nothing is known.
 """
 
 import math
@@ -70,11 +70,11 @@ Text = Annotated[str, PlainValidator(text_of)]
 #: An object, and a list, as they are.
 Table = Annotated[Mapping[str, Any], PlainValidator(_table_of)]
 Items = Annotated[list[Any], PlainValidator(_list_of)]
-#: Before a model: in place of what is no object stands an empty one.
+#: Before a model: what is not an object becomes an empty one.
 AnObject = BeforeValidator(_table_of)
 
 
 class Lenient(BaseModel):
-    """An object of JSON of which only the declared fields count."""
+    """A JSON object; fields that are not declared are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

@@ -18,13 +18,13 @@ from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta, 
 
 #: The name of a step that a log does not name.
 LOAD = "load"
-#: A day and more at 10 Hz is judged as it is; beyond, means of at least `_MIN_BIN_S` are taken.
+#: Over a day at 10 Hz is judged as it is; beyond that, means of at least `_MIN_BIN_S` are taken.
 MAX_SAMPLES = 4_000_000
 _MIN_BIN_S = 0.1
 
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
-    """Return the recording that `log` is, held in memory, with more `conditions`."""
+    """Return `log` as a recording in memory, with more `conditions`."""
     samples, begin_s = _from_zero(_with_step(log))
     labels: Conditions = {
         **log.conditions,
@@ -87,7 +87,7 @@ def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
 
 
 def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
-    """The samples counted from the recording's beginning, and where that was in the log's time."""
+    """The samples counted from the start of the recording, and when that was in the log's time."""
     first = log.samples.row(0, named=True)
     begin_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
     samples = log.samples.with_columns(pl.col("t_s") - begin_s)
@@ -102,7 +102,7 @@ def _local(log: Log, began: float | None) -> dict[str, str]:
 
 
 def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[SensorMeta]:
-    """Sensors of whose intervals the log says nothing: as often as its samples come."""
+    """Sensors whose intervals the log does not state: as often as its samples come."""
     stated = {column for sensor in log.sensors for column in sensor.columns}
     columns = [n for n in samples.columns if n.startswith("temp_c.") and n not in stated]
     if not columns:
@@ -153,7 +153,7 @@ def thinned(log: Log) -> Log:
     )
     if samples.height >= log.samples.height:
         return log
-    text = f"{log.samples.height:,} samples were made into means of {bin_s:.1f} s"
+    text = f"{log.samples.height:,} samples were averaged to means of {bin_s:.1f} s"
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
 
 

@@ -1,4 +1,4 @@
-"""What the rows of a table are made into: runs, each with its samples, steps and gaps."""
+"""Runs from the rows of a table, each with its samples, steps and gaps."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ from heatsoak.importer.moment import Times
 from heatsoak.importer.source import MOST_RUNS
 from heatsoak.protocol import Conditions, Observed
 
-#: A gap is as many usual intervals without a row, and as many seconds, at least.
+#: A gap lasts at least this many usual intervals, and this many seconds.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
-#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
+#: A drive counts if it moved at least this share of the bytes that the busiest one moved.
 LEAST_SHARE = 0.05
-#: Rows go on after a changed header if they do so within as long.
+#: Rows after a changed header continue the run if they follow within this time.
 _CONTINUES_S = 60.0
 _CONTINUES_INTERVALS = 10.0
-#: A log whose time goes back so often was not written in the order of time.
+#: With more of its steps in time going back, a log was not written in the order of time.
 _OFTEN_BACK = 0.25
 
 #: A drive busier than this is not idle, whatever it moves.
@@ -50,11 +50,11 @@ class Rows:
         columns: a recording's columns.
         states: 0 or 1 for each row, by the name that the spells of it get.
         totals: MB moved so far, or in each row's interval, by the column of their rate.
-        labels: texts of which a run has one and the same in all rows, or they say nothing of it.
+        labels: texts that describe a run if they are the same in all its rows.
         steps: each row's step; None where the table has none.
         runs: each row's run; None where the table has none.
         marks: rows with which a new run begins, whatever the time.
-        goes_on: whether they may be the same run as the rows before (the header has changed).
+        goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
     """
 
@@ -116,7 +116,7 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
             count += 1
             if count > MOST_RUNS:
                 raise UsageError(
-                    f"{source_name}: tells of over {MOST_RUNS:,} runs or drives: split it (a "
+                    f"{source_name}: has over {MOST_RUNS:,} runs or drives: split it (a "
                     "column that divides its rows may be no run's)"
                 )
     drives = [drive for drive, own in runs.items() if own]
@@ -169,7 +169,7 @@ def _runs(rows: Rows) -> list[_Run]:
 def _is_in_no_order(t_s: Array) -> bool:
     """Whether rows of one run stand in another order than that of time, as with the newest first.
 
-    Runs behind each other, each with a clock from 0, have the same times.
+    Consecutive runs, each with a clock from 0, have the same times.
     """
     between = np.diff(t_s)
     if len(between) == 0 or np.mean(between < 0) < _OFTEN_BACK:
@@ -196,7 +196,7 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
 def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool) -> _Run:
     """One run of the rows; `first` is the first row of all that has a time."""
     is_row = bool((np.diff(indices) == 1).all())
-    # rows behind each other need no copy
+    # consecutive rows need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
     steps = None
     if rows.steps is not None:
@@ -304,14 +304,14 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
     return [Remark(text)] if run.was_sorted else []
 
 
-#: Rates of a counter are known to a part of as many.
+#: Rates of a counter are known to one part in this many.
 _FINE = 20.0
 
 
 def _of_total(name: str, moved_mb: Array, t_s: Array) -> dict[str, Array]:
-    """The rate that a counter of MB tells, over as many rows as it takes to know it well.
+    """The rate of a counter of MB, over as many rows as it takes to know it well.
 
-    What does not rise are amounts of each row.
+    Values that do not rise are amounts of each row.
     """
     rows = np.flatnonzero(np.isfinite(moved_mb))
     if len(rows) < 3:

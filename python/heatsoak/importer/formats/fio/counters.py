@@ -117,7 +117,7 @@ class Rows:
         return len(self._times)
 
     def first(self, count: int) -> Iterator[tuple[float | None, dict[str, float | None]]]:
-        """Yield so many rows."""
+        """Yield the first `count` rows."""
         for index in range(min(count, len(self))):
             row = {name: _known(column[index]) for name, column in self._columns.items()}
             yield _known(self._times[index]), row

@@ -1,8 +1,8 @@
 """fio's JSON (``--output-format=json`` or ``json+``) and its terse output (``--minimal``).
 
-Counters in them are cumulative since fio started. With ``--status-interval`` two documents behind
-each other, or the terse lines of two, tell what was done between them; a last one alone tells only
-means over the whole run. Groups of jobs behind each other (``stonewall``) are steps of one log.
+Counters in them are cumulative since fio started. With ``--status-interval`` two consecutive
+documents, or the terse lines of two, tell what was done between them; the last one alone has only
+means over the whole run. Consecutive groups of jobs (``stonewall``) are steps of one log.
 """
 
 import re
@@ -358,7 +358,7 @@ _TERSE = re.compile(r"^(?:[3-5];fio-[^;]{1,40}|2);[^;]*;\d{1,9};\d{1,9};\d{1,18}
 _VALUES = (0, 1, 2, 3, 34)
 #: How many values a direction has, by the version.
 _WIDTHS = {"2": 41, "3": 41, "4": 41, "5": 47}
-#: What has run so much longer is of a later status.
+#: A job that has run longer by this factor is of a later status.
 _LATER = 1.5
 _MIN_STATUSES = 3
 #: No total is more than this.

@@ -22,7 +22,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
-#: So many lines of the head are looked at.
+#: Lines of the head that are looked at.
 _SHOWN = 40
 _ROW = re.compile(r"\d{1,16}, ?\d{1,20}(?:, ?(?:\d{1,20}|0x[0-9a-f]{1,8})){0,6}", re.ASCII)
 _NAME = re.compile(
@@ -30,7 +30,7 @@ _NAME = re.compile(
     r"(?:[._-](?P<job>\d+))?(?:\.(?:log|txt|csv))?(?:\.(?P<host>[^/]*?))??(?:\.(?:gz|bz2|xz))?$",
     re.IGNORECASE,
 )
-#: Prefixes that were given for each kind of log say it once more: ``run-bw.log_bw.1.log``.
+#: Prefixes that were given for each kind of log repeat it: ``run-bw.log_bw.1.log``.
 _SAID_TWICE = re.compile(
     r"(?:^|[_.-])(?:bw|bandwidth|iops|lat|latency|clat|slat)(?:[_.-]?log)?$", re.I
 )
@@ -128,12 +128,12 @@ def _logs_of(
 
 def _of_several(source: Source, count: int, part: Part) -> Remark:
     shared = (
-        "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON beside it"
+        "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON too"
         if part.shared
         else ""
     )
     return Remark(
-        f"{source.name}: its time begins anew: taken as {count} runs behind each other{shared}",
+        f"{source.name}: its time starts again: taken as {count} consecutive runs{shared}",
         doubt=True,
     )
 
