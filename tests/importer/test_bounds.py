@@ -280,7 +280,7 @@ def test_what_is_beyond_any_log_is_refused_in_one_line(text: str, said: str) -> 
 def test_no_more_values_are_kept_than_there_is_room_for(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "MOST_KEPT", 1 << 19)
+    monkeypatch.setattr(source, "MAX_KEPT", 1 << 19)
     with pytest.raises(UsageError, match=r"more values than are held at once .*: split it"):
         read(Source.of_bytes("mine.log", text.encode()))
 
@@ -303,7 +303,7 @@ def test_no_more_values_are_kept_than_there_is_room_for(
 def test_every_reader_counts_what_it_keeps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = (SAMPLES / name).read_bytes()
     assert read(Source.of_bytes(name, data))
-    monkeypatch.setattr(source, "MOST_KEPT", 100)
+    monkeypatch.setattr(source, "MAX_KEPT", 100)
     with pytest.raises(UsageError, match="more values than are held at once"):
         read(Source.of_bytes(name, data))
 

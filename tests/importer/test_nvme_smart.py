@@ -146,7 +146,7 @@ def test_without_times_the_users_interval_makes_rates() -> None:
 
 @pytest.mark.parametrize("word", ["0", "-1", "nan", "five", "1e9"])
 def test_an_interval_that_is_none_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match=r"interval_s: .* is no number of seconds"):
+    with pytest.raises(UsageError, match=r"interval_s: .* is not a number of seconds"):
         logs(text_of(0) + text_of(1), mapping={"interval_s": word})
 
 
@@ -352,7 +352,7 @@ def test_the_page_itself_is_read_raw_or_dumped(data: bytes) -> None:
 def test_pages_behind_each_other_are_a_series() -> None:
     log = one(page_of(311) + page_of(312) + bytes(512), mapping={"interval_s": "2"})
     assert values(log, "temp_c.composite") == [38.0, 39.0]
-    assert "1 pages are no health log" in doubts(log)
+    assert "1 pages are not health logs" in doubts(log)
 
 
 def test_nvmecontrol_of_freebsd_is_read() -> None:

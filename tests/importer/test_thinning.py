@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from heatsoak.importer import thinning
+from heatsoak.importer import recordings
 from heatsoak.importer.frames import build
 from heatsoak.importer.log import Log
-from heatsoak.importer.thinning import thinned
+from heatsoak.importer.recordings import thinned
 
 
 def fine(count: int = 100_000) -> Log:
@@ -25,7 +25,7 @@ def fine(count: int = 100_000) -> Log:
 def test_very_many_samples_become_means_that_keep_what_was_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(thinning, "MOST_SAMPLES", 10_000)
+    monkeypatch.setattr(recordings, "MAX_SAMPLES", 10_000)
     log = fine()
     thin = thinned(log)
     assert 1000 <= thin.samples.height <= 1010

@@ -7,10 +7,9 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.recordings import to_recording
+from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
-from heatsoak.importer.thinning import thinned
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 

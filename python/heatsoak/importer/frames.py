@@ -1,4 +1,4 @@
-"""What readers share in making a frame of samples: intervals, rates of counters, runs in a row."""
+"""What readers share in building frames of samples: intervals, rates of counters, runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -12,12 +12,12 @@ from heatsoak.recording import schema_of
 
 Array = NDArray[np.float64]
 
-#: A logger's sample speaks for at most so many of its usual intervals; a longer gap is unknown.
-LONGEST_INTERVALS = 2.0
+#: A logger's sample covers at most this many of its usual intervals; a longer gap is unknown.
+_MAX_INTERVALS = 2.0
 
 
 def intervals(t_s: Array) -> Array:
-    """Return the time each sample speaks for: since the one before, in a gap the usual interval.
+    """Return the time each sample covers: since the one before, in a gap the usual interval.
 
     The first sample's is the usual one; a single sample's is 0.
     """
@@ -26,7 +26,7 @@ def intervals(t_s: Array) -> Array:
     between = np.diff(t_s)
     positive = between[between > 0]
     usual = float(np.median(positive)) if len(positive) else 0.0
-    between = np.where(between > LONGEST_INTERVALS * usual, usual, between)
+    between = np.where(between > _MAX_INTERVALS * usual, usual, between)
     return np.concatenate([[usual], between])
 
 
@@ -52,7 +52,7 @@ def run_slices(t_s: Array, least_jump_s: float = 0.0) -> list[slice]:
 
 
 def stretches(labels: Sequence[str]) -> Iterator[tuple[str, slice]]:
-    """Yield each label with the stretch of rows that have it one behind the other."""
+    """Yield each label with the stretch of consecutive rows that have it."""
     begin = 0
     for index in range(1, len(labels) + 1):
         if index == len(labels) or labels[index] != labels[begin]:
@@ -108,7 +108,7 @@ def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
 
 
 def _floats(values: Any) -> Array:
-    """As numbers; NaN in place of what is none, or not finite. Not copied where that is all."""
+    """As floats; NaN for what is no finite number. Not copied unless something is replaced."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

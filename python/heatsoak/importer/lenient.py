@@ -1,51 +1,31 @@
-"""Other programs' JSON: models and look-ups for which nothing is too wrong to be asked.
+"""Other programs' JSON: models and look-ups that accept anything.
 
-In a model whatever is missing or wrong takes the field's default.
+The fields of a :class:`Lenient` model have types of their own: a wrong value becomes the one that
+means nothing is known.
 """
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
-from pydantic_core.core_schema import ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator
 
-_LONGEST_TEXT = 300
+_MAX_TEXT = 300
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 
 
-def _count(value: Any) -> int:
-    """Return a count below 2^53; raises ValueError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 53:
-        raise ValueError
-    return int(value)
-
-
-def _positive(value: Any) -> float:
-    """Return a positive finite number; raises ValueError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
-        raise ValueError
-    return float(value)
-
-
-def _table(value: Any) -> dict[str, Any]:
-    """Return an object of JSON as it is; raises ValueError for anything else."""
-    if not isinstance(value, dict):
-        raise ValueError
+def at(value: Any, path: str) -> Any:
+    """Return what stands in a JSON document at ``KEY/KEY``; None where nothing does."""
+    for key in path.split("/"):
+        value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def text_of(value: Any) -> str:
     """Return a string, or an integer as one; empty for anything else."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()[:_LONGEST_TEXT]
+        return value.encode("utf-8", "replace").decode()[:_MAX_TEXT]
     return str(value) if isinstance(value, int) and abs(value) < 1 << 63 else ""
 
 
@@ -64,31 +44,37 @@ def number_of(value: Any) -> float:
     return number if abs(number) <= 1e18 else math.nan
 
 
-def at(value: Any, path: str) -> Any:
-    """Return what stands in a JSON document at ``KEY/KEY``; None where nothing does."""
-    for key in path.split("/"):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+def _count_of(value: Any) -> int:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value < 1 << 53 else 0
 
 
-Count = Annotated[int, BeforeValidator(_count)]
-Positive = Annotated[float, BeforeValidator(_positive)]
-Text = Annotated[str, BeforeValidator(text_of)]
-Table = Annotated[Any, BeforeValidator(_table)]
+def _positive_of(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < 1e300 else 0.0
+
+
+def _table_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+#: Below 2^53; 0 stands for none.
+Count = Annotated[int, PlainValidator(_count_of)]
+#: 0 stands for none.
+Positive = Annotated[float, PlainValidator(_positive_of)]
+Text = Annotated[str, PlainValidator(text_of)]
+#: An object, and a list, as they are.
+Table = Annotated[Mapping[str, Any], PlainValidator(_table_of)]
+Items = Annotated[list[Any], PlainValidator(_list_of)]
+#: Before a model: what is not an object becomes an empty one.
+AnObject = BeforeValidator(_table_of)
 
 
 class Lenient(BaseModel):
-    """An object of which only the declared fields count, and of those only sensible values."""
+    """A JSON object; fields that are not declared are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _default_of_wrong(
-        cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo
-    ) -> Any:
-        try:
-            return handler(value)
-        except ValidationError:
-            assert info.field_name is not None
-            return cls.model_fields[info.field_name].get_default(call_default_factory=True)

@@ -1,4 +1,4 @@
-"""What a reader makes of a file: one :class:`Log` for each run in it."""
+"""What readers return: one :class:`Log` for each run in a file."""
 
 import re
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import SensorMeta
 
-#: What the time stamps of a log count from: the epoch (UTC), a wall clock whose zone the log does
-#: not tell (as if it were UTC), or only the log's own beginning.
+#: What the time stamps of a log count from: the epoch (UTC), a wall clock in an unknown zone (taken
+#: as if it were UTC), or only the start of the log.
 Clock = Literal["utc", "local", "none"]
 
 
@@ -79,17 +79,17 @@ class Log:
 
     @property
     def logs_on(self) -> bool:
-        """Whether what wrote it goes on while nothing is loaded."""
+        """Whether what wrote it keeps logging while there is no load."""
         return self.format not in _LOADERS
 
     @property
     def has_rates(self) -> bool:
-        """Whether it tells of throughput: bytes or I/Os a second, in any direction."""
+        """Whether it has throughput: bytes or I/Os a second, in any direction."""
         return self.has_any("bw_mb_s", "iops")
 
     @property
     def has_temperatures(self) -> bool:
-        """Whether it tells of any temperature."""
+        """Whether it has any temperature."""
         return any(
             name.startswith("temp_c.") and self.samples[name].count() > 0
             for name in self.samples.columns
@@ -129,7 +129,7 @@ class Options:
     def of(cls, words: Iterable[str], device: str | None = None) -> "Options":
         """Read ``COLUMN=HEADER`` words, each perhaps several with commas between.
 
-        A comma belongs to a header where what follows it is no ``COLUMN=``. Raises UsageError for
+        A comma belongs to a header unless ``COLUMN=`` follows it. Raises UsageError for
         words without an equals sign.
         """
         mapping: dict[str, str] = {}

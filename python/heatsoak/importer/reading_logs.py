@@ -205,7 +205,7 @@ def _all_times(
 ) -> tuple[Array, bool]:
     """Return the times of all readings, where some have none or all the same; whether known.
 
-    A reading whose time is told and cannot be read keeps none.
+    A reading whose time cannot be read gets none.
     """
     places = np.flatnonzero(np.isfinite(t_s))
     index = np.arange(len(t_s), dtype=float)
@@ -239,7 +239,7 @@ def _interval_s(readings: Readings) -> float | None:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < 1e6:
-        raise readings.source.error(f"interval_s: {text!r} is no number of seconds")
+        raise readings.source.error(f"interval_s: {text!r} is not a number of seconds")
     return seconds
 
 

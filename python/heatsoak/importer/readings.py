@@ -1,7 +1,7 @@
 """A drive's own counters, read again and again: what nvme-cli, smartctl and sensors print.
 
-A reading is one output of such a tool. Several stand behind each other in a file, with the times
-that the user's script wrote between them, or without any. A reader declares what its tool's fields
+A reading is one output of such a tool. A file has one after another, with the times that the user's
+script wrote between them, or without any. A reader declares what its tool's fields
 mean (:class:`Fields`) and gives their values to :class:`Readings`; `reading_logs` makes logs of it.
 """
 
@@ -245,7 +245,7 @@ class Readings:
     # --- times ---
 
     def line(self, text: str) -> None:
-        """Take a line that is none of the tool's: it may tell the time, or watch's interval."""
+        """Take a line of something else: it may tell the time, or the interval of `watch`."""
         every = _EVERY.match(text)
         if every is not None:
             self.watch_s = float(every.group(1).replace(",", ".")) or None

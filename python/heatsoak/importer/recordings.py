@@ -1,6 +1,10 @@
-"""Logs into recordings."""
+"""Logs into recordings, and logs of more samples than a judgement needs, or memory holds, thinned.
 
-from collections.abc import Mapping
+What is thinned are means of short stretches.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,16 +12,20 @@ from pathlib import Path
 import polars as pl
 
 import heatsoak
-from heatsoak.importer.log import Log
+from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta, schema_of
+from heatsoak.recording.columns import Average, column_of
 
 #: The name of a step that a log does not name.
 LOAD = "load"
+#: Over a day at 10 Hz is judged as it is; beyond that, means of at least `_MIN_BIN_S` are taken.
+MAX_SAMPLES = 4_000_000
+_MIN_BIN_S = 0.1
 
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
-    """Return the recording that `log` is, held in memory, with more `conditions`."""
+    """Return `log` as a recording in memory, with more `conditions`."""
     samples, begin_s = _from_zero(_with_step(log))
     labels: Conditions = {
         **log.conditions,
@@ -80,7 +88,7 @@ def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
 
 
 def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
-    """The samples counted from the recording's beginning, and where that was in the log's time."""
+    """The samples counted from the start of the recording, and when that was in the log's time."""
     first = log.samples.row(0, named=True)
     begin_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
     samples = log.samples.with_columns(pl.col("t_s") - begin_s)
@@ -95,7 +103,7 @@ def _local(log: Log, began: float | None) -> dict[str, str]:
 
 
 def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[SensorMeta]:
-    """Sensors of whose intervals the log says nothing: as often as its samples come."""
+    """Sensors whose intervals the log does not state: as often as its samples come."""
     stated = {column for sensor in log.sensors for column in sensor.columns}
     columns = [n for n in samples.columns if n.startswith("temp_c.") and n not in stated]
     if not columns:
@@ -117,3 +125,53 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
         events.append(Event(t_s=begin_s, kind="step-begin", step=name))
         events.append(Event(t_s=end_s, kind="step-end", step=name))
     return sorted(events, key=lambda event: event.t_s)
+
+
+# --- thinning ---
+
+
+def thinned(log: Log) -> Log:
+    """Return the log, or means of it where it has over `MAX_SAMPLES`.
+
+    Rates and latencies are means over the time they speak for, temperatures and the like over
+    their readings; greatest latencies stay the greatest, and counters the last.
+    """
+    if log.samples.height <= MAX_SAMPLES:
+        return log
+    span_s = float(log.samples["t_s"][-1] - log.samples["t_s"][0])
+    bin_s = max(_MIN_BIN_S, span_s / (MAX_SAMPLES / 2))
+    bin_s = math.ceil(bin_s / _MIN_BIN_S) * _MIN_BIN_S
+    keys = ["bin", *(["step"] if "step" in log.samples.columns else [])]
+    samples = (
+        log.samples.lazy()
+        .with_columns(bin=((pl.col("t_s") - 1e-9) / bin_s).floor())
+        .group_by(keys)
+        .agg(pl.col("t_s").last(), *_means(log.samples.columns))
+        .drop("bin")
+        .sort("t_s")
+        .select(log.samples.columns)
+        .collect()
+    )
+    if samples.height >= log.samples.height:
+        return log
+    text = f"{log.samples.height:,} samples were averaged to means of {bin_s:.1f} s"
+    return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
+
+
+def _means(columns: list[str]) -> Iterator[pl.Expr]:
+    for name in columns:
+        value, average = pl.col(name), column_of(name).average
+        if name in ("t_s", "step"):
+            continue
+        if average is Average.SUM:
+            yield value.sum()
+        elif average is Average.MAX:
+            yield value.max()
+        elif average is Average.LAST:
+            yield value.drop_nulls().last()
+        elif average is Average.TIME and "interval_s" in columns:
+            weight = pl.when(value.is_not_null()).then(pl.col("interval_s").fill_null(0.0))
+            mean = pl.when(weight.sum() > 0).then((value * weight).sum() / weight.sum())
+            yield mean.otherwise(value.mean()).alias(name)
+        else:
+            yield value.mean()

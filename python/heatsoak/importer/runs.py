@@ -1,5 +1,6 @@
-"""What the rows of a table are made into: runs, each with its samples, steps and gaps."""
+"""Runs from the rows of a table, each with its samples, steps and gaps."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -9,26 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, intervals, rates, spells
+from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.row_steps import steps_of
 from heatsoak.importer.source import MOST_RUNS
 from heatsoak.importer.timestamps import Times
-from heatsoak.protocol import Conditions
+from heatsoak.protocol import Conditions, Observed
 
-#: A gap is as many usual intervals without a row, and as many seconds, at least.
+#: A gap lasts at least this many usual intervals, and this many seconds.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
-#: A drive is told of if it moved at least this share of the bytes that the busiest one moved.
+#: A drive counts if it moved at least this share of the bytes that the busiest one moved.
 LEAST_SHARE = 0.05
-#: Rows go on after a changed header if they do so within as long.
-_GOES_ON_S = 60.0
-_GOES_ON_INTERVALS = 10.0
-#: A log whose time goes back so often was not written in the order of time.
+#: Rows after a changed header continue the run if they follow within this time.
+_CONTINUES_S = 60.0
+_CONTINUES_INTERVALS = 10.0
+#: With more of its steps in time going back, a log was not written in the order of time.
 _OFTEN_BACK = 0.25
 
+#: A drive busier than this is not idle, whatever it moves.
+BUSY_PCT = 20.0
+
+_BLOCK = re.compile(r"(?<![\w.])(\d{1,6})\s?([km])i?b?(?![a-z0-9])", re.IGNORECASE)
+_DEPTH = re.compile(r"(?:^|[^a-z])(?:q|qd|iodepth|depth)[ =_]?(\d{1,5})(?!\d)", re.IGNORECASE)
+_RANDOM = re.compile(r"rand|rnd", re.IGNORECASE)
+_SEQUENTIAL = re.compile(r"seq", re.IGNORECASE)
 
 Indices = NDArray[np.intp]
 Texts = NDArray[np.object_]
@@ -43,11 +50,11 @@ class Rows:
         columns: a recording's columns.
         states: 0 or 1 for each row, by the name that the spells of it get.
         totals: MB moved so far, or in each row's interval, by the column of their rate.
-        labels: texts of which a run has one and the same in all rows, or they say nothing of it.
+        labels: texts that describe a run if they are the same in all its rows.
         steps: each row's step; None where the table has none.
         runs: each row's run; None where the table has none.
         marks: rows with which a new run begins, whatever the time.
-        goes_on: whether they may be the same run as the rows before (the header has changed).
+        goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
     """
 
@@ -109,7 +116,7 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
             count += 1
             if count > MOST_RUNS:
                 raise UsageError(
-                    f"{source_name}: tells of over {MOST_RUNS:,} runs or drives: split it (a "
+                    f"{source_name}: has over {MOST_RUNS:,} runs or drives: split it (a "
                     "column that divides its rows may be no run's)"
                 )
     drives = [drive for drive, own in runs.items() if own]
@@ -162,7 +169,7 @@ def _runs(rows: Rows) -> list[_Run]:
 def _is_in_no_order(t_s: Array) -> bool:
     """Whether rows of one run stand in another order than that of time, as with the newest first.
 
-    Runs behind each other, each with a clock from 0, have the same times.
+    Consecutive runs, each with a clock from 0, have the same times.
     """
     between = np.diff(t_s)
     if len(between) == 0 or np.mean(between < 0) < _OFTEN_BACK:
@@ -189,7 +196,7 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
 def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool) -> _Run:
     """One run of the rows; `first` is the first row of all that has a time."""
     is_row = bool((np.diff(indices) == 1).all())
-    # rows behind each other need no copy
+    # consecutive rows need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
     steps = None
     if rows.steps is not None:
@@ -219,7 +226,7 @@ def _follows(before: _Run, run: _Run) -> bool:
     if before.begin_unix_s is None or run.begin_unix_s is None:
         return False
     gap_s = run.begin_unix_s + run.t_s[0] - (before.begin_unix_s + before.t_s[-1])
-    return bool(0 < gap_s <= max(_GOES_ON_S, _GOES_ON_INTERVALS * before.usual_s))
+    return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * before.usual_s))
 
 
 def _append(before: _Run, run: _Run) -> None:
@@ -267,7 +274,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         entered, held_s = spells(np.where(known, values, 0.0), t_s)
         columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
         columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
-    steps, names = steps_of(run.steps, columns)
+    steps, names = _steps_of(run.steps, columns)
     if names is not None:
         columns["step"] = names
     columns["t_s"] = t_s
@@ -297,14 +304,14 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
     return [Remark(text)] if run.was_sorted else []
 
 
-#: Rates of a counter are known to a part of as many.
+#: Rates of a counter are known to one part in this many.
 _FINE = 20.0
 
 
 def _of_total(name: str, moved_mb: Array, t_s: Array) -> dict[str, Array]:
-    """The rate that a counter of MB tells, over as many rows as it takes to know it well.
+    """The rate of a counter of MB, over as many rows as it takes to know it well.
 
-    What does not rise are amounts of each row.
+    Values that do not rise are amounts of each row.
     """
     rows = np.flatnonzero(np.isfinite(moved_mb))
     if len(rows) < 3:
@@ -348,3 +355,71 @@ def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{source_name} ({label})" if label else source_name
     return [Remark(f"{where}: no rows from {shown}{more}", doubt=True)]
+
+
+# --- steps ---
+
+
+def _steps_of(
+    labels: list[str] | None, columns: Mapping[str, Any]
+) -> tuple[tuple[Observed, ...], list[str | None] | None]:
+    """Return a run's steps, and the name of each row's step; None where it is one load.
+
+    `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
+    """
+    if labels is None or not any(labels):
+        whole = _observed("load", "", columns, slice(None))
+        return ((whole,) if whole is not None else ()), None
+    names: list[str | None] = []
+    found: dict[str, Observed] = {}
+    times: dict[str, int] = {}
+    for label, part in stretches(labels):
+        label = label.strip()[:150]
+        name: str | None = None
+        if label and _is_load(columns, part):
+            name = label
+            while name in found:
+                times[label] = times.get(label, 1) + 1
+                name = f"{label} ({times[label]})"
+            found[name] = _observed(name, label, columns, part) or Observed(name=name)
+        names += [name] * (part.stop - part.start)
+    return tuple(found.values()), names
+
+
+def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
+    """Whether anything was moved in these rows, or may have been, since no rate was logged.
+
+    A drive that is busy and moves nothing is stalled.
+    """
+    names = [name for name in columns if name.endswith(("bw_mb_s", "iops"))]
+    known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
+    if not known or any(bool((values > 0).any()) for values in known):
+        return True
+    return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
+
+
+def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:
+    """What the rows, and the step's own words, tell of its load."""
+    did = {}
+    for direction in ("read", "write"):
+        rates = [
+            columns[column][part]
+            for column in (f"{direction}_bw_mb_s", f"{direction}_iops")
+            if column in columns
+        ]
+        known = [values for values in rates if np.isfinite(values).any()]
+        did[direction] = not known or any(bool((values > 0).any()) for values in known)
+    if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
+        return None
+    told: dict[str, Any] = {}
+    if label:
+        lowered = label.lower()
+        kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
+        what = [word for word in ("read", "write") if word in lowered]
+        if kind is not None and len(what) == 1:
+            told["rw"] = kind + what[0]
+        if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
+            told["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+        if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
+            told["iodepth"] = int(depth.group(1))
+    return Observed(name=name, reads=did["read"], writes=did["write"], **told)

@@ -1,10 +1,10 @@
-"""A file of somebody else's: its bytes, its lines with their numbers, its JSON documents.
+"""A file to import: its bytes, its lines with their numbers, its JSON documents.
 
-Read in pieces, so that memory does not grow with the file. Whatever is wrong with it is said with
-the file's name and the line's number; nothing else ever escapes.
+Read in pieces, so that memory does not grow with the file. Whatever is wrong with it is an
+error with the file's name and the line's number.
 
-The bounds that every reader keeps to stand here. Together they hold any file, however it was made,
-to about 1.5 GB of memory.
+The limits for all readers are here. Together they keep any file, however it was made, to about
+1.5 GB of memory.
 """
 
 import bz2
@@ -32,25 +32,25 @@ from heatsoak.output import utf8_text
 HEAD_BYTES = 1 << 18
 _CHUNK_BYTES = 1 << 20
 #: A line in bytes. HWiNFO's with 500 columns have 6 KB, a whole fio result in one line 1 MB.
-LONGEST_LINE = 4 << 20
+MAX_LINE = 4 << 20
 #: A JSON document in bytes, and its numbers, texts, lists and objects, each of which takes up to
 #: 200 bytes of memory. A large fio result has 10 MB; longer series come as many documents.
-LARGEST_DOCUMENT = 64 << 20
-MOST_JSON_VALUES = 5_000_000
+MAX_DOCUMENT = 64 << 20
+MAX_JSON_VALUES = 5_000_000
 #: Columns of a table. HWiNFO on a large server has 2,000.
 MOST_COLUMNS = 10_000
 #: Runs, or drives, that one file may tell of: each becomes a recording.
 MOST_RUNS = 1000
-#: Bytes of values that a reader may keep of a file: what is made of them takes twice as much again.
+#: Bytes of values that a reader may keep of a file; building samples takes twice as much again.
 #: A day at 10 readings a second with 50 columns of a drive has 350 MB; what is not kept costs
 #: nothing.
-MOST_KEPT = 384 << 20
+MAX_KEPT = 384 << 20
 #: What a reader of result texts keeps of a line besides its text: some numbers under their names.
 KEPT_LINE_BYTES = 1024
-#: What a compressed file may unpack to: as many bytes, or, above that, as many times its own size.
+#: What a compressed file may unpack to: this many bytes, or, above that, this ratio to its size.
 #: Logs pack 10 to 100 times; what packs 1000 times is made of nothing but repetition.
-LARGEST_UNPACKED = 256 << 20
-MOST_UNPACKED_RATIO = 500
+MAX_UNPACKED = 256 << 20
+MAX_UNPACKED_RATIO = 500
 #: Memory that unpacking xz may take; `xz -9` needs 65 MB.
 XZ_MEMORY = 256 << 20
 
@@ -126,18 +126,18 @@ class Source:
         self.remarks[text] = Remark(f"{self.name}: {text}", doubt=True)
 
     def keep(self, size_bytes: int) -> None:
-        """Count what a reader keeps in memory; raises UsageError for more than `MOST_KEPT`."""
+        """Count what a reader keeps in memory; raises UsageError for more than `MAX_KEPT`."""
         self._kept_bytes += size_bytes
-        if self._kept_bytes > MOST_KEPT:
+        if self._kept_bytes > MAX_KEPT:
             raise self.error(
-                f"has more values than are held at once ({MOST_KEPT >> 20} MiB): split it into "
+                f"has more values than are held at once ({MAX_KEPT >> 20} MiB): split it into "
                 "shorter logs, or leave out columns that are not needed"
             )
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file's bytes in pieces, decompressed.
 
-        Raises UsageError for compressed data that grows beyond any log's measure.
+        Raises UsageError for compressed data that grows beyond the size of any log.
         """
         try:
             with self._opener() as raw:
@@ -174,12 +174,12 @@ class Source:
             given += len(piece)
             if (
                 stream is not raw
-                and given > LARGEST_UNPACKED
-                and given > MOST_UNPACKED_RATIO * raw.tell()
+                and given > MAX_UNPACKED
+                and given > MAX_UNPACKED_RATIO * raw.tell()
             ):
                 raise self.error(
-                    f"unpacks to over {LARGEST_UNPACKED >> 20} MiB, more than "
-                    f"{MOST_UNPACKED_RATIO} times its size, as no log does: unpack it first if "
+                    f"unpacks to over {MAX_UNPACKED >> 20} MiB, more than "
+                    f"{MAX_UNPACKED_RATIO} times its size, as no log does: unpack it first if "
                     "it is one"
                 )
             if self.on_read is not None:
@@ -188,7 +188,7 @@ class Source:
 
     @property
     def size_bytes(self) -> int:
-        """The file's size on disk; 0 where it is no file or cannot be asked."""
+        """The file's size on disk; 0 where it is not a file or its size is not known."""
         try:
             return self.path.stat().st_size if self.path is not None else 0
         except OSError:
@@ -220,7 +220,7 @@ class Source:
                 other = sample[0::2] if name == "utf-16-le" else sample[1::2]
                 if other.count(0) < 0.1 * len(other):
                     return name
-        # a log that lost power often ends in zeros; one that begins with them is none
+        # a log that lost power often ends in zeros, but none starts with them
         text = sample.rstrip(b"\0")
         odd = len(text) - len(text.translate(None, _ODD_CONTROLS))
         if (sample and not text) or odd > len(text) / 100:
@@ -278,18 +278,18 @@ class Source:
                     yield number, whole
                     number += whole.count(b"\n") + 1
                 rest, size = [last + held], len(last)
-            if size > LONGEST_LINE:
+            if size > MAX_LINE:
                 raise self._too_long(number)
         last = _with_lf(b"".join(rest)).removesuffix(b"\n")
         if last:
             yield number, last
 
     def _too_long(self, line: int) -> UsageError:
-        return self.error(f"is longer than {LONGEST_LINE >> 20} MiB: no log has such lines", line)
+        return self.error(f"is longer than {MAX_LINE >> 20} MiB: no log has such lines", line)
 
     def lines_of(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line of a block, as :meth:`lines` does."""
-        if len(block) <= LONGEST_LINE:
+        if len(block) <= MAX_LINE:
             with suppress(UnicodeDecodeError):
                 text = (block.replace(b"\0", b"") if b"\0" in block else block).decode()
                 yield from enumerate(text.split("\n"), number)
@@ -299,21 +299,21 @@ class Source:
 
     def _utf8_pieces(self) -> Iterator[bytes]:
         encoding = self.encoding
-        begun = False
+        started = False
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         for piece in self.chunks():
             if encoding != "utf-8":
                 piece = decoder.decode(piece).encode("utf-8", "replace")
-            yield piece if begun else piece.removeprefix(codecs.BOM_UTF8)
-            begun = True
+            yield piece if started else piece.removeprefix(codecs.BOM_UTF8)
+            started = True
 
     def _line(self, line: bytes, number: int) -> str:
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE:
             raise self._too_long(number)
         return _decode(line.replace(b"\0", b"") if b"\0" in line else line)
 
     def documents(self) -> Iterator[Document]:
-        """Yield the JSON documents: one, several behind each other, an array's, or one a line.
+        """Yield the JSON documents: one, several in a row, those of an array, or one a line.
 
         Text between them is handed over with the document that follows. A document that the
         file's end cut is left out with a remark. Raises UsageError for JSON that is wrong.
@@ -336,7 +336,7 @@ class Source:
                         opened = body[1:].lstrip()
                         whole = body.rstrip(", ")
                         if opened.startswith("{") and not whole.endswith("]"):
-                            line = body = opened  # an array that goes on in the next line
+                            line = body = opened  # an array that continues in the next line
                         elif opened.startswith("{"):
                             yield from self._array(number, whole)
                             break
@@ -377,14 +377,14 @@ class Source:
 
     def _add(self, document: "_Parts", line: str) -> None:
         document.add(line)
-        if document.size > LARGEST_DOCUMENT:
+        if document.size > MAX_DOCUMENT:
             raise self.error(
-                f"holds a JSON document of over {LARGEST_DOCUMENT >> 20} MiB: split it",
+                f"holds a JSON document of over {MAX_DOCUMENT >> 20} MiB: split it",
                 document.line,
             )
 
     def _in_one_line(self, body: str, line: int) -> list[Any]:
-        """The documents that stand in a line; none where one of them goes on in the next."""
+        """The documents in a line; none where one of them continues in the next."""
         whole = body.rstrip(", ")
         if body == "{" or not whole.endswith(("}", "}]")):
             return []
@@ -402,9 +402,9 @@ class Source:
             yield Document(number, value)
 
     def _check_values(self, data: bytes | bytearray, line: int) -> None:
-        if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_JSON_VALUES:
+        if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_JSON_VALUES:
             raise self.error(
-                f"holds a JSON document of over {MOST_JSON_VALUES:,} values: split it", line
+                f"holds a JSON document of over {MAX_JSON_VALUES:,} values: split it", line
             )
 
     def _json(self, data: bytes | bytearray, line: int) -> Any:
@@ -436,7 +436,7 @@ class _Parts:
 
 
 def _values(text: str) -> list[Any]:
-    """The JSON documents behind each other in a text; none where anything else stands in it."""
+    """The consecutive JSON documents of a text; none where it has anything else."""
     decoder = json.JSONDecoder()
     values = []
     at = 0

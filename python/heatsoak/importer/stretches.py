@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
-from heatsoak.importer.row_steps import BUSY_PCT
+from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
 from heatsoak.recording import HeldRecording, Recording
 

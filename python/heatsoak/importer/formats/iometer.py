@@ -168,7 +168,7 @@ class _Parser:
         yield self._test
 
     def _marker(self, text: str) -> str | None:
-        """Return what the lines after this one hold; None where it is no marker itself."""
+        """Return what the lines after this one hold; None where it is not a marker."""
         start = text[:60].lstrip(" \t'\"").lower()
         if start.startswith(("target type", "timestamp", "time stamp")):
             header = _HEADER.match(text)
@@ -303,7 +303,9 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     rows = [[{**row, "t_s": row["t_s"] - timeline.origin} for row in own] for own in rows]
     remarks = timeline.remarks()
     if megabyte == MIB:
-        remarks.append(Remark(f"megabytes of 2^20 bytes made into 10^6{doubt}", doubt=bool(doubt)))
+        remarks.append(
+            Remark(f"megabytes of 2^20 bytes converted to 10^6{doubt}", doubt=bool(doubt))
+        )
     if times.doubt:
         remarks.append(Remark(times.doubt, doubt=True))
     if device is None and len(disks) > 1:
@@ -357,7 +359,7 @@ def _megabyte(test: _Test) -> tuple[int, str]:
         for size in (MIB, MB):
             if abs(seen / size - 1) < _UNIT_TOLERANCE:
                 return size, ""
-    return MIB, ": its version writes such, its rows do not tell"
+    return MIB, ": its version writes these, its rows do not tell"
 
 
 class _Timeline:

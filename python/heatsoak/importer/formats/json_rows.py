@@ -14,11 +14,11 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.headers import meaning
 
-#: So many objects tell whether they are rows; rows have this share of their keys in common.
+#: Objects that decide whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5
-#: Objects in objects go on to this depth: ``{"disk": {"write_mb_s": 500}}``.
+#: How deep objects may be nested: ``{"disk": {"write_mb_s": 500}}``.
 _DEPTH = 3
-_MOST_COLUMNS = 2000
+_MAX_COLUMNS = 2000
 
 
 def _recognises(source: Source) -> bool:
@@ -40,7 +40,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source, options: Options) -> list[Log]:
     rows = _rows(source)
     first = list(islice(rows, _SHOWN))
-    columns = list(dict.fromkeys(key for row in first for key in row))[:_MOST_COLUMNS]
+    columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()

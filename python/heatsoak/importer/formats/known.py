@@ -1,4 +1,4 @@
-"""What is known and holds no log of a drive: each is refused with what would be right.
+"""Known files that are not logs of a drive: each is refused with what to give instead.
 
 These are tools that people take for loggers. What they write tells of the whole machine, of
 processes, or of a single moment, or is a mean with no course in time.
@@ -17,7 +17,7 @@ _WATCH = "'iostat -xty 1', running beside it, logs what the drive does"
 _EXPORT = "export the series themselves as CSV (in Grafana: Inspect, Data, Download CSV)"
 #: A field of InfluxDB's.
 _FIELD = r'[^ ,=]+=(?:"(?:\\.|[^"\\])*"|[^ ,"]+)'
-#: So many lines tell what a file is.
+#: Lines that decide what a file is.
 _LINES = 200
 
 
@@ -83,7 +83,7 @@ def _known(source: Source) -> _Kind | None:
     lines = source.head_lines[:_LINES]
     layout = None if source.head.lstrip()[:1] == b"<" else layout_of(source)
     if layout is not None and any(_is_time(name) for name in layout.header):
-        # what a script wrote above its table takes nothing from it
+        # what a script wrote above its table does not matter
         lines = lines[layout.line - 1 : layout.line]
     return next((kind for kind in _KINDS if any(kind.line.match(line) for line in lines)), None)
 

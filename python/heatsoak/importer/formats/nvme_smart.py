@@ -383,7 +383,7 @@ def _of_pages(readings: Readings, pages: Iterable[bytes]) -> list[Log]:
         for (name, scale), count in zip(_PAGE_COUNTERS, counts, strict=True):
             readings.counter(name, count * scale)
     if odd:
-        readings.remark(f"{odd} pages are no health log: left out", doubt=True)
+        readings.remark(f"{odd} pages are not health logs: left out", doubt=True)
     readings.remark(_CONVERTED)
     return logs_of_readings(readings)
 

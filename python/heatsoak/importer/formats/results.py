@@ -18,11 +18,11 @@ from heatsoak.protocol import Observed
 MB = 1_000_000
 MIB = 1 << 20
 DIRECTIONS = ("read", "write")
-#: No rate, time or size of a drive is larger: what is comes of damage.
-_LARGEST = 1e15
-_LONGEST_NAME = 120
+#: No rate, time or size of a drive is larger: a larger number comes from damage.
+_MAX_NUMBER = 1e15
+_MAX_NAME = 120
 #: Limits of a queue depth and of a number of threads.
-_MOST_AT_ONCE = 1 << 20
+_MAX_AT_ONCE = 1 << 20
 
 Row = Mapping[str, float | str | None]
 
@@ -55,7 +55,7 @@ def number(text: str, *, decimal_comma: bool = False) -> float | None:
         value = float(text.replace(",", ".") if decimal_comma else text)
     except ValueError:
         return None
-    return value if 0 <= value <= _LARGEST else None
+    return value if 0 <= value <= _MAX_NUMBER else None
 
 
 def decimal(text: str) -> float | None:
@@ -76,7 +76,7 @@ def whole(value: float | None, most: int = 1 << 34) -> int | None:
     return int(value) if value is not None and 1 <= value <= most else None
 
 
-def short(text: str, most: int = _LONGEST_NAME) -> str:
+def short(text: str, most: int = _MAX_NAME) -> str:
     """Return `text` as one line that is not too long for a name."""
     return " ".join(text[: 4 * most].split())[:most].rstrip()
 
@@ -120,8 +120,8 @@ def load(
             "writes": did[1],
             "rw": f"{'rand' * bool(random)}{direction}" if known else None,
             "bs": whole(block),
-            "iodepth": whole(depth, _MOST_AT_ONCE),
-            "numjobs": whole(jobs, _MOST_AT_ONCE),
+            "iodepth": whole(depth, _MAX_AT_ONCE),
+            "numjobs": whole(jobs, _MAX_AT_ONCE),
             "rwmixread": round(reads_pct or 0.0) if mixed else None,
             "about": about,
         }

@@ -4,13 +4,13 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from heatsoak.errors import HeatsoakError
 from heatsoak.fio import Differencer, Status
-from heatsoak.importer.lenient import Count, Lenient, Positive, Table, Text
+from heatsoak.importer.lenient import AnObject, Count, Lenient, Positive, Table, Text
 
 DIRECTIONS = ("read", "write")
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
@@ -23,9 +23,12 @@ _MAX_COUNT = (1 << 63) - 1
 
 
 class Latency(Lenient):
-    """Latencies in ns, or before fio 3 in us; `bins` and `percentile` by texts of numbers."""
+    """Latencies in ns, or before fio 3 in us; `bins` and `percentile` by texts of numbers.
 
-    N: Count | None = None
+    `N` is -1 where fio does not say how many there are.
+    """
+
+    N: Count = -1
     mean: Positive = 0.0
     max: Positive = 0.0
     bins: Table = Field({})
@@ -41,10 +44,10 @@ class Direction(Lenient):
     runtime: Count = 0
     iops: Positive = 0.0
     bw: Positive = 0.0
-    lat_ns: Latency = Latency()
-    clat_ns: Latency = Latency()
-    lat: Latency = Latency()
-    clat: Latency = Latency()
+    lat_ns: Annotated[Latency, AnObject] = Latency()
+    clat_ns: Annotated[Latency, AnObject] = Latency()
+    lat: Annotated[Latency, AnObject] = Latency()
+    clat: Annotated[Latency, AnObject] = Latency()
 
     def bytes_of(self, version: str) -> int:
         """Return bytes that were moved; `io_bytes` is in KiB before version 3 of fio."""
@@ -72,10 +75,10 @@ class Job(Lenient):
     elapsed: Count = 0
     job_start: Count = 0
     options: Table = Field({}, alias="job options")
-    read: Direction | None = None
-    write: Direction | None = None
-    mixed: Direction | None = None
-    trim: Direction | None = None
+    read: Annotated[Direction | None, AnObject] = None
+    write: Annotated[Direction | None, AnObject] = None
+    mixed: Annotated[Direction | None, AnObject] = None
+    trim: Annotated[Direction | None, AnObject] = None
 
     @property
     def identity(self) -> tuple[str, int, str]:
@@ -114,7 +117,7 @@ class Rows:
         return len(self._times)
 
     def first(self, count: int) -> Iterator[tuple[float | None, dict[str, float | None]]]:
-        """Yield so many rows."""
+        """Yield the first `count` rows."""
         for index in range(min(count, len(self))):
             row = {name: _known(column[index]) for name, column in self._columns.items()}
             yield _known(self._times[index]), row
@@ -196,7 +199,7 @@ class StepCounters:
         bins: dict[str, int] = {}
         of_completion = [False, False]
         for part, scale, is_completion in done.timed():
-            count = ios if part.N is None else part.N
+            count = ios if part.N < 0 else part.N
             if not found["N"] and count and part.mean:
                 found = {"N": count, "mean": part.mean * scale}
                 of_completion[0] = is_completion

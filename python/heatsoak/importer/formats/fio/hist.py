@@ -18,9 +18,9 @@ _SCALES = {
 }
 _FIRST = 3
 _SHARES = (0.5, 0.99, 0.999)
-#: Time that falls by more begins another run.
+#: Time that falls by more starts another run.
 _DISORDER_MS = 1000.0
-_MOST_RUNS = 256
+_MAX_RUNS = 256
 
 
 def is_histogram(lines: list[str]) -> bool:
@@ -54,7 +54,7 @@ def histogram(source: Source) -> list[dict[int, Table]]:
             continue
         back_ms = last_ms - float(row[0])
         again = back_ms > _DISORDER_MS / 10 and row[0] - first_ms < back_ms / 4
-        if (back_ms > _DISORDER_MS or again) and len(runs) < _MOST_RUNS:
+        if (back_ms > _DISORDER_MS or again) and len(runs) < _MAX_RUNS:
             runs.append({0: _Rows(), 1: _Rows()})
             first_ms = float(row[0])
         last_ms = float(row[0])

@@ -1,8 +1,8 @@
 """fio's JSON (``--output-format=json`` or ``json+``) and its terse output (``--minimal``).
 
-Counters in them are cumulative since fio started. With ``--status-interval`` two documents behind
-each other, or the terse lines of two, tell what was done between them; a last one alone tells only
-means over the whole run. Groups of jobs behind each other (``stonewall``) are steps of one log.
+Counters in them are cumulative since fio started. With ``--status-interval`` two consecutive
+documents, or the terse lines of two, tell what was done between them; the last one alone has only
+means over the whole run. Consecutive groups of jobs (``stonewall``) are steps of one log.
 """
 
 import re
@@ -18,7 +18,7 @@ from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.counters import DIRECTIONS, Job, Rows, StepCounters
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import build
-from heatsoak.importer.lenient import Count, Lenient, Text, text_of, whole_of
+from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -63,9 +63,9 @@ class _Document(Lenient):
     version: Text = Field("", alias="fio version")
     timestamp_ms: Count = 0
     timestamp: Count = 0
-    jobs: list[Any] | None = None
+    jobs: Any = None
     global_options: Any = Field(None, alias="global options")
-    disk_util: list[Any] = Field([])
+    disk_util: Items = Field([])
 
     @property
     def stamp_ms(self) -> float | None:
@@ -195,7 +195,7 @@ class FioRun:
     def _begin_ms(self) -> float | None:
         """Return when the load began, by the clock."""
         started = _started_ms(self.jobs)
-        is_client = self.document.jobs is None
+        is_client = not isinstance(self.document.jobs, list)
         if started is not None or self._first_ms is None or is_client:
             return started if started is not None else self._first_ms
         ran_ms = [step.first_runtime_ms for step in self._steps]
@@ -358,7 +358,7 @@ _TERSE = re.compile(r"^(?:[3-5];fio-[^;]{1,40}|2);[^;]*;\d{1,9};\d{1,9};\d{1,18}
 _VALUES = (0, 1, 2, 3, 34)
 #: How many values a direction has, by the version.
 _WIDTHS = {"2": 41, "3": 41, "4": 41, "5": 47}
-#: What has run so much longer is of a later status.
+#: A job that has run longer by this factor is of a later status.
 _LATER = 1.5
 _MIN_STATUSES = 3
 #: No total is more than this.

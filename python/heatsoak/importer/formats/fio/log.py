@@ -6,6 +6,7 @@ is; that is in its name, which fio gives it, and only partly in the numbers.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, cast
@@ -17,12 +18,13 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.hist import histogram, is_histogram
 from heatsoak.importer.formats.fio.parts import Kind, Part, Quantity, Table, samples_of
+from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
-#: So many lines of the head are looked at.
+#: Lines of the head that are looked at.
 _SHOWN = 40
 _ROW = re.compile(r"\d{1,16}, ?\d{1,20}(?:, ?(?:\d{1,20}|0x[0-9a-f]{1,8})){0,6}", re.ASCII)
 _NAME = re.compile(
@@ -30,7 +32,7 @@ _NAME = re.compile(
     r"(?:[._-](?P<job>\d+))?(?:\.(?:log|txt|csv))?(?:\.(?P<host>[^/]*?))??(?:\.(?:gz|bz2|xz))?$",
     re.IGNORECASE,
 )
-#: Prefixes that were given for each kind of log say it once more: ``run-bw.log_bw.1.log``.
+#: Prefixes that were given for each kind of log repeat it: ``run-bw.log_bw.1.log``.
 _SAID_TWICE = re.compile(
     r"(?:^|[_.-])(?:bw|bandwidth|iops|lat|latency|clat|slat)(?:[_.-]?log)?$", re.I
 )
@@ -76,66 +78,103 @@ def _recognises(source: Source) -> bool:
     )
 
 
-def _read(source: Source, options: Options) -> list[Log]:  # noqa: ARG001 -- as every reader
-    named = _NAME.match(_stem(source.name))
-    prefix = _prefix_of(source.name, named)
+@dataclass(frozen=True)
+class _Name:
+    """What a log is called.
+
+    Attributes:
+        prefix: directory and prefix, which the logs of one run share; None where the name is not
+            one that fio gives.
+        quantity: what its values are, by the name; empty where it does not say.
+        job: the number of the job, and its host.
+        shared: whether it has no number: several jobs may have written it.
+    """
+
+    prefix: str | None = None
+    quantity: str = ""
+    job: str = ""
+    shared: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> "_Name":
+        """Read the name of a file, with or without directories."""
+        path = PurePath(name.replace("\\", "/"))
+        found = _NAME.match(path.name)
+        if found is None:
+            return cls()
+        return cls(
+            str(path.parent / (plain_prefix(found["prefix"]) or ".")),
+            found["what"].lower(),
+            ".".join(word for word in (found["job"], found["host"]) if word),
+            not found["job"],
+        )
+
+
+def plain_prefix(prefix: str) -> str:
+    """Return a prefix of logs without the quantity that some name in it."""
+    return _SAID_TWICE.sub("", prefix)
+
+
+def _read(source: Source, _: Options) -> list[Log]:
+    name = _Name.of(source.name)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
-        text = f"{source.name}: latencies are those of fio's buckets, within 1 %"
-        counted = [(_histogram_part(run, named), (Remark(text),)) for run in histogram(source)]
-        return _logs_of(source, prefix, counted)
+        told = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
+        return _logs_of(
+            source, name, [(_histogram_part(run, name), (told,)) for run in histogram(source)]
+        )
     log = _fed(source)
     runs = [log.bins(index) for index in range(len(log.run_lines))]
-    parts = [_part(source, log, tables, named) for bins in runs if (tables := _tables(bins))]
+    parts = [_part(source, log, tables, name) for bins in runs if (tables := _tables(bins))]
     if not parts:
         what = "holds trims alone" if runs else "holds no row of fio's that can be read"
         raise source.error(what)
-    logs = _logs_of(source, prefix, parts)
+    logs = _logs_of(source, name, parts)
     if any((bins["ddir"] == 2).any() for bins in runs):
         return [log.with_remarks(Remark(f"{source.name}: trims are left out")) for log in logs]
     return logs
 
 
-def _histogram_part(tables: dict[int, Table], named: re.Match[str] | None) -> Part:
+def _histogram_part(tables: dict[int, Table], name: _Name) -> Part:
     return Part(
         "hist",
         "hist",
-        _job_of(named),
+        name.job,
         tables,
         _usual(tables),
         absolute=_is_absolute(tables),
         lat_us=1e-3,
         has_max=True,
-        shared=named is not None and not named["job"],
+        shared=name.shared,
     )
 
 
 def _logs_of(
-    source: Source, prefix: str | None, parts: Sequence[tuple[Part, tuple[Remark, ...]]]
+    source: Source, name: _Name, parts: Sequence[tuple[Part, tuple[Remark, ...]]]
 ) -> list[Log]:
-    if len(parts) == 1:
-        return [_log_of(source, prefix, parts[0][0], "", parts[0][1])]
-    return [
-        _log_of(
-            source,
-            prefix,
-            part,
-            f"run {number}",
-            (*remarks, _of_several(source, len(parts), part)),
+    """Return a log for each run in the file."""
+    several: tuple[Remark, ...] = ()
+    if len(parts) > 1:
+        text = f"its time starts again: taken as {len(parts)} consecutive runs"
+        if name.shared:
+            text += (
+                "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON too"
+            )
+        several = (Remark(f"{source.name}: {text}", doubt=True),)
+    logs = [
+        Log(
+            format="fio-log",
+            source=source.name,
+            samples=samples_of([part], part.first_ms),
+            clock="utc" if part.absolute else "none",
+            begin_unix_s=part.first_ms / 1000 if part.absolute else None,
+            steps=(observed_of(name.prefix, [part]),),
+            family=name.prefix,
+            remarks=(*remarks, *several, *remarks_on(source.name, part)),
+            details={"fio_part": part},
         )
-        for number, (part, remarks) in enumerate(parts, 1)
+        for part, remarks in parts
     ]
-
-
-def _of_several(source: Source, count: int, part: Part) -> Remark:
-    shared = (
-        "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON beside it"
-        if part.shared
-        else ""
-    )
-    return Remark(
-        f"{source.name}: its time begins anew: taken as {count} runs behind each other{shared}",
-        doubt=True,
-    )
+    return numbered(logs)
 
 
 def _fed(source: Source) -> FioLog:
@@ -163,28 +202,6 @@ def _pieces(source: Source) -> Iterator[bytes]:
         yield line.encode("utf-8", "replace") + b"\n"
 
 
-def _stem(name: str) -> str:
-    return PurePath(name.replace("\\", "/")).name
-
-
-def _prefix_of(name: str, named: re.Match[str] | None) -> str | None:
-    """Return directory and prefix that the logs of one run share; None where the name is none."""
-    if named is None:
-        return None
-    return str(PurePath(name.replace("\\", "/")).parent / (plain_prefix(named["prefix"]) or "."))
-
-
-def plain_prefix(prefix: str) -> str:
-    """Return a prefix of logs without the quantity that some name in it."""
-    return _SAID_TWICE.sub("", prefix)
-
-
-def _job_of(named: re.Match[str] | None) -> str:
-    if named is None:
-        return ""
-    return ".".join(word for word in (named["job"], named["host"]) if word)
-
-
 def _tables(bins: dict[str, Any]) -> dict[int, Table]:
     """Return the bins by direction, reads and writes."""
     tables: dict[int, Table] = {}
@@ -207,10 +224,10 @@ def _is_absolute(tables: dict[int, Table]) -> bool:
 
 
 def _part(
-    source: Source, log: FioLog, tables: dict[int, Table], named: re.Match[str] | None
+    source: Source, log: FioLog, tables: dict[int, Table], name: _Name
 ) -> tuple[Part, tuple[Remark, ...]]:
     facts = _Facts(tables, log)
-    quantity, remarks = _quantity(source, facts, named)
+    quantity, remarks = _quantity(source, facts, name)
     kind = facts.kind_of(quantity)
     for table in tables.values():
         ends = table["last_ms"]
@@ -221,14 +238,14 @@ def _part(
     part = Part(
         quantity,
         kind,
-        _job_of(named),
+        name.job,
         tables,
         _usual(tables) if kind == "window" else float(FioLog.BIN_MS),
         absolute=_is_absolute(tables),
         lat_us=lat_us,
         guessed_lat_us=guess,
         has_max=log.both,
-        shared=named is not None and not named["job"],
+        shared=name.shared,
     )
     return part, remarks
 
@@ -290,15 +307,12 @@ class _Facts:
         return None, 1e-3 if self.mean >= 20_000 else 1.0
 
 
-def _quantity(
-    source: Source, facts: _Facts, named: re.Match[str] | None
-) -> tuple[Quantity, tuple[Remark, ...]]:
+def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tuple[Remark, ...]]:
     """Return what the values are: by the name, unless the numbers say otherwise."""
-    said = named["what"].lower() if named is not None else None
     if facts.bytes and facts.all_ones and facts.rows > 1:
         return "iops", ()
-    if said in ("bw", "iops", "lat", "clat", "slat"):
-        return cast(Quantity, said), ()
+    if name.quantity in ("bw", "iops", "lat", "clat", "slat"):
+        return cast(Quantity, name.quantity), ()
     if not facts.bytes:
         raise source.error(
             f"is a log of fio's, but whether of bandwidth, IOPS or latency is not in it: {RENAME}"
@@ -322,25 +336,6 @@ def _could_be_bw(facts: _Facts) -> bool:
     """Whether the values, as kB/s of single I/Os, would keep a likely number in flight."""
     lat_s = facts.bs / max(facts.mean * 1000, 1.0)
     return MIN_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= MAX_IN_FLIGHT
-
-
-def _log_of(
-    source: Source, prefix: str | None, part: Part, label: str, remarks: tuple[Remark, ...]
-) -> Log:
-    begin_ms = part.first_ms
-    samples = samples_of([part], begin_ms)
-    return Log(
-        format="fio-log",
-        source=source.name,
-        samples=samples,
-        clock="utc" if part.absolute else "none",
-        begin_unix_s=begin_ms / 1000 if part.absolute else None,
-        steps=(observed_of(prefix, [part]),),
-        label=label,
-        family=prefix,
-        remarks=(*remarks, *remarks_on(source.name, part)),
-        details={"fio_part": part, "fio_begin_ms": begin_ms},
-    )
 
 
 def observed_of(prefix: str | None, parts: list[Part]) -> Observed:

@@ -1,8 +1,8 @@
 """One run of fio from its many files: bw, iops and lat logs of each job, and its JSON.
 
-Logs count from the begin of their own job, and do not say when that was: jobs behind each other
-are told apart by the JSON alone, or by logs with the clock's time (``log_unix_epoch``). The JSON
-tells the load too, and fio's version, by which latencies are ns or us.
+Logs count from the start of their own job, and do not say when that was: consecutive jobs are told
+apart by the JSON alone, or by logs with the clock's time (``log_unix_epoch``). The JSON also has
+the load, and fio's version, which decides whether latencies are in ns or us.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,16 +25,16 @@ from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
 from heatsoak.recording import schema_of
 
-#: Logs and JSON of one run take as long as each other, within this.
+#: Logs and JSON of one run last equally long, within this.
 _SAME_LENGTH = 0.2
 _SAME_LENGTH_S = 2.0
 #: Logs of all jobs have the bytes of the JSON, but for what a last window leaves out.
 _SAME_BYTES = 0.1
 #: JSON and logs of one run have the same clock, but the JSON may know only its end.
 _SAME_CLOCK_S = 60.0
-#: A status stream has at least so many samples.
+#: The fewest samples that a status stream has.
 _SERIES = 3
-#: Jobs that end within so many windows, or this share of the run, end together.
+#: Jobs that end within this many windows, or this share of the run, end together.
 _TOGETHER_WINDOWS, _TOGETHER_SHARE = 2.5, 0.01
 #: What all jobs did together is the load where it is at least this share of the run.
 _MIN_SHARE = 0.5
@@ -57,7 +57,7 @@ class _Group:
 
     @property
     def length_s(self) -> float:
-        """How long the longest of its parts went on."""
+        """How long the longest of its parts lasted."""
         return max(piece.part.last_ms - piece.part.first_ms for piece in self.pieces) / 1000
 
     @property
@@ -67,10 +67,10 @@ class _Group:
 
 
 def join_fio(logs: list[Log]) -> list[Log]:
-    """Return `logs` with those of one run of fio made into one; others stay as they are.
+    """Return `logs` with those of one run of fio joined; others stay as they are.
 
     A joined log stands where the first of its files stood. Jobs beside each other are added up,
-    jobs behind each other are steps.
+    consecutive jobs are steps.
     """
     groups = _groups(logs)
     reports = [log for log in logs if "fio_jobs" in log.details]
@@ -312,7 +312,7 @@ def _without_report(group: _Group) -> Log:
         if absolute:
             remarks.append(Remark(beside))
         else:
-            text = f"{beside}; if they ran behind each other, give fio's JSON beside them"
+            text = f"{beside}; if they ran one after another, give fio's JSON too"
             remarks.append(Remark(text, doubt=True))
     return replace(
         first,
@@ -344,7 +344,7 @@ def _while_all_ran(
     within = pl.col("t_s") <= first_s + window_s / 2
     said = (
         f"the {len(ends_ms)} jobs of '{name}' ended one by one, from {first_s:.0f} to "
-        f"{last_s:.0f} s: what came after the first end is in no step"
+        f"{last_s:.0f} s: what followed the first end belongs to no step"
     )
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
@@ -396,7 +396,7 @@ def _remarks(pieces: Sequence[_Piece]) -> list[Remark]:
     for log, part in ((piece.log, piece.part) for piece in pieces):
         alone = log.details.get("fio_part")
         said = set(remarks_on(log.source, alone)) if isinstance(alone, Part) else set()
-        shared = f"{log.source}: its time begins anew"
+        shared = f"{log.source}: its time starts again"
         found += [
             r
             for r in log.remarks
