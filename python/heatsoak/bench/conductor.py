@@ -72,7 +72,7 @@ def conduct_drives(
     """Take `turns` once on `drives`, which are open, and return a recording for each of `sides`.
 
     `warnings` are recorded first. With a `past` its recording is resumed, and the target's clock
-    goes on from its time. `heating` is on from before the first step that is taken to the end.
+    continues from its time. `heating` is on from before the first step that is taken to the end.
     Whatever ends the run, the recordings keep all that was seen; their status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
@@ -111,7 +111,7 @@ class _Conductor:
         self.heating = heating
         self.recorders: list[Recorder] = []
         self.rounds: _RoundsInProgress | None = None
-        #: What whoever watches sees: one drive's readings, or of two what is written, and the heat.
+        #: What an observer is shown: one drive's readings, or for two the writing and the heat.
         self.latest = Latest()
         self.prober = Prober(
             [turn.step for turn in turns],
@@ -152,7 +152,7 @@ class _Conductor:
             self.recorders[0].note("warning", self.past.describe(), data)
 
     def _note_of(self, side: Side) -> Callable[[str, str], None]:
-        """What passes a side's notes on to whoever watches; of two, with its name."""
+        """What passes a side's notes on to the observer; of a copy with the side's name."""
         if side.part_of_copy is None:
             return self.observer.on_note
         role = side.part_of_copy.role
@@ -387,7 +387,7 @@ class _Conductor:
         self.observer.on_progress(self._now_s(), self.latest)
 
     def _now_s(self) -> float:
-        """The time of the drive that tells last."""
+        """The time of the last drive, which is the destination of a copy."""
         return self.recorders[-1].now_s()
 
     def _kept(self) -> str:

@@ -19,7 +19,7 @@ from heatsoak.units import format_duration
 #: How often it is looked whether temperatures are steady.
 _LOOK_S = 10.0
 
-#: Lets so many seconds pass without load, or fewer once it is told to end.
+#: Lets some seconds pass without load, fewer where the function given returns true.
 Wait = Callable[[float, Callable[[], bool]], None]
 
 
@@ -128,7 +128,7 @@ class Heating:
                 self._warm_up(observer, wait)
             yield
         except BaseException:
-            with suppress(HeatsoakError):  # what ended the run is what is told
+            with suppress(HeatsoakError):  # what ended the run is what is reported
                 self._end()
             raise
         else:
@@ -137,7 +137,7 @@ class Heating:
             self._recorder = None
 
     def check(self) -> None:
-        """Warn of a source that has ended by itself; the run goes on.
+        """Warn of a source that has ended by itself; the run continues.
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """

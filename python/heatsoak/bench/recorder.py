@@ -83,7 +83,7 @@ class Latest:
     def drive_temp_c(self) -> float | None:
         """Return the drive's own temperature: its composite, or its hottest other sensor.
 
-        What no drive can have is left out.
+        Temperatures that no drive can have are ignored.
         """
         temps = {name: value for name, value in self.temps_c().items() if is_possible(value)}
         if "composite" in temps:
@@ -171,7 +171,7 @@ class Recorder:
 
     @property
     def directory(self) -> Path:
-        """Where the recording lies."""
+        """Where the recording is."""
         return self.writer.directory
 
     @property

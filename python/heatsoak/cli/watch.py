@@ -1,4 +1,4 @@
-"""``heatsoak watch``: a drive that somebody else loads."""
+"""``heatsoak watch``: a drive that something else loads."""
 
 import time
 from pathlib import Path
@@ -67,7 +67,7 @@ def watch_command(
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
 ) -> int:
-    """Watch a drive that somebody else loads, and judge what is seen. Ctrl-C ends it.
+    """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
 
     The drive is neither loaded nor opened for writing.
     """
@@ -107,12 +107,12 @@ def _duration_s(text: str) -> float:
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:
-    """The whole disk of a name or node, or that a directory lies on."""
+    """The whole disk of a name or node, or that a directory is on."""
     path = Path(text)
     if path.is_dir():
         name = device_behind(path, roots)
         if name is None:
-            raise UsageError(f"{text}: lies on no drive that can be watched")
+            raise UsageError(f"{text}: is not on a drive that can be watched")
         return describe_device(name, roots)
     return describe_device(text, roots)
 

@@ -37,7 +37,7 @@ def load(name: str) -> Protocol:
     path = Path(name)
     if not path.exists():
         if path.suffix or len(path.parts) > 1:
-            raise UsageError(f"{name}: there is no such file")
+            raise UsageError(f"{name}: no such file")
         raise UsageError(
             f"there is no protocol '{name}'{suggestion(name, bundled())}: "
             f"bundled are {', '.join(bundled())}; a file's path works too"
@@ -54,7 +54,7 @@ def load(name: str) -> Protocol:
 
 
 def parse(text: str, name: str) -> Protocol:
-    """Return the protocol in a TOML text; `name` stands before every complaint."""
+    """Return the protocol in a TOML text; errors start with `name`."""
     try:
         return Protocol.model_validate(tomllib.loads(text), context=TO_BE_RUN)
     except tomllib.TOMLDecodeError as error:
