@@ -47,7 +47,7 @@ _GONE_S = 5.0
 
 
 @dataclass
-class Watch:
+class DriveWatch:
     """One drive, watched for as long as :meth:`run` takes.
 
     Attributes:
@@ -67,7 +67,7 @@ class Watch:
     elapsed_s: float = 0.0
     _unwritten: ToolError | None = field(default=None, init=False)
 
-    def run(self, duration_s: float | None, on_beat: Callable[["Watch"], None]) -> Recording:
+    def run(self, duration_s: float | None, on_beat: Callable[["DriveWatch"], None]) -> Recording:
         """Watch for `duration_s`, or until interrupted, and return what was recorded.
 
         `on_beat` is called twice a second. Raises UsageError where the kernel does not count the
@@ -95,7 +95,7 @@ class Watch:
         clock: MonotonicClock,
         sensors: list[Sensor],
         duration_s: float | None,
-        on_beat: Callable[["Watch"], None],
+        on_beat: Callable[["DriveWatch"], None],
     ) -> Recording:
         meta = self._meta(clock, sensors)
         recent = _Recent(meta.columns)
@@ -136,7 +136,7 @@ class Watch:
         meta: RecordingMeta,
         recent: "_Recent",
         duration_s: float | None,
-        on_beat: Callable[["Watch"], None],
+        on_beat: Callable[["DriveWatch"], None],
         note: Callable[[str, str, dict[str, Any]], None],
     ) -> None:
         interruptions = Interruptions()

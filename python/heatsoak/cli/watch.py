@@ -31,7 +31,7 @@ from heatsoak.target.device import describe_device
 from heatsoak.units import format_duration, parse_seconds
 
 if TYPE_CHECKING:
-    from heatsoak.bench.watch import Watch
+    from heatsoak.bench.watch import DriveWatch
 
 _LINE_INTERVAL_S = 10.0
 _DRAWN_EACH_S = 1.0
@@ -72,13 +72,13 @@ def watch_command(
     The drive is neither loaded nor opened for writing.
     """
     # the readers of logs take a while to load, and every command loads this module
-    from heatsoak.bench.watch import Watch
+    from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
     duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
     require_empty(directory)
-    watch = Watch(
+    watch = DriveWatch(
         device=_device(device, roots),
         directory=directory,
         conditions=read_labels(labels or []),
@@ -120,7 +120,7 @@ def _device(text: str, roots: Roots) -> DeviceInfo:
 class _View:
     """The newest readings and the verdict so far, on standard error."""
 
-    def __init__(self, watch: "Watch") -> None:
+    def __init__(self, watch: "DriveWatch") -> None:
         self._watch = watch
         self._console = Console(stderr=True)
         self._live = (
@@ -139,7 +139,7 @@ class _View:
         if self._live is not None:
             self._live.stop()
 
-    def draw(self, _: "Watch") -> None:
+    def draw(self, _: "DriveWatch") -> None:
         each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
         if time.monotonic() - self._drawn_at < each_s:
             return

@@ -87,7 +87,7 @@ class Matrix(Model):
         return None if self.enclosure is None else self.enclosure.format_map(cell)
 
 
-class Score(Model):
+class ScoreRule(Model):
     """A number that a protocol is run for.
 
     The statistic is taken of each of the steps; the score is the mean of what they give.
@@ -148,7 +148,7 @@ class Protocol(Model):
     conditions: Conditions = Field(default_factory=dict)
     heat: list[Heat] = Field(default_factory=list)
     matrix: Matrix | None = None
-    scores: list[Score] = Field(default_factory=list)
+    scores: list[ScoreRule] = Field(default_factory=list)
     scale: float = Field(1.0, gt=0, le=1)
     steps: Annotated[
         list[Annotated[Step, BeforeValidator(with_kind)]],
@@ -353,7 +353,7 @@ class Observation(Model):
         return []
 
     @property
-    def scores(self) -> list[Score]:
+    def scores(self) -> list[ScoreRule]:
         """None: nobody says what it was made for."""
         return []
 

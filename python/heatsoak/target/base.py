@@ -137,10 +137,10 @@ class Target(Protocol):
 
 
 #: What one of a run's drives yielded: the drive's number, from 0, and the batch.
-OfDrive = tuple[int, Batch]
+NumberedBatch = tuple[int, Batch]
 
 
-def of_drive(number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+def numbered(number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
     """Yield `batches` as those of one drive; closing this closes them."""
     try:
         for batch in batches:
@@ -160,18 +160,18 @@ class Drives:
         """Take the targets, whose clocks go together."""
         self.targets = targets
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
         """Let one drive do what yields `batches`; the others rest meanwhile."""
-        return of_drive(number, batches)
+        return numbered(number, batches)
 
-    def copy(self, step: Copy) -> Iterator[OfDrive]:
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
         """Copy once, to the end.
 
         Raises ToolError when the tool or a drive fails; what was yielded before stands.
         """
         raise UsageError(f"{step.name}: a copy takes two drives")
 
-    def idle(self, duration_s: float) -> Iterator[OfDrive]:
+    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
         """Let `duration_s` pass without load; of each stretch the last drive yields last."""
         last = len(self.targets) - 1
-        return of_drive(last, self.targets[last].idle(duration_s))
+        return numbered(last, self.targets[last].idle(duration_s))

@@ -7,7 +7,7 @@ from heatsoak.analysis.comparison.likeness import cut_short, differences
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.pairing import Stratum
 from heatsoak.analysis.comparison.runs import PROTOCOL, Run
-from heatsoak.protocol import Label, Score
+from heatsoak.protocol import Label, ScoreRule
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Section:
     workload: str
     cells: dict[int, dict[Label, list[Run]]] = field(default_factory=dict)
     caveats: list[str] = field(default_factory=list)
-    score: Score | None = None
+    score: ScoreRule | None = None
 
     def measured(self, run: Run) -> dict[str, Measure]:
         """Return what `run` measured of it, by the metric's name."""

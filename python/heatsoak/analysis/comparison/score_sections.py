@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heatsoak.analysis.comparison.alike import Section
 from heatsoak.analysis.comparison.pairing import Stratum
 from heatsoak.analysis.comparison.runs import PROTOCOL, Run
-from heatsoak.protocol import Label, Protocol, Score
+from heatsoak.protocol import Label, Protocol, ScoreRule
 
 
 def score_sections(
@@ -59,7 +59,7 @@ def _steps_of_rounds(protocol: Protocol) -> set[str]:
     return {step.name for rounds in protocol.rounds for step in rounds.steps}
 
 
-def _has_rounds(score: Score, protocol: Protocol) -> bool:
+def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
     return not _steps_of_rounds(protocol).isdisjoint(score.steps)
 
 
@@ -75,7 +75,7 @@ def _unlike_rounds(protocol: Protocol, run: Run) -> str | None:
 
 def _is_alike(
     run: Run,
-    score: Score,
+    score: ScoreRule,
     protocol: Protocol,
     sections: Sequence[Section],
     number: int,
