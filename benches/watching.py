@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from heatsoak.bench.watch import Watch
+from heatsoak.bench.watch import DriveWatch
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.device import describe_device
 
@@ -21,11 +21,11 @@ def main() -> None:
         return
     spent: list[tuple[float, float]] = []
 
-    def beat(watch: Watch) -> None:
+    def beat(watch: DriveWatch) -> None:
         spent.append((watch.elapsed_s, time.process_time()))
 
     with tempfile.TemporaryDirectory() as directory:
-        watch = Watch(describe_device(name, roots), Path(directory) / "r", {}, roots)
+        watch = DriveWatch(describe_device(name, roots), Path(directory) / "r", {}, roots)
         recording = watch.run(RUNTIME_S, beat)
         rows = recording.samples(["interval_s"]).drop_nulls().height
     begin, end = next(one for one in spent if one[0] > SETTLED_S), spent[-1]

@@ -60,7 +60,7 @@ def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
         (("run", "mine.toml", "--on", "."), "unknown key 'runtme' in steps[1]"),
         (("run", "negative.toml", "--on", "."), "steps[1].runtime: '-5' is not a time"),
         (("run", "zero.toml", "--on", "."), "steps[1].bs: "),
-        (("run", "nosuch.toml", "--on", "."), "nosuch.toml: there is no such file"),
+        (("run", "nosuch.toml", "--on", "."), "nosuch.toml: no such file"),
         (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
         (("run", "quick"), "Missing option '--on'"),
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),

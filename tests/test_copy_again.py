@@ -120,4 +120,4 @@ def test_without_a_directory_the_last_copy_that_was_cut_is_made_again(
     ]
     assert statuses(made) == ["finished", "finished"]
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
-    assert "is whole" in complaint(done, 2)
+    assert "is finished" in complaint(done, 2)

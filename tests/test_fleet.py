@@ -18,7 +18,7 @@ from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
-from heatsoak.protocol.source import parse
+from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
 from waiting import until
@@ -72,7 +72,7 @@ runtime = "120s"
 
 
 def session(drive: str, text: str = PROTOCOL) -> Session:
-    return plan_session(parse_place(f"sim:{drive}"), lambda: parse(text, "short"))
+    return plan_session(parse_place(f"sim:{drive}"), lambda: parse_toml(text, "short"))
 
 
 # ---- the recordings

@@ -20,7 +20,7 @@ from heatsoak.bench.session import plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
-from heatsoak.protocol.source import parse
+from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Event, Recording
 from heatsoak.report import print_preview
 from heatsoak.target import parse_place
@@ -118,7 +118,7 @@ def run(
 ) -> tuple[Recording, SimulatedTarget]:
     target = SimulatedTarget(str(drive), place)
     recording = conduct(
-        parse(text, "mine"), target, {}, directory, sensors=[], observer=observer or Watcher()
+        parse_toml(text, "mine"), target, {}, directory, sensors=[], observer=observer or Watcher()
     )
     return recording, target
 
@@ -262,7 +262,9 @@ def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_pat
 
 def test_each_cell_of_a_matrix_is_judged_by_itself(small_drive: Path, tmp_path: Path) -> None:
     matrix = f'[matrix]\nenclosure = "{{place}}"\n[matrix.axes]\nplace = ["{HOT}", "{COOL}"]\n'
-    session = plan_session(parse_place(f"sim:{small_drive}"), lambda: parse(READS + matrix, "mine"))
+    session = plan_session(
+        parse_place(f"sim:{small_drive}"), lambda: parse_toml(READS + matrix, "mine")
+    )
     hot, cool = session.record(tmp_path / "r", workers=2)
     assert begun(hot) == ["read", "pause", "again", "last"]
     assert begun(cool) == ["read", "last"]
@@ -457,7 +459,7 @@ def test_plain_lines_say_what_is_taken_and_what_is_left_out(
         (COOL, "skipped again: nothing fell in 'read'"),
     ):
         target = parse_place(f"sim:{small_drive}@{place}")
-        plan_session(target, lambda: parse(READS, "mine")).record(tmp_path / place)
+        plan_session(target, lambda: parse_toml(READS, "mine")).record(tmp_path / place)
         lines = capsys.readouterr().err.splitlines()
         assert any(line.startswith(said) for line in lines)
 
@@ -502,7 +504,7 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
     try:
         notes = target.open(writes=True)
         return conduct(
-            parse(text, "mine"),
+            parse_toml(text, "mine"),
             target,
             {},
             tmp_path / "r",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from heatsoak.bench import Latest, Observer, conduct
 from heatsoak.protocol import SingleStep, Step
-from heatsoak.protocol.source import parse
+from heatsoak.protocol.source import parse_toml
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.units import Size
 
@@ -55,7 +55,7 @@ class Readings(Observer):
 @pytest.mark.slow
 def test_what_the_last_load_did_is_not_shown_as_what_this_one_does(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
-    protocol = parse(WRITES_THEN_READS, "both.toml")
+    protocol = parse_toml(WRITES_THEN_READS, "both.toml")
     target = DirectoryTarget(tmp_path / "dir", Size(bytes=64 << 20))
     target.open(writes=True)
     seen = Readings()

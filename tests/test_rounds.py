@@ -6,8 +6,15 @@ import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench import Latest, Observer, conduct, typical_plan
 from heatsoak.errors import RunInterrupted, UsageError
-from heatsoak.protocol import Protocol, SingleStep, Step, WorkloadStep, apply_settings, load
-from heatsoak.protocol.source import parse
+from heatsoak.protocol import (
+    Protocol,
+    SingleStep,
+    Step,
+    WorkloadStep,
+    apply_settings,
+    load,
+)
+from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording
 from heatsoak.target import parse_place
 from heatsoak.target.simulated import SimulatedTarget
@@ -67,7 +74,7 @@ def taken(recording: Recording) -> list[str | None]:
 
 def test_rounds_end_as_soon_as_five_are_steady(small_drive: Path, tmp_path: Path) -> None:
     watcher = Watcher()
-    recording = run(parse(QUIET, "x"), small_drive, tmp_path / "r", watcher)
+    recording = run(parse_toml(QUIET, "x"), small_drive, tmp_path / "r", watcher)
     names = [f"{step}/{number}" for number in range(1, 6) for step in ("read", "write")]
     assert taken(recording) == names
     assert [name for name, _ in watcher.rounds] == names
@@ -95,7 +102,7 @@ def test_rounds_end_as_soon_as_five_are_steady(small_drive: Path, tmp_path: Path
 def test_rounds_that_keep_changing_are_warned_of_and_give_no_score(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    recording = run(parse(FALLING, "x"), small_drive, tmp_path / "r")
+    recording = run(parse_toml(FALLING, "x"), small_drive, tmp_path / "r")
     findings = analyze([recording]).recordings[0]
     (rounds,) = findings.rounds
     assert rounds.is_steady is False
@@ -111,7 +118,7 @@ def test_a_run_that_is_stopped_within_a_round_keeps_the_whole_ones(
     small_drive: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(RunInterrupted):
-        run(parse(QUIET, "x"), small_drive, tmp_path / "r", Watcher(stop_at="write/3"))
+        run(parse_toml(QUIET, "x"), small_drive, tmp_path / "r", Watcher(stop_at="write/3"))
     findings = analyze([Recording.open(tmp_path / "r")]).recordings[0]
     (rounds,) = findings.rounds
     assert (rounds.taken, rounds.is_steady) == (2, False)
@@ -121,7 +128,7 @@ def test_a_run_that_is_stopped_within_a_round_keeps_the_whole_ones(
 
 def test_without_an_end_all_rounds_are_taken(small_drive: Path, tmp_path: Path) -> None:
     text = 'name = "x"\n' + SCORE + ROUNDS.replace("8", "3") + WRITE
-    protocol = parse(text + 'span = "1GiB"\nruntime = "2s"\n', "x")
+    protocol = parse_toml(text + 'span = "1GiB"\nruntime = "2s"\n', "x")
     findings = analyze([run(protocol, small_drive, tmp_path / "r")]).recordings[0]
     (rounds,) = findings.rounds
     assert (rounds.taken, rounds.is_steady, rounds.text) == (3, None, "3 rounds")
@@ -171,7 +178,7 @@ def test_snia_writes_twice_the_capacity_before_its_rounds() -> None:
 )
 def test_what_is_wrong_with_rounds_is_one_line(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        parse('name = "x"\n' + text, "mine.toml")
+        parse_toml('name = "x"\n' + text, "mine.toml")
     assert str(caught.value).startswith("mine.toml: ")
     assert "\n" not in str(caught.value)
 

@@ -10,7 +10,7 @@ from heatsoak.protocol import (
     Protocol,
     Replay,
     Rounds,
-    Score,
+    ScoreRule,
     SingleStep,
     WorkloadStep,
     bundled,
@@ -203,4 +203,4 @@ def test_a_score_that_no_step_can_give_is_refused() -> None:
         ({"metric": "duration_s", "last": "5s"}, "last belongs to"),
     ):
         with pytest.raises(ValueError, match=said):
-            Score.model_validate({**fields, **wrong})
+            ScoreRule.model_validate({**fields, **wrong})

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import analyze
-from heatsoak.bench.watch import Watch
+from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Observation, Observed
@@ -60,9 +60,9 @@ class Disk:
         self.counts[10] += spent_ms
         self.put()
 
-    def watch(self, directory: Path, interval_s: float = 0.1) -> Watch:
+    def watch(self, directory: Path, interval_s: float = 0.1) -> DriveWatch:
         roots = self.machine.roots
-        return Watch(
+        return DriveWatch(
             device=describe_device("nvme0n1", roots),
             directory=directory,
             conditions={"slot": "top"},
@@ -178,7 +178,7 @@ def test_a_drive_that_goes_away_ends_the_watch_and_what_was_seen_is_kept(
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch._GONE_S", 0.5)
 
-    def pull(watch: Watch) -> None:
+    def pull(watch: DriveWatch) -> None:
         if watch.elapsed_s > 1 and disk.stat_exists:
             (disk.machine.roots.sys / "block" / "nvme0n1").unlink()
             with (disk.directory / "stat").open("r+") as file:
@@ -250,7 +250,7 @@ def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]
     """What Python holds at some times of a watch at 10 Hz, whose clock is as fast as it can be."""
     seen: list[float] = []
 
-    def look(watch: Watch) -> None:
+    def look(watch: DriveWatch) -> None:
         disk.move("write", 400, 128 * 1024)
         if len(seen) < len(at_s) and watch.elapsed_s >= at_s[len(seen)]:
             gc.collect()
@@ -295,7 +295,7 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             if made.poll() is not None or time.monotonic() > end:
                 assert made.stderr is not None
                 text = made.stderr.read()
-                if "lies on no drive" in text or "does not count" in text:
+                if "is not on a drive" in text or "does not count" in text:
                     pytest.skip(text)
                 raise AssertionError(text)
             time.sleep(0.05)
@@ -340,7 +340,7 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
     [
         (["nowhere0"], "nowhere0: not a block device"),
         (["/dev/null"], "/dev/null: not a block device"),
-        (["/proc"], "/proc: lies on no drive that can be watched"),
+        (["/proc"], "/proc: is not on a drive that can be watched"),
         ([".", "--for", "soon"], "--for soon: 'soon' is not a time"),
         ([".", "--for", "0s"], "--for 0s: has to be more than nothing"),
         ([".", "--set", "top"], "--set top: write KEY=VALUE"),

@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench import Latest, Observer, Plan, conduct, typical_plan
-from heatsoak.bench.heating import Heating, warm_up_s
+from heatsoak.bench.heating import Heating, HeatSource, warm_up_s
 from heatsoak.bench.progress import View
 from heatsoak.bench.recorder import Recorder, Side
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import Steadiness, heater
 from heatsoak.heat.process import ProcessHeater
 from heatsoak.protocol import Heat, Protocol, Step, scaled
-from heatsoak.protocol.source import parse
+from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from hypothesis import given
@@ -42,16 +42,14 @@ class Watcher(Observer):
 
 
 def protocol_of(heat: str) -> Protocol:
-    return parse('name = "heated"\n' + heat + STEP, "heated")
+    return parse_toml('name = "heated"\n' + heat + STEP, "heated")
 
 
-def heating_of(protocol: Protocol, directory: Path) -> Heating:
-    return Heating(
-        [
-            (heat, heater(heat.source, heat.load_pct, heat.command, directory / f"{n}.log", None))
-            for n, heat in enumerate(protocol.heat)
-        ]
-    )
+def heating_of(protocol: Protocol, directory: Path) -> list[HeatSource]:
+    return [
+        (heat, heater(heat.source, heat.load_pct, heat.command, directory / f"{n}.log", None))
+        for n, heat in enumerate(protocol.heat)
+    ]
 
 
 def run(
@@ -66,7 +64,7 @@ def run(
         directory / "r",
         sensors=[],
         observer=watcher,
-        heating=heating_of(protocol, directory),
+        heat=heating_of(protocol, directory),
     )
     return recording, watcher
 
@@ -154,7 +152,7 @@ def test_what_still_rises_is_named(
             if until():
                 return
 
-    with heating_of(protocol, tmp_path).on(recorder, watcher, wait):
+    with Heating(heating_of(protocol, tmp_path), recorder).on(watcher, wait):
         assert recorder.now_s() == pytest.approx(2700)
     recorder.finish("finished", None)
     assert watcher.told[-1] == (
@@ -183,7 +181,7 @@ def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_p
             tmp_path / "r",
             sensors=[],
             observer=Watcher(),
-            heating=Heating([(protocol.heat[0], heat)]),
+            heat=[(protocol.heat[0], heat)],
         )
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "failed"

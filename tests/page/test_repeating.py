@@ -5,7 +5,7 @@ import tomllib
 import pytest
 from compared import run, steady
 from heatsoak.protocol import Observation, Protocol, apply_settings, bundled, load
-from heatsoak.protocol.source import parse
+from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.page.facts import command, protocol_toml
 
@@ -13,7 +13,7 @@ from heatsoak.report.page.facts import command, protocol_toml
 @pytest.mark.parametrize("name", bundled())
 def test_a_protocol_reads_back_as_it_was(name: str) -> None:
     protocol = load(name)
-    assert parse(protocol_toml(protocol), "it") == protocol
+    assert parse_toml(protocol_toml(protocol), "it") == protocol
 
 
 def test_what_is_known_of_an_observed_load_is_toml_too() -> None:

@@ -12,8 +12,7 @@ from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.findings import RoundsFindings, Score
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol
-from heatsoak.protocol import Score as Wanted
+from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
 from heatsoak.recording import Recording
 
 #: A stretch of which less was measured gives no score.
@@ -56,7 +55,7 @@ def scores_of(
 
 
 def _score(
-    wanted: Wanted,
+    wanted: ScoreRule,
     protocol: Protocol,
     recording: Recording,
     views: Mapping[str, StepView],
@@ -89,7 +88,7 @@ def _score(
     return score.model_copy(update=found)
 
 
-def better(wanted: Wanted) -> str:
+def better(wanted: ScoreRule) -> str:
     """Return which way a score is better."""
     if wanted.statistic == "stdev" or wanted.metric not in RATES:
         return "lower"
@@ -139,7 +138,7 @@ def _ended(recording: Recording) -> str:
     return f": the run was {meta.status}{f': {meta.reason}' if meta.reason else ''}"
 
 
-def _part(wanted: Wanted, view: StepView, recording: Recording) -> _Part:
+def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
     name = view.step.name
     end_s = view.duration_s
     if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
@@ -155,7 +154,7 @@ def _part(wanted: Wanted, view: StepView, recording: Recording) -> _Part:
     return _Part(name, value, sums, cost_of(recording, view))
 
 
-def _value(wanted: Wanted, view: StepView, sums: Totals) -> float:
+def _value(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     name = view.step.name
     match wanted.metric:
         case "iops" | "mb_s":
@@ -174,7 +173,7 @@ def _value(wanted: Wanted, view: StepView, sums: Totals) -> float:
             return _known(sums.energy_j, f"no power was logged in '{name}'")
 
 
-def _rate(wanted: Wanted, view: StepView, sums: Totals) -> float:
+def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     name = view.step.name
     unit = _UNITS[wanted.metric]
     moved = sums.ios if wanted.metric == "iops" else sums.mb

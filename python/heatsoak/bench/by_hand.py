@@ -148,7 +148,7 @@ def _forget_what_was_typed() -> None:
 
 def _line() -> str:
     """Return a line of the terminal's, nothing where it has ended or is gone."""
-    # Python answers no signal that comes just before it begins to wait in readline
+    # Python handles no signal that comes just before it starts to wait in readline
     while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
         pass
     try:
@@ -166,7 +166,7 @@ def _distance(one: _Place, other: _Place) -> int:
 
 
 def _to_and_fro(places: list[_Place]) -> list[_Place]:
-    """Go through the last axis to its end, then back, as a field is mown; the others likewise."""
+    """Sweep the last axis to and fro, as a field is mown, and the others alike."""
     if not places or not places[0]:
         return places
     groups: dict[Label, list[_Place]] = {}

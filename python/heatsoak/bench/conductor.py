@@ -10,7 +10,7 @@ import polars as pl
 
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
-from heatsoak.bench.heating import Heating
+from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Latest, Recorder, Side
@@ -33,7 +33,7 @@ from heatsoak.protocol import (
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
-from heatsoak.target import Drives, Note, OfDrive, Outcome, Target
+from heatsoak.target import Drives, Note, NumberedBatch, Outcome, Target
 
 
 def conduct(
@@ -45,7 +45,7 @@ def conduct(
     sensors: list[Sensor],
     observer: Observer,
     notes: Sequence[Note] = (),
-    heating: Heating | None = None,
+    heat: Sequence[HeatSource] = (),
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
@@ -54,7 +54,7 @@ def conduct(
     side = Side(protocol, conditions, directory, sensors, notes)
     turns = turns_of(protocol)
     (recording,) = conduct_drives(
-        turns, Drives(target), [side], protocol.notes, observer=observer, heating=heating
+        turns, Drives(target), [side], protocol.notes, observer=observer, heat=heat
     )
     return recording
 
@@ -67,16 +67,16 @@ def conduct_drives(
     *,
     observer: Observer,
     past: Past | None = None,
-    heating: Heating | None = None,
+    heat: Sequence[HeatSource] = (),
 ) -> list[Recording]:
     """Take `turns` once on `drives`, which are open, and return a recording for each of `sides`.
 
     `warnings` are recorded first. With a `past` its recording is resumed, and the target's clock
-    goes on from its time. `heating` is on from before the first step that is taken to the end.
+    continues from its time. `heat` is on from before the first step that is taken to the end.
     Whatever ends the run, the recordings keep all that was seen; their status says how it ended.
     Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
     """
-    return _Conductor(turns, drives, sides, observer, past, heating or Heating()).run(warnings)
+    return _Conductor(turns, drives, sides, observer, past).run(warnings, heat)
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,15 @@ class _Conductor:
         sides: Sequence[Side],
         observer: Observer,
         past: Past | None,
-        heating: Heating,
     ) -> None:
         self.turns = turns
         self.drives = drives
         self.sides = sides
         self.observer = observer
         self.past = past
-        self.heating = heating
         self.recorders: list[Recorder] = []
         self.rounds: _RoundsInProgress | None = None
-        #: What whoever watches sees: one drive's readings, or of two what is written, and the heat.
+        #: What an observer is shown: one drive's readings, or for two the writing and the heat.
         self.latest = Latest()
         self.prober = Prober(
             [turn.step for turn in turns],
@@ -119,10 +117,11 @@ class _Conductor:
             warn=lambda text: self.recorders[0].note("warning", text),
         )
 
-    def run(self, warnings: Sequence[str]) -> list[Recording]:
+    def run(self, warnings: Sequence[str], heat: Sequence[HeatSource]) -> list[Recording]:
         try:
             self._start(warnings)
-            with self.heating.on(self.recorders[0], self.observer, self._wait):
+            self.heating = Heating(heat, self.recorders[0])
+            with self.heating.on(self.observer, self._wait):
                 for turn in self.turns:
                     self._take(turn)
         except (KeyboardInterrupt, RunInterrupted):
@@ -152,7 +151,7 @@ class _Conductor:
             self.recorders[0].note("warning", self.past.describe(), data)
 
     def _note_of(self, side: Side) -> Callable[[str, str], None]:
-        """What passes a side's notes on to whoever watches; of two, with its name."""
+        """What passes a side's notes on to the observer; of a copy with the side's name."""
         if side.part_of_copy is None:
             return self.observer.on_note
         role = side.part_of_copy.role
@@ -341,7 +340,9 @@ class _Conductor:
             for recorder in self.recorders:
                 recorder.poller.normal()
 
-    def _consume(self, batches: Iterator[OfDrive], until: Callable[[], bool] | None = None) -> _End:
+    def _consume(
+        self, batches: Iterator[NumberedBatch], until: Callable[[], bool] | None = None
+    ) -> _End:
         """Record what comes, until it ends or `until` is true; watch limits meanwhile."""
         has_warned, is_early = False, False
         try:
@@ -387,7 +388,7 @@ class _Conductor:
         self.observer.on_progress(self._now_s(), self.latest)
 
     def _now_s(self) -> float:
-        """The time of the drive that tells last."""
+        """The time of the last drive, which is the destination of a copy."""
         return self.recorders[-1].now_s()
 
     def _kept(self) -> str:

@@ -1,4 +1,4 @@
-"""What a copy needs of its two places, and what it takes of them."""
+"""Plans a copy: what it needs of its two places, and what it would take of them."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,7 +79,7 @@ def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
 
 
 def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> Plan:
-    """Return the plan of the turns of both drives, for whoever watches."""
+    """Return the plan of both drives' steps, for a view of the run."""
     speeds = previews_of_copy(run, roots)[0].plan.speeds
     both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})
     return plan(both, largest_copy(protocol).amount_bytes, speeds)

@@ -1,4 +1,4 @@
-"""Where recordings are made, and what exists there already of a run that may be resumed."""
+"""Where recordings are made, and what a run that may be resumed has left there."""
 
 import time
 from itertools import count

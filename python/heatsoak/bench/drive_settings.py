@@ -64,7 +64,7 @@ def leftovers() -> list[Note]:
     return _each_once([*hctm.left(), *hidden_sectors.left()])
 
 
-def put_back(roots: Roots) -> list[Note]:
+def put_all_back(roots: Roots) -> list[Note]:
     """Put back what killed runs have left, on any drive; return what was done.
 
     What is still left then is a note with ``data["is_left"]``.

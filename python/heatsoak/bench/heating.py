@@ -19,7 +19,9 @@ from heatsoak.units import format_duration
 #: How often it is looked whether temperatures are steady.
 _LOOK_S = 10.0
 
-#: Lets so many seconds pass without load, or fewer once it is told to end.
+#: What heats, and what makes it.
+HeatSource = tuple[Heat, Heater]
+#: Lets some seconds pass without load, fewer where the function given returns true.
 Wait = Callable[[float, Callable[[], bool]], None]
 
 
@@ -43,7 +45,7 @@ class HeatPreview:
     why_not: str | None
 
 
-class HeatSources:
+class Heaters:
     """The heaters of a protocol's runs on a real machine."""
 
     def __init__(self, protocol: Protocol, ask: Ask) -> None:
@@ -51,7 +53,7 @@ class HeatSources:
         self._protocol = protocol
         self._ask = ask
 
-    def heaters(self, conditions: Conditions, directory: Path) -> list[tuple[Heat, Heater]]:
+    def of_run(self, conditions: Conditions, directory: Path) -> list[HeatSource]:
         """Return what heats a run that is recorded into `directory`; nothing is started.
 
         Raises UsageError where it cannot be commanded here.
@@ -100,8 +102,9 @@ class _Source:
 class Heating:
     """What warms the case during one recording; nothing where it has no sources."""
 
-    def __init__(self, sources: Sequence[tuple[Heat, Heater]] = ()) -> None:
-        """Start nothing yet."""
+    def __init__(self, sources: Sequence[HeatSource], recorder: Recorder) -> None:
+        """Start nothing yet; what happens is recorded by `recorder`."""
+        self._recorder = recorder
         names = [heat.source for heat, _ in sources]
         self._sources = [
             _Source(
@@ -109,35 +112,31 @@ class Heating:
             )
             for n, (heat, made) in enumerate(sources, 1)
         ]
-        self._recorder: Recorder | None = None
         self._is_warming_up = False
 
     @contextmanager
-    def on(self, recorder: Recorder, observer: Observer, wait: Wait) -> Iterator[None]:
+    def on(self, observer: Observer, wait: Wait) -> Iterator[None]:
         """Heat for as long as the context lasts; entering takes as long as the warm-up.
 
         Raises ToolError where a source ends before the warm-up is over.
         """
-        self._recorder = recorder
         try:
             for source in self._sources:
-                begin_s = recorder.now_s()
+                begin_s = self._recorder.now_s()
                 source.heater.start()
                 self._begin(source, begin_s)
             if self._sources:
                 self._warm_up(observer, wait)
             yield
         except BaseException:
-            with suppress(HeatsoakError):  # what ended the run is what is told
+            with suppress(HeatsoakError):  # what ended the run is what is reported
                 self._end()
             raise
         else:
             self._end()
-        finally:
-            self._recorder = None
 
     def check(self) -> None:
-        """Warn of a source that has ended by itself; the run goes on.
+        """Warn of a source that has ended by itself; the run continues.
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """
@@ -145,7 +144,7 @@ class Heating:
             if self._is_warming_up:
                 raise ToolError(f"the {source.name} heat ended before it had warmed up: {why}")
             data = self._stop(source)
-            self._note(
+            self._recorder.note(
                 "warning",
                 f"the {source.name} heat ended by itself after {data['duration_s']:.0f} s: {why}; "
                 "what follows was not heated as the protocol asks",
@@ -154,7 +153,6 @@ class Heating:
 
     def _begin(self, source: _Source, begin_s: float) -> None:
         recorder = self._recorder
-        assert recorder is not None
         source.begin_s = begin_s
         data = {
             "source": source.heat.source,
@@ -168,7 +166,6 @@ class Heating:
 
     def _warm_up(self, observer: Observer, wait: Wait) -> None:
         recorder = self._recorder
-        assert recorder is not None
         heats = [source.heat for source in self._sources]
         max_s, begin_s = warm_up_s(heats), recorder.now_s()
         min_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
@@ -195,7 +192,6 @@ class Heating:
 
     def _tell_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
         recorder = self._recorder
-        assert recorder is not None
         rises_k = steadiness.rises_k(recorder.now_s())
         # a sensor that does not answer has no rise, and JSON no infinity
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
@@ -227,14 +223,13 @@ class Heating:
                 else:
                     self._stop(source)
             except HeatsoakError as error:
-                self._note("warning", str(error))
+                self._recorder.note("warning", str(error))
                 failed = failed or error
         if failed is not None:
             raise failed
 
     def _stop(self, source: _Source) -> dict[str, Any]:
         recorder = self._recorder
-        assert recorder is not None
         assert source.begin_s is not None
         data = {
             "duration_s": recorder.now_s() - source.begin_s,
@@ -244,7 +239,3 @@ class Heating:
         recorder.event("heat-end", None, source.heat.describe(), data)
         source.heater.stop()
         return data
-
-    def _note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
-        assert self._recorder is not None
-        self._recorder.note(level, text, data)

@@ -1,8 +1,8 @@
-"""What happens to the time of a run: a machine that sleeps, a clock that is set, a stop.
+"""What disturbs the time of a run: a machine that sleeps, a clock that is set, a process held up.
 
-The kernel keeps three clocks that tell them apart. `CLOCK_MONOTONIC` stands still while the machine
-sleeps, `CLOCK_BOOTTIME` goes on, and nobody can set either (clock_gettime(2)); the wall clock goes
-on as well, and is set by hand and by NTP.
+The kernel keeps three clocks that tell them apart. `CLOCK_MONOTONIC` stops while the machine
+sleeps, `CLOCK_BOOTTIME` keeps running, and nobody can set either (clock_gettime(2)); the wall clock
+keeps running as well, and is set by hand and by NTP.
 """
 
 import time
@@ -14,15 +14,15 @@ from typing import Any
 from heatsoak.recording import Boot, RecordingMeta
 from heatsoak.units import format_duration
 
-#: Clocks that part by less than this were only read one after the other.
-_LEAST_S = 0.5
-#: NTP makes a clock go faster or slower by less than this share rather than set it.
+#: Clocks that differ by less than this were only read one after the other.
+_MIN_S = 0.5
+#: NTP speeds a clock up or slows it down by less than this share rather than set it.
 _SLEWED = 0.1
-#: Who looks several times a second and then not for so long was held up.
+#: The clocks are read several times a second: a longer gap means that the process was held up.
 _HELD_UP_S = 3.0
-#: A run that is gone on with after longer was begun by a clock that was wrong.
-_LONGEST_PAUSE_S = 365 * 86400.0
-_GOES_ON_IN_SLEEP = hasattr(time, "CLOCK_BOOTTIME")
+#: A run that is resumed after longer was started by a clock that was wrong.
+_MAX_PAUSE_S = 365 * 86400.0
+_RUNS_IN_SLEEP = hasattr(time, "CLOCK_BOOTTIME")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -31,8 +31,8 @@ class Clocks:
     """The three clocks at one moment, each in s.
 
     Attributes:
-        awake_s: stands still while the machine sleeps.
-        all_s: goes on meanwhile.
+        awake_s: stops while the machine sleeps.
+        all_s: keeps running meanwhile.
         wall_s: since 1970, as far as the machine knows.
     """
 
@@ -42,13 +42,13 @@ class Clocks:
 
 
 def read_clocks() -> Clocks:
-    """Return this machine's clocks; where it has none that goes on in sleep, none is seen."""
+    """Return this machine's clocks; without one that runs in sleep, no sleep is seen."""
     while True:
         awake_s = time.monotonic()
-        all_s = time.clock_gettime(time.CLOCK_BOOTTIME) if _GOES_ON_IN_SLEEP else awake_s
+        all_s = time.clock_gettime(time.CLOCK_BOOTTIME) if _RUNS_IN_SLEEP else awake_s
         wall_s = time.time()
-        # who is held up between them would take it for a sleep
-        if time.monotonic() - awake_s < _LEAST_S / 4:
+        # a process held up between the reads would take that for a sleep
+        if time.monotonic() - awake_s < _MIN_S / 4:
             return Clocks(awake_s, all_s, wall_s)
 
 
@@ -72,7 +72,7 @@ def passed_since(began: RecordingMeta) -> float | None:
     if began.started_unix_s is None:
         return None
     passed_s = read_clocks().wall_s - began.started_unix_s
-    return passed_s if 0 <= passed_s <= _LONGEST_PAUSE_S else None
+    return passed_s if 0 <= passed_s <= _MAX_PAUSE_S else None
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ class Interruption:
 
 
 class Interruptions:
-    """Looks at the clocks, to be asked several times a second."""
+    """Watches the clocks; to be asked several times a second."""
 
     def __init__(self, read: Callable[[], Clocks] | None = None) -> None:
-        """Look through `read`, else at this machine's."""
+        """Read the clocks with `read`, else those of this machine."""
         self._read = read or read_clocks
         self._last: Clocks | None = None
 
     def look(self) -> Iterator[Interruption]:
-        """Say what has happened since this was asked last."""
+        """Yield what has happened since the last call."""
         last, now = self._last, self._read()
         self._last = now
         if last is None:
@@ -105,10 +105,10 @@ class Interruptions:
         awake_s, all_s = now.awake_s - last.awake_s, now.all_s - last.all_s
         set_s = now.wall_s - last.wall_s - all_s
         slept_s = all_s - awake_s
-        if slept_s > _LEAST_S:
+        if slept_s > _MIN_S:
             text = f"the machine slept for {format_duration(slept_s)}"
             yield Interruption(text, {"slept_s": round(slept_s, 3)}, slept_s)
-        if abs(set_s) > _LEAST_S + _SLEWED * awake_s:
+        if abs(set_s) > _MIN_S + _SLEWED * awake_s:
             way = "forward" if set_s > 0 else "back"
             yield Interruption(
                 f"the machine's clock was set {way} by {abs(set_s):.1f} s; the recording's own "

@@ -1,4 +1,4 @@
-"""What a person sees while runs go on: a live view in a terminal, plain lines elsewhere."""
+"""What is shown while runs are made: a live view in a terminal, plain lines elsewhere."""
 
 import threading
 import time
@@ -84,12 +84,12 @@ class PlainView(View):
 
     def __init__(self, plans: list[Plan], title: str) -> None:
         super().__init__(plans, title)
-        self._said_at = time.monotonic()
-        self._is_saying = threading.Lock()
+        self._shown_at = time.monotonic()
+        self._lock = threading.Lock()
 
     @override
     def on_progress(self, run: RunView) -> None:
-        if time.monotonic() - self._said_at < _LINE_INTERVAL_S:
+        if time.monotonic() - self._shown_at < _LINE_INTERVAL_S:
             return
         if self.is_single:
             doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
@@ -99,9 +99,9 @@ class PlainView(View):
 
     @override
     def show_status(self, line: str) -> None:
-        with self._is_saying:
+        with self._lock:
             print_err(line)
-            self._said_at = time.monotonic()
+            self._shown_at = time.monotonic()
 
     @override
     def show_line(self, line: str, style: str) -> None:

@@ -75,7 +75,7 @@ def runs_of(
 
 
 def _name(cell: Conditions, matrix: Matrix | None) -> str:
-    """A directory's name that tells a cell from the others."""
+    """A directory's name that is unique to a cell."""
     axes = list(cell) if matrix is None else list(matrix.axes)
     words = [f"{axis}-{cell[axis]}" for axis in axes]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
@@ -118,7 +118,7 @@ def sensors_at(
     power: str | None = None,
     tree: Path | None = None,
 ) -> Iterator[tuple[list[Sensor], list[Note]]]:
-    """Give the sensors of the drive at a place, and a warning if the recording lies on it.
+    """Yield the sensors of the drive at a place, and a warning if the recording is on it.
 
     A simulated drive has its own; `power` names the hwmon node of a real one's, `tree` holds those
     of an export's drive.

@@ -56,7 +56,7 @@ class PlannedRun:
     """One run of a protocol: a recording, or a copy's two.
 
     Attributes:
-        name: a directory's name that tells it from the others.
+        name: a directory's name that is unique among the runs.
         parts: what each drive does: one, or a copy's source and destination.
         turns: the steps, in order.
         shared_disk: the disk that both drives of a copy are on, where they are on one.
@@ -146,7 +146,7 @@ class StepPlan:
     Attributes:
         is_bound: whether its runtime ends it, whatever the speed.
         min_share: what share of both is needed at least: rounds may end early.
-        is_known: whether they are known at all: a trace tells only once it was read.
+        is_known: whether they are known at all: what a trace moves is known only once it was read.
     """
 
     step: Step
@@ -170,7 +170,7 @@ class Plan:
 
     @property
     def duration_s(self) -> float:
-        """Seconds from begin to end, at most."""
+        """Seconds from start to end, at most."""
         return self.warm_up_s + sum(step.duration_s for step in self.steps)
 
     @property

@@ -1,4 +1,4 @@
-"""Which steps of a protocol are taken only where an earlier one fell, seen while a run goes on."""
+"""Decides during a run which probes are taken: steps that depend on whether an earlier one fell."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from heatsoak.protocol import Step
 
 #: What a drop is seen in.
 RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
-#: A step that a drop may end is judged this often while it goes on...
+#: A step that a drop may end is judged this often while it runs...
 CHECK_S = 5.0
-#: ...or after this share of the time it has gone on for: a longer series takes longer to judge.
+#: ...or after this share of the time it has run for: a longer series takes longer to judge.
 CHECK_SHARE = 0.02
-#: Samples come some at a time: so many frames are made one.
-_FRAMES = 1000
+#: Samples come a few at a time: more frames than this are joined.
+_MAX_FRAMES = 1000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Rates:
 
     def append(self, samples: pl.DataFrame) -> None:
         self.frames.append(samples.select(name for name in RATES if name in samples.columns))
-        if len(self.frames) > _FRAMES:
+        if len(self.frames) > _MAX_FRAMES:
             self.frames = [pl.concat(self.frames, how="diagonal")]
         if self.begin_s is None:
             self.begin_s = float(samples["t_s"][0])
@@ -66,7 +66,7 @@ class _Outcome:
 class Prober:
     """Judges the steps that later ones depend on, and decides which of those are taken.
 
-    Judging must never end a run: where it fails, `warn` is told, and the probes are taken.
+    Judging must never end a run: where it fails, `warn` is called, and the probes are taken.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class Prober:
         self._rates = _Rates() if judged else None
 
     def append(self, samples: pl.DataFrame) -> None:
-        """Take samples of the step that goes on."""
+        """Take samples of the step that is running."""
         if self._rates is not None:
             self._rates.append(samples)
 
-    def was_down_for(self, least_s: float) -> bool:
-        """Whether the step that goes on has been slowed for `least_s` in all.
+    def was_down_for(self, min_s: float) -> bool:
+        """Whether the running step has been slowed for `min_s` in all.
 
         Looks only now and then, and says no in between.
         """
@@ -109,7 +109,7 @@ class Prober:
         if rates is None:
             return False
         wait_s = max(CHECK_S, CHECK_SHARE * rates.duration_s)
-        if rates.duration_s < least_s or rates.end_s - rates.checked_s < wait_s:
+        if rates.duration_s < min_s or rates.end_s - rates.checked_s < wait_s:
             return False
         rates.checked_s = rates.end_s
         try:
@@ -120,7 +120,7 @@ class Prober:
             self._warn(f"cannot tell whether it fell, so it goes on to its end: {_said(error)}")
             rates.checked_s = float("inf")
             return False
-        return sum(drop.end_s - drop.onset_s for drop in drops) >= least_s
+        return sum(drop.end_s - drop.onset_s for drop in drops) >= min_s
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""

@@ -20,7 +20,7 @@ class Observer:
     """What watches a run, in the thread that makes it; subclasses take what they want to know.
 
     Attributes:
-        stop: set by whoever wants the run to end.
+        stop: is set where the run is to end.
     """
 
     stop: threading.Event | None = None
@@ -65,8 +65,8 @@ class RunView(Observer):
         self.is_over = False
         self.step: Step | None = None
         self.step_begin_s = 0.0
-        #: How many steps have begun or been skipped.
-        self.begun = 0
+        #: How many steps have started or been skipped.
+        self.started = 0
         self.t_s = 0.0
         #: What the recording's clock showed when the run started: a resumed one continues it.
         self.first_t_s: float | None = None
@@ -96,7 +96,7 @@ class RunView(Observer):
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self._leave_rounds()
-        self.begun, self.step, self.step_begin_s = index + 1, step, t_s
+        self.started, self.step, self.step_begin_s = index + 1, step, t_s
         self.t_s, self.because = t_s, ""
         if self.first_t_s is None:
             self.first_t_s = t_s
@@ -124,7 +124,7 @@ class RunView(Observer):
     @override
     def on_kept(self, index: int, step: Step) -> None:
         self._leave_rounds()
-        self.begun, self.step, self.because = index + 1, None, ""
+        self.started, self.step, self.because = index + 1, None, ""
         self.skipped_s += self.plan.steps[index].duration_s
 
     @override
@@ -145,7 +145,7 @@ class RunView(Observer):
         """Rounds that were not needed are time that was skipped."""
         if self.inner is not None and self.step is not None:
             left = 1 - self.inner[1] / self.step.max_rounds
-            self.skipped_s += left * self.plan.steps[self.begun - 1].duration_s
+            self.skipped_s += left * self.plan.steps[self.started - 1].duration_s
         self.inner = None
 
     @property
@@ -157,20 +157,20 @@ class RunView(Observer):
         """Return how long it still takes as planned, in the target's time."""
         if self.is_over:
             return 0.0
-        later_s = sum(later.duration_s for later in self.plan.steps[self.begun :])
+        later_s = sum(later.duration_s for later in self.plan.steps[self.started :])
         if self.step is None:
-            warming_s = 0.0 if self.begun else self.plan.warm_up_s - self.t_s
+            warming_s = 0.0 if self.started else self.plan.warm_up_s - self.t_s
             return later_s + max(0.0, warming_s)
-        here_s = self.plan.steps[self.begun - 1].duration_s
+        here_s = self.plan.steps[self.started - 1].duration_s
         return max(0.0, here_s - (self.t_s - self.step_begin_s)) + later_s
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
         if self.step is None:
-            if self.begun:
+            if self.started:
                 return "finishing"
             return f"warming up: {self.warming_up}" if self.warming_up else "getting ready"
-        text = f"step {self.begun} of {len(self.plan.steps)}, {self.step.name}"
+        text = f"step {self.started} of {len(self.plan.steps)}, {self.step.name}"
         if self.inner is not None:
             inner = self.inner[0]
             what = f", {inner.describe()}" if inner.loads else ""
@@ -200,7 +200,7 @@ class View:
         self._began_at = time.monotonic()
 
     def begin_run(self, plan: Plan, label: str) -> RunView:
-        """Return what follows a run that starts; `label` tells it from the others."""
+        """Return what follows a run that starts; `label` is its name among the others."""
         run = RunView(self, plan, label)
         self.runs.append(run)
         return run
@@ -234,7 +234,7 @@ class View:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Show nothing for as long as the context lasts: a person is asked something."""
+        """Show nothing for as long as the context lasts: somebody is asked something."""
         yield
 
     def __enter__(self) -> Self:
@@ -258,15 +258,15 @@ class View:
 
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
-        begun = list(self.runs)
+        started = list(self.runs)
         later_s = sum(plan.duration_s for plan in self.plans)
-        later_s -= sum(run.plan.duration_s for run in begun)
-        return max(0.0, later_s) + sum(run.remaining_s() for run in begun)
+        later_s -= sum(run.plan.duration_s for run in started)
+        return max(0.0, later_s) + sum(run.remaining_s() for run in started)
 
     def eta_s(self) -> float:
         """Return how long all that is planned still takes, by the clock on the wall.
 
-        Simulated time runs faster than the wall's; how much faster, the time that passed tells.
+        Simulated time runs faster than the wall's, as can be seen from the time that passed.
         """
         remaining_s = self.remaining_s()
         passed_s = sum(run.passed_s for run in list(self.runs))

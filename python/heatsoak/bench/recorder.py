@@ -83,7 +83,7 @@ class Latest:
     def drive_temp_c(self) -> float | None:
         """Return the drive's own temperature: its composite, or its hottest other sensor.
 
-        What no drive can have is left out.
+        Temperatures that no drive can have are ignored.
         """
         values = {name: value for name, value in dict(self._values).items() if is_possible(value)}
         return max((values[name] for name in drive_temperatures(values)), default=None)
@@ -168,7 +168,7 @@ class Recorder:
 
     @property
     def directory(self) -> Path:
-        """Where the recording lies."""
+        """Where the recording is."""
         return self.writer.directory
 
     @property

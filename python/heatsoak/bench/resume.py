@@ -114,7 +114,7 @@ class Past:
         return reopened
 
     def describe(self) -> str:
-        """Return what happens in a sentence, for the recording and for whoever watches."""
+        """Return in a sentence how the run is resumed, for the recording and for observers."""
         gap = format_duration(self.start_s - self._last_s)
         later = "some time later" if self._passed_s is None else f"{gap} later"
         status, reason = self.recording.meta.status, self.recording.meta.reason
@@ -282,7 +282,7 @@ def require_same_run(
 
 
 def _drive(drive: dict[str, Any]) -> str:
-    """What tells a drive from others; a place on it too, where it is not loaded as a whole."""
+    """What identifies a drive, or the place on it where it is not loaded as a whole."""
     serial, kind = drive.get("serial"), drive.get("kind")
     if kind == "file":
         return f"the file system at {drive.get('details', {}).get('directory', drive.get('path'))}"

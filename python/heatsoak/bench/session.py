@@ -35,7 +35,7 @@ from heatsoak.bench.drive_settings import (
     wait_for_sanitize,
 )
 from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.heating import Heating, HeatSources
+from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.live import make_view
 from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
@@ -188,7 +188,7 @@ class Session:
         self.options = options
         self.roots = roots
         self.axes_by_hand = axes_by_hand
-        self.heat = HeatSources(protocol, lambda wanted: self._prompt.ask(wanted))
+        self.heaters = Heaters(protocol, lambda wanted: self._prompt.ask(wanted))
         self._prompt = Prompt(nullcontext)
 
     @property
@@ -204,7 +204,7 @@ class Session:
             if run.is_copy:
                 previews += previews_of_copy(run, self.roots)
                 continue
-            heat = () if self.is_simulated else self.heat.preview(run.conditions)
+            heat = () if self.is_simulated else self.heaters.preview(run.conditions)
             set_up = changed(run.conditions, before, self.axes_by_hand)
             found = preview(run.parts[0], self.roots)
             previews.append(replace(found, set_up=set_up, heat=heat))
@@ -231,7 +231,7 @@ class Session:
         if todo:
             require_hands(self.protocol, todo, self.axes_by_hand)
         for run in todo:
-            self._heating(run, directory)  # what cannot be is said before anything starts
+            self._heat_of(run, directory)  # what cannot be is said before anything starts
         purpose = f"recording into {directory.absolute()}"
         places = [part.place for run in todo for part in run.parts]
         with drives_held(places, self.roots, purpose):
@@ -299,14 +299,14 @@ class Session:
                 self.protocol.notes,
                 observer=observer,
                 past=past,
-                heating=self._heating(run, directory),
+                heat=self._heat_of(run, directory),
             )
 
-    def _heating(self, run: PlannedRun, directory: Path) -> Heating:
+    def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
         """What heats a run; raises UsageError where that cannot be commanded here."""
         if run.is_simulated:  # its enclosure has the heat
-            return Heating()
-        return Heating(self.heat.heaters(run.conditions, directory))
+            return []
+        return self.heaters.of_run(run.conditions, directory)
 
     def _finished(self, directory: Path) -> dict[str, list[Recording]]:
         """The recordings that are finished already, by the names of their runs."""

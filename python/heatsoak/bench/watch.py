@@ -1,4 +1,4 @@
-"""Watches a drive that somebody else loads: counters and sensors, a verdict meanwhile, no load."""
+"""Watches a drive that something else loads: counters, sensors and a verdict so far; no load."""
 
 import math
 import threading
@@ -34,21 +34,21 @@ from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sys
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.device import DeviceInfo
 
-#: What the verdict of the moment is of: the last half hour.
+#: The verdict so far is about the last half hour.
 _JUDGED_S = 1800.0
-#: What is older is kept for a while longer, since it goes many rows at a time.
+#: Older rows are kept for a while longer, since many are dropped at a time.
 _KEPT_S = 1.25 * _JUDGED_S
-#: It is asked for again after this, and so rarely that judging takes a three-hundredth of a core.
+#: It is worked out again after this, and so rarely that it takes a three-hundredth of a core.
 _JUDGE_AGAIN_S = 10.0
 _JUDGE_SHARE = 300.0
 _BEAT_S = 0.5
-#: A drive that does not answer for so long is gone.
+#: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
 
 
 @dataclass
-class Watch:
-    """One drive, watched from :meth:`run`'s begin to its end.
+class DriveWatch:
+    """One drive, watched for as long as :meth:`run` takes.
 
     Attributes:
         interval_s: how often the kernel's counters are read.
@@ -67,7 +67,7 @@ class Watch:
     elapsed_s: float = 0.0
     _unwritten: ToolError | None = field(default=None, init=False)
 
-    def run(self, duration_s: float | None, on_beat: Callable[["Watch"], None]) -> Recording:
+    def run(self, duration_s: float | None, on_beat: Callable[["DriveWatch"], None]) -> Recording:
         """Watch for `duration_s`, or until interrupted, and return what was recorded.
 
         `on_beat` is called twice a second. Raises UsageError where the kernel does not count the
@@ -82,7 +82,7 @@ class Watch:
                 f"/sys/block/{self.device.name} switches that on)"
             )
         others = discover(self.device.name, self.roots, power=self.power_sensor)
-        # what it would tell is told ten times as often
+        # the counters are read ten times as often as that
         sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
         try:
             return self._record(clock, sensors, duration_s, on_beat)
@@ -95,7 +95,7 @@ class Watch:
         clock: MonotonicClock,
         sensors: list[Sensor],
         duration_s: float | None,
-        on_beat: Callable[["Watch"], None],
+        on_beat: Callable[["DriveWatch"], None],
     ) -> Recording:
         meta = self._meta(clock, sensors)
         recent = _Recent(meta.columns)
@@ -136,7 +136,7 @@ class Watch:
         meta: RecordingMeta,
         recent: "_Recent",
         duration_s: float | None,
-        on_beat: Callable[["Watch"], None],
+        on_beat: Callable[["DriveWatch"], None],
         note: Callable[[str, str, dict[str, Any]], None],
     ) -> None:
         interruptions = Interruptions()

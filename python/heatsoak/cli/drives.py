@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.bench.drive_settings import leftovers, put_back
+from heatsoak.bench.drive_settings import leftovers, put_all_back
 from heatsoak.cli.common import Format, FormatOption, console, print_json
 from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives
@@ -40,7 +40,7 @@ def drives_command(
 
 def _restore(output_format: Format) -> int:
     """Put back, and say what was done; the exit code is 3 where something is still left."""
-    notes = put_back(Roots())
+    notes = put_all_back(Roots())
     if output_format is Format.JSON:
         print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
     else:

@@ -1,4 +1,4 @@
-"""``heatsoak watch``: a drive that somebody else loads."""
+"""``heatsoak watch``: a drive that something else loads."""
 
 import time
 from pathlib import Path
@@ -31,7 +31,7 @@ from heatsoak.target.device import describe_device
 from heatsoak.units import format_duration, parse_seconds
 
 if TYPE_CHECKING:
-    from heatsoak.bench.watch import Watch
+    from heatsoak.bench.watch import DriveWatch
 
 _LINE_INTERVAL_S = 10.0
 _DRAWN_EACH_S = 1.0
@@ -67,18 +67,18 @@ def watch_command(
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
 ) -> int:
-    """Watch a drive that somebody else loads, and judge what is seen. Ctrl-C ends it.
+    """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
 
     The drive is neither loaded nor opened for writing.
     """
     # the readers of logs take a while to load, and every command loads this module
-    from heatsoak.bench.watch import Watch
+    from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
     duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
     require_empty(directory)
-    watch = Watch(
+    watch = DriveWatch(
         device=_device(device, roots),
         directory=directory,
         conditions=read_labels(labels or []),
@@ -107,12 +107,12 @@ def _duration_s(text: str) -> float:
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:
-    """The whole disk of a name or node, or that a directory lies on."""
+    """The whole disk of a name or node, or that a directory is on."""
     path = Path(text)
     if path.is_dir():
         name = device_behind(path, roots)
         if name is None:
-            raise UsageError(f"{text}: lies on no drive that can be watched")
+            raise UsageError(f"{text}: is not on a drive that can be watched")
         return describe_device(name, roots)
     return describe_device(text, roots)
 
@@ -120,7 +120,7 @@ def _device(text: str, roots: Roots) -> DeviceInfo:
 class _View:
     """The newest readings and the verdict so far, on standard error."""
 
-    def __init__(self, watch: "Watch") -> None:
+    def __init__(self, watch: "DriveWatch") -> None:
         self._watch = watch
         self._console = Console(stderr=True)
         self._live = (
@@ -139,7 +139,7 @@ class _View:
         if self._live is not None:
             self._live.stop()
 
-    def draw(self, _: "Watch") -> None:
+    def draw(self, _: "DriveWatch") -> None:
         each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
         if time.monotonic() - self._drawn_at < each_s:
             return

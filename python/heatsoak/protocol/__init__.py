@@ -4,7 +4,7 @@
 """
 
 from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, Score
+from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, ScoreRule
 from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.scaled import scaled
@@ -54,7 +54,7 @@ __all__ = [
     "Replay",
     "Role",
     "Rounds",
-    "Score",
+    "ScoreRule",
     "SingleStep",
     "Spare",
     "Step",

@@ -1,13 +1,13 @@
 """Native fio job files as protocols.
 
 Sections become workloads; those without ``stonewall`` run beside the one before them, those with
-it begin a new step. What a section says of the place (``filename``, ``ioengine``, ``direct``...)
-is left out, since heatsoak chooses the target itself. Some options are handed on to fio, if their
-values are among those that :mod:`~heatsoak.protocol.fio_options` knows. All else is an error that
+it start a new step. What a section says about the place (``filename``, ``ioengine``, ``direct``...)
+is ignored, since heatsoak chooses the target itself. Some options are passed on to fio, if their
+values are among those that :mod:`~heatsoak.protocol.fio_options` allows. All else is an error that
 names file, section and option.
 
 Observed with fio 3.33: a bare ``k``, ``kb`` or ``ki`` is 1024 bytes and ``kib`` is 1000 (fio's
-``kb_base``); ``;`` and ``#`` begin a comment anywhere in a line; only ``[global]`` in lower case
+``kb_base``); ``;`` and ``#`` start a comment anywhere in a line; only ``[global]`` in lower case
 is global, and a later one adds to the former; engines other than the asynchronous ones keep one
 I/O in flight, whatever ``iodepth`` says, and the default engine is such a one; ``io_size`` makes
 ``loops`` void; quotes are part of a value.
@@ -34,7 +34,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 #: Options that say where, or what to log, which is heatsoak's own part.
-_LEFT_OUT = _names(
+_IGNORED = _names(
     """
     filename directory filename_format unique_filename filesize nrfiles openfiles
     file_service_type fallocate allow_file_create create_serialize create_fsync create_on_open
@@ -67,7 +67,7 @@ _SYNONYMS = {
 }
 
 #: Options that become part of a workload, or of the order of steps.
-_UNDERSTOOD = _names(
+_READ = _names(
     """
     rw bs size io_size offset runtime time_based ramp_time loops numjobs iodepth rate rate_iops
     rwmixread rwmixwrite buffer_compress_percentage stonewall ioengine name description kb_base
@@ -82,7 +82,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass
 class JobFile:
-    """A job file as a protocol, and what was left out or read otherwise than fio would."""
+    """A job file as a protocol, and what was ignored or read otherwise than fio would."""
 
     protocol: Protocol
     notes: list[str] = field(default_factory=list)
@@ -90,14 +90,70 @@ class JobFile:
 
 @dataclass
 class _Section:
+    """A job of the file; what is wrong with an option is raised with file and section."""
+
+    path: Path
     name: str
     options: dict[str, str]
-    starts_step: bool
-    line: int
+
+    def wrong(self, option: str, what: str) -> UsageError:
+        return UsageError(f"{self.path}: [{self.name}] option '{option}' {what}")
+
+    def flag(self, option: str) -> bool:
+        value = self.options.get(option, "0")
+        if value not in ("0", "1"):
+            raise self.wrong(option, f"is '{value}': 1 or 0 is right")
+        return value == "1"
+
+    def whole(self, option: str, default: int) -> int:
+        value = self.options.get(option, str(default))
+        match = _SIZE.match(value.lower())
+        if match is None or "." in value:
+            raise self.wrong(option, f"is '{value}': a whole number is right")
+        return _bytes_of(match)
+
+    def one(self, option: str) -> str:
+        """A limit that holds for reads and writes alike."""
+        value = self.options[option]
+        if "," in value:
+            raise self.wrong(option, f"is '{value}': one limit for reads and writes is supported")
+        return value
+
+    def bytes(self, option: str, value: str) -> int:
+        match = _SIZE.match(value.strip().lower())
+        if match is None:
+            what = f"is '{value}': a size is a number with an optional suffix, such as 128k"
+            raise self.wrong(option, what)
+        return _bytes_of(match)
+
+    def size(self, option: str) -> Size | None:
+        value = self.options.get(option)
+        if value is None:
+            return None
+        if value.endswith("%"):
+            try:
+                return Size.parse(value)
+            except ValueError as error:
+                raise self.wrong(option, f"is wrong: {error}") from error
+        size = Size(bytes=self.bytes(option, value))
+        return size if size.is_positive or option == "offset" else None
+
+    def seconds(self, option: str) -> float:
+        value = self.options.get(option, "0")
+        if re.fullmatch(r"(?:(\d+):)?(?:(\d+):)?(\d+):(\d+)", value) is not None:
+            parts = [int(part) for part in value.split(":")]
+            units = (1, 60, 3600, 86400)
+            return float(
+                sum(part * unit for part, unit in zip(reversed(parts), units, strict=False))
+            )
+        try:
+            return parse_seconds(value)
+        except ValueError as error:
+            raise self.wrong(option, f"is wrong: {error}") from error
 
 
 def parse_job_file(path: Path) -> Protocol:
-    """Return the protocol in a fio job file; its notes say what was left out.
+    """Return the protocol in a fio job file; its notes say what was ignored.
 
     Raises UsageError, naming file, section and option, for anything that is wrong.
     """
@@ -116,9 +172,11 @@ def read_job_file(path: Path) -> JobFile:
 
 
 class _Reader:
+    """Makes a protocol of a file's sections, and notes what fio would do otherwise."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._left_out: dict[str, None] = {}
+        self._ignored: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._described: dict[str, None] = {}
 
@@ -126,28 +184,27 @@ class _Reader:
         sections = self._sections(text)
         if not sections:
             raise UsageError(f"{self._path}: holds no job: a job is a section such as [read]")
-        steps: list[list[_Section]] = []
-        for section in sections:
-            if section.starts_step or not steps:
-                steps.append([])
-            steps[-1].append(section)
+        groups: list[list[_Section]] = []
+        for section, starts_step in [(one, one.flag("stonewall")) for one in sections]:
+            if starts_step or not groups:
+                groups.append([])
+            groups[-1].append(section)
         names: set[str] = set()
-        made = [self._step(group, names) for group in steps]
-        if self._left_out:
+        steps = [self._step(group, names) for group in groups]
+        if self._ignored:
             self._note(
                 "left out, since heatsoak chooses where it loads and what it logs: "
-                + ", ".join(sorted(self._left_out))
+                + ", ".join(sorted(self._ignored))
             )
         notes = list(self._notes)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self._path.stem).strip("-._") or "job"
-        described = [*self._described, f"From the fio job file {self._path.name}."]
         protocol = Protocol(
             name=stem[:100],
             title=f"fio job file {self._path.name}",
-            description="\n".join(described),
+            description="\n".join([*self._described, f"From the fio job file {self._path.name}."]),
             notes=notes,
-            file_size=_needed(made),
-            steps=made,
+            file_size=_file_size(steps),
+            steps=steps,
         )
         return JobFile(protocol, notes)
 
@@ -157,64 +214,36 @@ class _Reader:
     # lines to sections
 
     def _sections(self, text: str) -> list[_Section]:
-        shared: dict[str, str] = {}
+        shared = _Section(self._path, "global", {})
         found: list[_Section] = []
-        current: dict[str, str] | None = None
+        current: _Section | None = None
         for number, raw in enumerate(text.splitlines(), start=1):
             line = re.split(r"[;#]", raw, maxsplit=1)[0].strip()
             if not line:
                 continue
+            where = f"{self._path}, line {number}"
             if line.startswith("["):
                 if not line.endswith("]") or not line[1:-1].strip():
-                    raise UsageError(f"{self._path}, line {number}: '{line}' is no section")
+                    raise UsageError(f"{where}: '{line}' is no section")
                 name = line[1:-1].strip()
                 if name == "global":
                     current = shared
                 else:
-                    found.append(_Section(name, dict(shared), False, number))
-                    current = found[-1].options
+                    current = _Section(self._path, name, dict(shared.options))
+                    found.append(current)
                 continue
             if re.match(r"include\s", line):
                 raise UsageError(
-                    f"{self._path}, line {number}: include is not supported: put the included "
-                    "file's lines here"
+                    f"{where}: include is not supported: put the included file's lines here"
                 )
             if current is None:
                 raise UsageError(
-                    f"{self._path}, line {number}: '{line}' stands before any section: begin "
-                    "with [global] or a job's name in brackets"
+                    f"{where}: '{line}' stands before any section: begin with [global] or a job's "
+                    "name in brackets"
                 )
-            place = "global" if current is shared else found[-1].name
-            option, value = self._option(line, place)
-            current[option] = value
-        for section in found:
-            section.starts_step = self._flag(section, "stonewall")
+            option, value = _option(line, current)
+            current.options[option] = value
         return found
-
-    def _option(self, line: str, section: str) -> tuple[str, str]:
-        option, equals, value = (part.strip() for part in line.partition("="))
-        option = _SYNONYMS.get(option, option)
-        if option not in PASSED_ON | _LEFT_OUT | _UNDERSTOOD:
-            known = PASSED_ON | _LEFT_OUT | _UNDERSTOOD | _SYNONYMS.keys()
-            raise self._wrong(section, option, "is not supported" + suggestion(option, known))
-
-        def expand(match: re.Match[str]) -> str:
-            found = os.environ.get(match[1])
-            if found is None:
-                raise self._wrong(section, option, f"needs the environment variable {match[1]}")
-            if not found.isprintable():
-                raise self._wrong(
-                    section, option, f"needs {match[1]} of the environment without line breaks"
-                )
-            return found
-
-        value = _VARIABLE.sub(expand, value) if equals else "1"
-        if option in PASSED_ON - _UNDERSTOOD and (wrong := wrong_option(option, value)):
-            raise self._wrong(section, option, wrong)
-        return option, value
-
-    def _wrong(self, section: str, option: str, what: str) -> UsageError:
-        return UsageError(f"{self._path}: [{section}] option '{option}' {what}")
 
     # sections to steps
 
@@ -241,73 +270,60 @@ class _Reader:
             if not option:
                 raise UsageError(f"{self._path}: [{section.name}] {message}") from error
             given = section.options.get(option, "")
-            raise self._wrong(
-                section.name, option, f"is '{given}': {message[0].lower()}{message[1:]}"
-            ) from error
+            what = f"is '{given}': {message[0].lower()}{message[1:]}"
+            raise section.wrong(option, what) from error
 
     def _workload(self, section: _Section) -> dict[str, Any]:
         options = section.options
-        self._left_out.update(dict.fromkeys(options.keys() & _LEFT_OUT))
+        self._ignored.update(dict.fromkeys(options.keys() & _IGNORED))
         if "description" in options:
             self._described[options["description"]] = None
         if options.get("kb_base", "1024") != "1024":
-            raise self._wrong(section.name, "kb_base", "is not supported: leave it at 1024")
-        if options.get("direct") == "0" or self._flag(section, "buffered"):
+            raise section.wrong("kb_base", "is not supported: leave it at 1024")
+        if options.get("direct") == "0" or section.flag("buffered"):
             self._note("buffered I/O was asked for; heatsoak passes the page cache by")
-        jobs = self._whole(section, "numjobs", 1)
-        rw = options.get("rw", "read")
+        jobs = section.whole("numjobs", 1)
         values: dict[str, Any] = {
-            "rw": self._pattern(section, rw),
+            "rw": _pattern(section),
             "numjobs": jobs,
             "iodepth": self._depth(section),
-            "span": self._size(section, "size") or Size(percent=100.0),
-            "offset": self._size(section, "offset") or Size(bytes=0),
-            "fio": {
-                key: value
-                for key, value in options.items()
-                if key in PASSED_ON and key not in _UNDERSTOOD
-            },
+            "span": section.size("size") or Size(percent=100.0),
+            "offset": section.size("offset") or Size(bytes=0),
+            "fio": {key: options[key] for key in options if key in PASSED_ON - _READ},
         }
         if "bs" in options:
             parts = [part for part in options["bs"].split(",") if part]
-            values["bs"] = self._bytes(section, "bs", parts[0] if parts else "")
+            values["bs"] = section.bytes("bs", parts[0] if parts else "")
             if "," in options["bs"]:
                 if wrong := wrong_option("bs", options["bs"]):
-                    raise self._wrong(section.name, "bs", wrong)
+                    raise section.wrong("bs", wrong)
                 values["fio"]["bs"] = options["bs"]
         if "buffer_compress_percentage" in options:
-            values["compress_pct"] = self._whole(section, "buffer_compress_percentage", 0)
+            values["compress_pct"] = section.whole("buffer_compress_percentage", 0)
         if "rate" in options:
-            values["rate"] = self._bytes(section, "rate", self._one(section, "rate"))
+            values["rate"] = section.bytes("rate", section.one("rate"))
         if "rate_iops" in options:
-            self._one(section, "rate_iops")
-            values["rate_iops"] = self._whole(section, "rate_iops", 0)
-        self._mix(section, values)
-        self._extent(section, values, jobs)
-        return values
-
-    def _pattern(self, section: _Section, rw: str) -> str:
-        if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
-            raise self._wrong(section.name, "rw", f"is '{rw}': trim is not measured")
-        if ":" in rw:
-            raise self._wrong(section.name, "rw", f"is '{rw}': strides are not supported")
-        return rw
+            section.one("rate_iops")
+            values["rate_iops"] = section.whole("rate_iops", 0)
+        if values["rw"] in ("rw", "randrw", "readwrite"):
+            if "rwmixread" in options:
+                values["rwmixread"] = section.whole("rwmixread", 50)
+            elif "rwmixwrite" in options:
+                values["rwmixread"] = 100 - section.whole("rwmixwrite", 50)
+        return {**values, **self._extent(section, values["span"], jobs)}
 
     def _depth(self, section: _Section) -> int:
-        depth = self._whole(section, "iodepth", 1)
+        depth = section.whole("iodepth", 1)
         engine = section.options.get("ioengine", "psync")
-        if engine in _ASYNCHRONOUS:
-            self._left_out["ioengine"] = None
-            return depth
-        if engine not in _SYNCHRONOUS:
-            known = _ASYNCHRONOUS | _SYNCHRONOUS
-            raise self._wrong(
-                section.name,
-                "ioengine",
-                f"is '{engine}', which is none that loads a drive{suggestion(engine, known)}",
+        if engine not in _ASYNCHRONOUS | _SYNCHRONOUS:
+            known = suggestion(engine, _ASYNCHRONOUS | _SYNCHRONOUS)
+            raise section.wrong(
+                "ioengine", f"is '{engine}', which is none that loads a drive{known}"
             )
         if "ioengine" in section.options:
-            self._left_out["ioengine"] = None
+            self._ignored["ioengine"] = None
+        if engine in _ASYNCHRONOUS:
+            return depth
         if depth > 1:
             self._note(
                 f"[{section.name}]: iodepth={depth} became 1, as it is with fio's {engine}; an "
@@ -315,111 +331,77 @@ class _Reader:
             )
         return 1
 
-    def _mix(self, section: _Section, values: dict[str, Any]) -> None:
-        if values["rw"] not in ("rw", "randrw", "readwrite"):
-            return
-        if "rwmixread" in section.options:
-            values["rwmixread"] = self._whole(section, "rwmixread", 50)
-        elif "rwmixwrite" in section.options:
-            values["rwmixread"] = 100 - self._whole(section, "rwmixwrite", 50)
-
-    def _extent(self, section: _Section, values: dict[str, Any], jobs: int) -> None:
-        """Say when the workload ends, as fio would have it: by time, by bytes, or by the first."""
-        runtime_s = self._seconds(section, "runtime")
-        if self._flag(section, "time_based") and not runtime_s:
-            raise self._wrong(section.name, "time_based", "needs a runtime")
+    def _extent(self, section: _Section, span: Size, jobs: int) -> dict[str, Any]:
+        """When the workload ends, as fio would have it: by time, by bytes, or by the first."""
+        extent: dict[str, Any] = {}
+        runtime_s = section.seconds("runtime")
+        is_time_based = section.flag("time_based")
+        if is_time_based and not runtime_s:
+            raise section.wrong("time_based", "needs a runtime")
         if runtime_s:
-            ramp_s = self._seconds(section, "ramp_time")
+            ramp_s = section.seconds("ramp_time")
             if ramp_s:
                 self._note(
                     f"[{section.name}]: ramp_time is recorded too: the step takes "
                     f"{runtime_s + ramp_s:g} s"
                 )
-            values["runtime_s"] = runtime_s + ramp_s
-            if self._flag(section, "time_based"):
-                return
-        wanted = self._size(section, "io_size")
-        times = jobs if wanted else jobs * self._whole(section, "loops", 1)
-        amount: Size = wanted or values["span"]
+            extent["runtime_s"] = runtime_s + ramp_s
+            if is_time_based:
+                return extent
+        wanted = section.size("io_size")
+        times = jobs if wanted else jobs * section.whole("loops", 1)
+        amount = wanted or span
         if amount.bytes is not None:
-            values["io_size"] = Size(bytes=amount.bytes * times)
+            extent["io_size"] = Size(bytes=amount.bytes * times)
         elif (share := (amount.percent or 0.0) * times) <= 100:
-            values["io_size"] = Size(percent=share)
+            extent["io_size"] = Size(percent=share)
         elif runtime_s:
             self._note(
                 f"[{section.name}]: ends after its runtime, even if it could have transferred "
                 f"{amount} of the target {times} times before"
             )
         else:
-            raise self._wrong(
-                section.name,
+            raise section.wrong(
                 "size",
                 f"is {amount}, which {times} jobs or loops make more than the whole target: "
                 "give bytes, or a runtime",
             )
-
-    # values
-
-    def _flag(self, section: _Section, option: str) -> bool:
-        value = section.options.get(option, "0")
-        if value not in ("0", "1"):
-            raise self._wrong(section.name, option, f"is '{value}': 1 or 0 is right")
-        return value == "1"
-
-    def _whole(self, section: _Section, option: str, default: int) -> int:
-        value = section.options.get(option, str(default))
-        match = _SIZE.match(value.lower())
-        if match is None or "." in value:
-            raise self._wrong(section.name, option, f"is '{value}': a whole number is right")
-        return _bytes_of(match)
-
-    def _one(self, section: _Section, option: str) -> str:
-        value = section.options[option]
-        if "," in value:
-            raise self._wrong(
-                section.name, option, f"is '{value}': one limit for reads and writes is supported"
-            )
-        return value
-
-    def _bytes(self, section: _Section, option: str, value: str) -> int:
-        match = _SIZE.match(value.strip().lower())
-        if match is None:
-            raise self._wrong(
-                section.name,
-                option,
-                f"is '{value}': a size is a number with an optional suffix, such as 128k",
-            )
-        return _bytes_of(match)
-
-    def _size(self, section: _Section, option: str) -> Size | None:
-        value = section.options.get(option)
-        if value is None:
-            return None
-        if value.endswith("%"):
-            try:
-                return Size.parse(value)
-            except ValueError as error:
-                raise self._wrong(section.name, option, f"is wrong: {error}") from error
-        size = Size(bytes=self._bytes(section, option, value))
-        return size if size.is_positive or option == "offset" else None
-
-    def _seconds(self, section: _Section, option: str) -> float:
-        value = section.options.get(option, "0")
-        clock = re.fullmatch(r"(?:(\d+):)?(?:(\d+):)?(\d+):(\d+)", value)
-        if clock is not None:
-            parts = [int(part) for part in value.split(":")]
-            units = (1, 60, 3600, 86400)
-            return float(
-                sum(part * unit for part, unit in zip(reversed(parts), units, strict=False))
-            )
-        try:
-            return parse_seconds(value)
-        except ValueError as error:
-            raise self._wrong(section.name, option, f"is wrong: {error}") from error
+        return extent
 
 
-def _needed(steps: list[WorkloadStep]) -> Size:
-    """Return how large a test file the steps need."""
+def _option(line: str, section: _Section) -> tuple[str, str]:
+    """The option of a line and its value, with variables of the environment put in."""
+    option, equals, value = (part.strip() for part in line.partition("="))
+    option = _SYNONYMS.get(option, option)
+    if option not in PASSED_ON | _IGNORED | _READ:
+        known = PASSED_ON | _IGNORED | _READ | _SYNONYMS.keys()
+        raise section.wrong(option, "is not supported" + suggestion(option, known))
+
+    def expand(match: re.Match[str]) -> str:
+        found = os.environ.get(match[1])
+        if found is None:
+            raise section.wrong(option, f"needs the environment variable {match[1]}")
+        if not found.isprintable():
+            raise section.wrong(option, f"needs {match[1]} of the environment without line breaks")
+        return found
+
+    value = _VARIABLE.sub(expand, value) if equals else "1"
+    if option in PASSED_ON - _READ and (wrong := wrong_option(option, value)):
+        raise section.wrong(option, wrong)
+    return option, value
+
+
+def _pattern(section: _Section) -> str:
+    rw = section.options.get("rw", "read")
+    if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
+        raise section.wrong("rw", f"is '{rw}': trim is not measured")
+    if ":" in rw:
+        raise section.wrong("rw", f"is '{rw}': strides are not supported")
+    return rw
+
+
+def _file_size(steps: list[WorkloadStep]) -> Size:
+    """How large a test file the steps need."""
     ends = []
     for step in steps:
         for load in step.workloads:

@@ -9,7 +9,7 @@ from heatsoak.protocol.workload import Conditions, Model, Seconds
 from heatsoak.units import format_duration, parse_seconds
 
 #: How long a warm-up takes at most that ends once temperatures are steady.
-LONGEST_WARM_UP_S = 3600.0
+MAX_WARM_UP_S = 3600.0
 
 
 def _warm_up(value: object) -> object:
@@ -26,7 +26,7 @@ class Heat(Model):
         command: the command line of a ``command``.
         warm_up: how long it runs before the first step, in s, or ``steady``: until no temperature
             rises any more.
-        at_most_s: how long ``steady`` is waited for.
+        at_most_s: how long ``steady`` may take.
     """
 
     source: Literal["gpu", "cpu", "command", "person"]
@@ -61,7 +61,7 @@ class Heat(Model):
     def longest_warm_up_s(self) -> float:
         """How long it runs before the first step, at most."""
         if self.warm_up == "steady":
-            return LONGEST_WARM_UP_S if self.at_most_s is None else self.at_most_s
+            return MAX_WARM_UP_S if self.at_most_s is None else self.at_most_s
         return self.warm_up
 
     def describe(self) -> str:

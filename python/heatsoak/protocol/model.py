@@ -1,4 +1,4 @@
-"""The schema of a protocol, and of what stands for it where somebody else made the load.
+"""The schema of a protocol, and of what takes its place where another tool made the load.
 
 docs/protocols.md says how a protocol reads in TOML.
 """
@@ -41,7 +41,7 @@ class Matrix(Model):
 
     Attributes:
         axes: the values of each condition; the cells are their product.
-        exclude: cells left out, each by some of its conditions.
+        exclude: cells that are not run, each given by some of its conditions.
         by_hand: axes that only hands can change on a real machine, such as the slot.
         enclosure: the simulated place of a cell, with ``{axis}`` for a value.
     """
@@ -87,7 +87,7 @@ class Matrix(Model):
         return None if self.enclosure is None else self.enclosure.format_map(cell)
 
 
-class Score(Model):
+class ScoreRule(Model):
     """A number that a protocol is run for.
 
     The statistic is taken of each of the steps; the score is the mean of what they give.
@@ -96,7 +96,7 @@ class Score(Model):
     Attributes:
         steps: names of judged steps; of rounds, without a round's number.
         last_s: how much of a step's end counts; None is all of it.
-        while_busy: whether time without any I/O in flight is left out of rates.
+        while_busy: whether rates leave out the time without any I/O in flight.
         definition: one sentence that is printed beside it.
     """
 
@@ -127,7 +127,7 @@ class Protocol(Model):
     """Ordered steps, and the conditions they run in.
 
     Attributes:
-        notes: what whoever reads a result must know of the protocol; each run warns of it.
+        notes: what a reader of a result must know about the protocol; each run warns of it.
         file_size: how large a test file it wants where the target is a directory.
         matrix: conditions to repeat it in; None runs it once.
         heat: what warms the case meanwhile.
@@ -148,7 +148,7 @@ class Protocol(Model):
     conditions: Conditions = Field(default_factory=dict)
     heat: list[Heat] = Field(default_factory=list)
     matrix: Matrix | None = None
-    scores: list[Score] = Field(default_factory=list)
+    scores: list[ScoreRule] = Field(default_factory=list)
     scale: float = Field(1.0, gt=0, le=1)
     steps: Annotated[
         list[Annotated[Step, BeforeValidator(with_kind)]],
@@ -266,17 +266,17 @@ class Protocol(Model):
 
 
 class Observed(Model):
-    """A load that somebody else made, as far as a log of it tells; it cannot be run again.
+    """A load that another tool made, as far as a log describes it; it cannot be run again.
 
     Attributes:
-        reads: whether it read; True where the log does not tell.
-        writes: likewise.
+        reads: whether it read; True where the log does not say.
+        writes: whether it wrote; True where the log does not say.
         rw: the access pattern, if known.
         bs: bytes of one I/O, if known and only one.
         iodepth: I/Os in flight, if known.
         about: the log's own words for it.
-        watched: whether it is a stretch of what a logger saw, so that nobody says that it asked for
-            the same throughout.
+        watched: whether it is a stretch of what a logger saw, which need not have asked for the
+            same throughout.
     """
 
     loads: ClassVar[bool] = True
@@ -328,7 +328,7 @@ class Observed(Model):
 
 
 class Observation(Model):
-    """What stands for the protocol in the recording of a load that somebody else made.
+    """What takes the protocol's place in the recording of a load that another tool made.
 
     Attributes:
         name: the kind of log it was taken from.
@@ -353,7 +353,7 @@ class Observation(Model):
         return []
 
     @property
-    def scores(self) -> list[Score]:
+    def scores(self) -> list[ScoreRule]:
         """None: nobody says what it was made for."""
         return []
 

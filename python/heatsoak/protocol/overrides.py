@@ -26,7 +26,7 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
 
     A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
     (``runtime``, ``bs``...) changes every judged step, probes among them; ``STEP.KEY`` the
-    steps of that name, in which ``*`` stands for any letters; ``file_size`` the test file. Any
+    steps of that name, in which ``*`` matches any letters; ``file_size`` the test file. Any
     other KEY labels the conditions, as ``conditions.KEY`` always does.
     Raises UsageError for what cannot be applied.
     """
@@ -57,7 +57,7 @@ def read_labels(settings: Iterable[str]) -> Conditions:
 
 def _check_is_text(setting: str) -> None:
     if utf8_text(setting) != setting:
-        raise UsageError(f"--set {setting}: is no UTF-8, which labels have to be")
+        raise UsageError(f"--set {setting}: is not UTF-8, as labels have to be")
 
 
 def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
@@ -110,7 +110,7 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
 
 
 def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
-    """Change the steps of that name, in which ``*`` stands for any letters."""
+    """Change the steps of that name, in which ``*`` matches any letters."""
     steps = [one for step in protocol.steps for one in _with_parts(step)]
     named = [step for step in steps if fnmatchcase(step.name, name)]
     names = list(dict.fromkeys(step.name for step in steps))

@@ -11,14 +11,14 @@ from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size
 
-#: No load gets shorter than this, or its rates could not be told from its beginning.
+#: No load gets shorter than this, or its rates would be those of its start.
 MIN_RUNTIME_S = 3.0
-#: Steps of rounds are many, and only their means are asked for.
+#: Rounds have many steps, and only their means are wanted.
 MIN_ROUND_RUNTIME_S = 1.0
 #: No pause gets shorter than this, unless it was.
 MIN_PAUSE_S = 1.0
-#: No span gets smaller than so many of the protocol's largest I/Os, so that what was filled stays
-#: what is read, nor a file than so many bytes.
+#: No span gets smaller than this many of the protocol's largest I/Os, so that what was filled is
+#: still what is read, and no file smaller than this many bytes.
 MIN_BLOCKS = 256
 MIN_FILE_BYTES = 64 << 20
 
@@ -26,10 +26,10 @@ MIN_FILE_BYTES = 64 << 20
 def scaled(protocol: Protocol, scale: float) -> Protocol:
     """Return `protocol` with every size in bytes, runtime and pause times `scale`, 0 to 1.
 
-    A test file gets smaller likewise. Spans given as shares of the target stay such shares. What
+    So does a test file. Spans given as shares of the target stay such shares. What
     would become too small to be measured stops getting smaller. Windows of scores shrink with their
     steps.
-    Raises UsageError for a scale that is no share.
+    Raises UsageError for a scale that is not a share.
     """
     if not 0 < scale <= 1:
         raise UsageError(f"--scale {scale:g}: give a share above 0 and up to 1, such as 0.01")
@@ -37,9 +37,9 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
         return protocol
     fields = protocol.model_dump()
     blocks = (bs for step in protocol.steps for part in step.parts for bs in part.block_sizes)
-    least = MIN_BLOCKS * max(blocks, default=0)
-    fields["steps"] = [_step(step, scale, MIN_RUNTIME_S, least) for step in protocol.steps]
-    fields["file_size"] = _file_size(protocol.file_size, scale, least)
+    min_bytes = MIN_BLOCKS * max(blocks, default=0)
+    fields["steps"] = [_step(step, scale, MIN_RUNTIME_S, min_bytes) for step in protocol.steps]
+    fields["file_size"] = _file_size(protocol.file_size, scale, min_bytes)
     fields["scale"] = protocol.scale * scale
     fields["heat"] = [_heat(heat, scale) for heat in protocol.heat]
     for score in fields["scores"]:
@@ -64,7 +64,7 @@ def _heat(heat: Heat, scale: float) -> dict[str, Any]:
     return {**heat.model_dump(), key: longest_s}
 
 
-def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any]:
+def _step(step: Step, scale: float, min_s: float, min_bytes: int) -> dict[str, Any]:
     fields = step.model_dump()
     match step:
         case Rounds():
@@ -72,45 +72,47 @@ def _step(step: Step, scale: float, least_s: float, least: int) -> dict[str, Any
             if step.until is None:
                 # what rounding adds to a whole number is no round more
                 fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), 1)
-            fields["steps"] = [_step(one, scale, MIN_ROUND_RUNTIME_S, least) for one in step.steps]
+            fields["steps"] = [
+                _step(one, scale, MIN_ROUND_RUNTIME_S, min_bytes) for one in step.steps
+            ]
         case WorkloadStep():
-            fields |= _workload(step, scale, least_s, least)
+            fields |= _workload(step, scale, min_s, min_bytes)
             fields["beside"] = [
-                {**beside.model_dump(), **_workload(beside, scale, least_s, least)}
+                {**beside.model_dump(), **_workload(beside, scale, min_s, min_bytes)}
                 for beside in step.beside
             ]
         case Replay():
             fields["scale"] = step.scale * scale
         case Copy():
-            fields["size_bytes"] = _size(Size(bytes=step.size_bytes), scale, least).bytes
+            fields["size_bytes"] = _size(Size(bytes=step.size_bytes), scale, min_bytes).bytes
         case Pause():
-            least_pause_s = min(step.duration_s, MIN_PAUSE_S)
-            fields["duration_s"] = max(step.duration_s * scale, least_pause_s)
+            min_pause_s = min(step.duration_s, MIN_PAUSE_S)
+            fields["duration_s"] = max(step.duration_s * scale, min_pause_s)
     if step.may_end_early:
         fields["end_after_drop_s"] = max(fields["end_after_drop_s"] * scale, MIN_RUNTIME_S)
     return fields
 
 
-def _workload(workload: Workload, scale: float, least_s: float, least: int) -> dict[str, Any]:
+def _workload(workload: Workload, scale: float, min_s: float, min_bytes: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "span": _size(workload.span, scale, least),
+        "span": _size(workload.span, scale, min_bytes),
         "offset": _size(workload.offset, scale, 0),
     }
     if workload.io_size is not None:
-        fields["io_size"] = _size(workload.io_size, scale, least)
+        fields["io_size"] = _size(workload.io_size, scale, min_bytes)
     if workload.runtime_s is not None:
-        fields["runtime_s"] = max(workload.runtime_s * scale, min(workload.runtime_s, least_s))
+        fields["runtime_s"] = max(workload.runtime_s * scale, min(workload.runtime_s, min_s))
     return fields
 
 
-def _file_size(size: Size, scale: float, least: int) -> Size:
+def _file_size(size: Size, scale: float, min_bytes: int) -> Size:
     if size.percent is not None:
         return Size(percent=size.percent * scale)
-    return _size(size, scale, max(MIN_FILE_BYTES, least))
+    return _size(size, scale, max(MIN_FILE_BYTES, min_bytes))
 
 
-def _size(size: Size, scale: float, least: int) -> Size:
-    if size.bytes is None or size.bytes <= least:
+def _size(size: Size, scale: float, min_bytes: int) -> Size:
+    if size.bytes is None or size.bytes <= min_bytes:
         return size
-    whole = max(round(size.bytes * scale), least)
+    whole = max(round(size.bytes * scale), min_bytes)
     return Size(bytes=whole - whole % 4096)

@@ -10,12 +10,12 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.errors import UsageError, require_file, suggestion
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import Matrix, Protocol, Score
+from heatsoak.protocol.model import Matrix, Protocol, ScoreRule
 from heatsoak.protocol.rounds import KINDS
 from heatsoak.protocol.workload import TO_BE_RUN
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
-_TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat, "scores": Score}
+_TABLES: dict[str, type[BaseModel]] = {"matrix": Matrix, "heat": Heat, "scores": ScoreRule}
 
 
 def bundled() -> list[str]:
@@ -33,11 +33,11 @@ def load(name: str) -> Protocol:
     Raises UsageError with file and key for anything that is wrong.
     """
     if name in bundled():
-        return parse((_BUNDLED / f"{name}.toml").read_text("utf-8"), f"{name}.toml")
+        return parse_toml((_BUNDLED / f"{name}.toml").read_text("utf-8"), f"{name}.toml")
     path = Path(name)
     if not path.exists():
         if path.suffix or len(path.parts) > 1:
-            raise UsageError(f"{name}: there is no such file")
+            raise UsageError(f"{name}: no such file")
         raise UsageError(
             f"there is no protocol '{name}'{suggestion(name, bundled())}: "
             f"bundled are {', '.join(bundled())}; a file's path works too"
@@ -46,15 +46,15 @@ def load(name: str) -> Protocol:
     if path.suffix in (".fio", ".job", ".ini"):
         return parse_job_file(path)
     try:
-        return parse(path.read_text("utf-8"), name)
+        return parse_toml(path.read_text("utf-8"), name)
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: is not a text file in UTF-8") from error
 
 
-def parse(text: str, name: str) -> Protocol:
-    """Return the protocol in a TOML text; `name` stands before every complaint."""
+def parse_toml(text: str, name: str) -> Protocol:
+    """Return the protocol in a TOML text; errors start with `name`."""
     try:
         return Protocol.model_validate(tomllib.loads(text), context=TO_BE_RUN)
     except tomllib.TOMLDecodeError as error:

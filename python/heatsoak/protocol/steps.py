@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
 from heatsoak.units import Size, format_block, format_bytes, format_duration, parse_size
 
-#: How a drive can be told to erase everything.
+#: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
 
 #: How the area beyond the capacity is kept from being written.
@@ -42,7 +42,7 @@ class BaseStep(Model):
     Attributes:
         only_if_drop_in: earlier workloads: it is taken if the throughput of any of them fell.
         only_after: an earlier step: it is taken if that one was, and did what it is for.
-        asks: what the step is to tell, for whoever watches the run.
+        asks: the question that the step answers, shown while it runs.
         loads: whether it loads the drive.
         is_judged: whether what was recorded of it is judged.
         only_prepares: whether it only brings the drive into a state for the steps after it.
@@ -153,7 +153,7 @@ class Loading(BaseStep, ABC):
     Attributes:
         end_after_drop_s: it ends early once its throughput was down for this long in all.
         is_replay: whether it issues recorded I/O again.
-        is_observed: whether somebody else made it, as :class:`~heatsoak.protocol.Observed`.
+        is_observed: whether another tool made it, as :class:`~heatsoak.protocol.Observed`.
     """
 
     loads: ClassVar[bool] = True
@@ -288,7 +288,7 @@ class Replay(Loading):
 
     @property
     def writes(self) -> bool:
-        """Whether it ever writes; likewise, and in doubt it does."""
+        """Whether it ever writes, which is known as late; in doubt it does."""
         return True
 
     @property
@@ -356,7 +356,7 @@ class Purge(BaseStep):
     """Bring the whole target back to the state of a new drive.
 
     Attributes:
-        method: how a real drive is told; ``auto`` takes the best that it offers.
+        method: how a real drive is purged; ``auto`` takes the best way that it offers.
         capacity: how much of the target the steps after it use, up to the next purge; the rest
             stays purged, which is spare area to the drive.
         spare: ``unwritten`` just leaves the rest alone, ``hpa`` has a SATA drive hide it as well.

@@ -52,13 +52,13 @@ class Workload(Model):
         iodepth: I/Os in flight for each job.
         numjobs: jobs that do the same beside each other.
         span: the part of the target that offsets are drawn from (fio's ``size``).
-        offset: where the span begins.
+        offset: where the span starts.
         io_size: bytes to transfer in all jobs together; without it and without a runtime,
             the span once.
         runtime_s: how long, repeating the span as often as needed.
         rate: bytes per second at most, for each job and each of reads and writes; None is
             unlimited.
-        rate_iops: I/Os per second at most, likewise.
+        rate_iops: I/Os per second at most, counted in the same way.
         compress_pct: how far the data can be compressed; 0 is incompressible.
         fio: further options for fio alone, of :mod:`heatsoak.protocol.fio_options`; no other
             target takes them.

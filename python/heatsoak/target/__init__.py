@@ -1,6 +1,15 @@
 """What a protocol runs on: simulated drives, files, block devices, NBD exports."""
 
-from heatsoak.target.base import Batch, Clock, Drives, Identity, Note, OfDrive, Outcome, Target
+from heatsoak.target.base import (
+    Batch,
+    Clock,
+    Drives,
+    Identity,
+    Note,
+    NumberedBatch,
+    Outcome,
+    Target,
+)
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.place import Place, parse_place
 
@@ -11,7 +20,7 @@ __all__ = [
     "Drives",
     "Identity",
     "Note",
-    "OfDrive",
+    "NumberedBatch",
     "Outcome",
     "Place",
     "Target",

@@ -13,7 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.units import Size
 
-#: Upper ends of latency bins in us, rising, and the I/Os in each; a bin begins where the one before
+#: Upper ends of latency bins in us, rising, and the I/Os in each; a bin starts where the one before
 #: ends, the first at 0.
 Bins = tuple[Sequence[float], Sequence[int]]
 
@@ -75,7 +75,7 @@ def latency_bins(by_direction: Mapping[str, Bins]) -> dict[str, Any]:
 #: what a load came to.
 Batch = pl.DataFrame | Note | Outcome
 
-#: A sign of life without samples, for whoever waits for the next batch, and how often one is given.
+#: A sign of life without samples, while the next batch is waited for, and how often it is given.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
 
@@ -127,7 +127,7 @@ class Target(Protocol):
         """
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
-        """Let steps use only so much of the target, from its begin, until it is purged again.
+        """Let steps use only this much of the target, from its start, until it is purged again.
 
         Raises UsageError where `capacity` is none of it, or the target has no such `spare`.
         """
@@ -137,10 +137,10 @@ class Target(Protocol):
 
 
 #: What one of a run's drives yielded: the drive's number, from 0, and the batch.
-OfDrive = tuple[int, Batch]
+NumberedBatch = tuple[int, Batch]
 
 
-def of_drive(number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+def numbered(number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
     """Yield `batches` as those of one drive; closing this closes them."""
     try:
         for batch in batches:
@@ -160,18 +160,18 @@ class Drives:
         """Take the targets, whose clocks go together."""
         self.targets = targets
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
         """Let one drive do what yields `batches`; the others rest meanwhile."""
-        return of_drive(number, batches)
+        return numbered(number, batches)
 
-    def copy(self, step: Copy) -> Iterator[OfDrive]:
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
         """Copy once, to the end.
 
         Raises ToolError when the tool or a drive fails; what was yielded before stands.
         """
         raise UsageError(f"{step.name}: a copy takes two drives")
 
-    def idle(self, duration_s: float) -> Iterator[OfDrive]:
-        """Let `duration_s` pass without load; the last drive tells last of each stretch."""
+    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+        """Let `duration_s` pass without load; of each stretch the last drive yields last."""
         last = len(self.targets) - 1
-        return of_drive(last, self.targets[last].idle(duration_s))
+        return numbered(last, self.targets[last].idle(duration_s))

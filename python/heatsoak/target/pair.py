@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heatsoak._core import Transfer
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy
-from heatsoak.target.base import Batch, Drives, OfDrive, Target
+from heatsoak.target.base import Batch, Drives, NumberedBatch, Target
 from heatsoak.target.simulated import RUN_CHUNK_S, SAMPLE_S, SimulatedTarget, frame_of
 
 #: Times nearer than this are the same; the simulator takes no shorter sample.
@@ -35,13 +35,13 @@ class SimulatedPair(Drives):
         super().__init__(source, destination)
         self._both = (source, destination)
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[OfDrive]:
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
         """Let one drive do something; the other rests until it is done."""
         for batch in batches:
             yield number, batch
             yield from self._catch_up(1 - number)
 
-    def copy(self, step: Copy) -> Iterator[OfDrive]:
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
         """Copy once; raises ShutDownError for a drive that shut itself down."""
         try:
             transfer = Transfer(
@@ -68,7 +68,7 @@ class SimulatedPair(Drives):
             for target in self._both:
                 target.core.end()
 
-    def idle(self, duration_s: float) -> Iterator[OfDrive]:
+    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
         """Let time pass for both."""
         until_s = max(target.clock.now_s() for target in self._both) + duration_s
         rests = {
@@ -83,7 +83,7 @@ class SimulatedPair(Drives):
                 else:
                     yield number, batch
 
-    def _catch_up(self, number: int) -> Iterator[OfDrive]:
+    def _catch_up(self, number: int) -> Iterator[NumberedBatch]:
         """Let one drive rest until its clock shows what the other's does."""
         target = self._both[number]
         behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()

@@ -13,7 +13,7 @@ from heatsoak.analysis.comparison.runs import (
     group_runs,
 )
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Label, Protocol, Score
+from heatsoak.protocol import Label, Protocol, ScoreRule
 from heatsoak.recording import Recording
 
 
@@ -68,7 +68,7 @@ def _steps_of_rounds(protocol: Protocol) -> set[str]:
     return {step.name for rounds in protocol.rounds for step in rounds.steps}
 
 
-def _has_rounds(score: Score, protocol: Protocol) -> bool:
+def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
     return not _steps_of_rounds(protocol).isdisjoint(score.steps)
 
 
@@ -84,7 +84,7 @@ def _unlike_rounds(protocol: Protocol, run: Run) -> str | None:
 
 def _is_alike(
     run: Run,
-    score: Score,
+    score: ScoreRule,
     protocol: Protocol,
     sections: Sequence[Section],
     number: int,

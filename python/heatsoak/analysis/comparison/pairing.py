@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heatsoak.analysis.comparison.likeness import cut_short, differences
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, Run
-from heatsoak.protocol import Label, Score
+from heatsoak.protocol import Label, ScoreRule
 
 #: Differ along with what is compared as a matter of course; what matters of them is asked apart.
 _GOES_ALONG = (ENCLOSURE, PROTOCOL)
@@ -149,7 +149,7 @@ class Section:
     workload: str
     cells: dict[int, dict[Label, list[Run]]] = field(default_factory=dict)
     caveats: list[str] = field(default_factory=list)
-    score: Score | None = None
+    score: ScoreRule | None = None
 
     def measured(self, run: Run) -> dict[str, Measure]:
         """Return what `run` measured of it, by the metric's name."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from heatsoak.errors import ToolError
 from heatsoak.protocol import ROLES, Copy, halves_of
-from heatsoak.target.base import Drives, Note, OfDrive, of_drive
+from heatsoak.target.base import Drives, Note, NumberedBatch, numbered
 from heatsoak.target.fio.command import job, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget
@@ -32,13 +32,13 @@ class FioPair(Drives):
         self._both = (source, destination)
         destination.clock = source.clock
 
-    def copy(self, step: Copy) -> Iterator[OfDrive]:
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
         """Copy once; raises ToolError where fio or a drive fails."""
         source, destination = self._both
         if source.fio.number < _OLDEST_FIO:
             oldest = ".".join(map(str, _OLDEST_FIO))
             raise ToolError(f"{source.fio.version} is too old to copy: fio {oldest} is needed")
-        yield from of_drive(1, destination.ready(step.name))
+        yield from numbered(1, destination.ready(step.name))
         line = self._command_line(step)
         for number in range(2):
             data = {"step": step.name, "command": line}
