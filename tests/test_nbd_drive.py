@@ -51,7 +51,7 @@ live = pytest.mark.skipif(
     [
         (["nosuch"], "nosuch"),
         ([DRIVE, "--enclosure", "puget-top"], "puget-top"),
-        ([DRIVE, "--speed", "fast"], "--speed fast: is no rate, such as 200MB"),
+        ([DRIVE, "--speed", "fast"], "--speed fast: is not a rate such as 200MB"),
         ([DRIVE, "--speed", "3GB"], "--speed of 3 GB/s: samsung-950-pro-512 in open-bench can be"),
         ([DRIVE, "--speed", "1k"], "can be served at 1 MB to 2.5 GB a second"),
         ([DRIVE, "--time-factor", "0.5"], "--time-factor 0.5: from 1, real time, to 1000"),
@@ -168,7 +168,7 @@ def load(target: NbdTarget, step: WorkloadStep) -> tuple[pl.DataFrame, int]:
 def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Path) -> None:
     words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
     with served(tmp_path, DRIVE, *words) as drive:
-        assert "it keeps no data: reads give zeros" in drive.greeting[0]
+        assert "it keeps no data: reads return zeros" in drive.greeting[0]
         name, roots = drive_in_tree(drive.sensors)
         (sensor,) = drive_sensors(name, roots)
         cool_c = sensor.read()["temp_c.composite"]

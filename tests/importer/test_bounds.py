@@ -381,7 +381,7 @@ def test_a_pipe_is_refused_at_once(command: list[str], tmp_path: Path) -> None:
 def test_a_device_is_refused_at_once(tmp_path: Path) -> None:
     done = heatsoak_here("analyze", "/dev/zero", cwd=tmp_path)
     assert done.returncode == 2
-    assert "/dev/zero: cannot be read: is a device" in done.stderr
+    assert "/dev/zero: is a device, not a regular file" in done.stderr
 
 
 # --- recordings ----------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
             if not path.exists():
                 continue
             if not path.is_file():
-                raise UsageError(f"{path}: is no regular file: name another with -o")
+                raise UsageError(f"{path}: is not a regular file: name another with -o")
             if not force:
                 raise UsageError(f"{path}: is there already: name another file, or add --force")
 

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import polars as pl
 
-from heatsoak.recording.files import open_regular
+from heatsoak.files import open_regular
 
 Schema = dict[str, type[pl.DataType]]
 

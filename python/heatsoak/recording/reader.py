@@ -12,10 +12,11 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError, require_file
+from heatsoak.errors import UsageError
+from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MOST_META_BYTES, read_regular, sha256_of
+from heatsoak.recording.files import MOST_META_BYTES, sha256_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 

@@ -11,9 +11,9 @@ import polars as pl
 from starlette.concurrency import run_in_threadpool
 
 from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.files import open_regular
 from heatsoak.importer import WATCH
 from heatsoak.recording import META, Recording, schema_of
-from heatsoak.recording.files import open_regular
 from heatsoak.recording.meta import EVENTS, JOURNAL
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses

@@ -9,10 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording
-from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES, open_regular
+from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 
 #: A running recording that was not written to for so long was cut: in pauses, sensors are polled
