@@ -454,7 +454,7 @@ def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
         taken.listen()
         port = str(taken.getsockname()[1])
         line = complaint(heatsoak("serve", ".", "--port", port, cwd=tmp_path), 2)
-        assert f"--port {port}: cannot be listened on" in line
+        assert f"--port {port}: cannot listen on it" in line
     line = complaint(heatsoak("serve", "nowhere", cwd=tmp_path), 2)
     assert "nowhere: is not a directory" in line
 

@@ -397,6 +397,6 @@ def test_a_recording_that_claims_more_than_memory_holds_is_refused(tmp_path: Pat
     many.with_columns(step=pl.lit("load")).write_parquet(recording.path / "samples.parquet")
     assert (recording.path / "samples.parquet").stat().st_size < 4 << 20
     opened = Recording.open(recording.path)
-    with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are more"):
+    with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are too many"):
         opened.samples()
     assert opened.samples(["t_s", "step"]).height == rows

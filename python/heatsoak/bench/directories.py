@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from heatsoak.errors import RefusedError, UsageError
-from heatsoak.recording import META, Recording, check_way, is_written
+from heatsoak.recording import META, Recording, is_being_written, require_creatable
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 
 #: Where recordings are made whose place was not named.
@@ -32,7 +32,7 @@ def require_empty(directory: Path, otherwise: str = "") -> None:
 
     `otherwise` adds a way out.
     """
-    check_way(directory)
+    require_creatable(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: is there already: name a new directory with -o{otherwise}")
 
@@ -43,8 +43,8 @@ def begun_in(directory: Path) -> Recording | None:
     Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
     still written.
     """
-    check_way(directory)
-    if is_written(directory):
+    require_creatable(directory)
+    if is_being_written(directory):
         raise RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"
         )

@@ -86,7 +86,7 @@ class Recorder:
             )
         else:
             meta = _going_on(goes_on_with.meta, columns, said)
-        self.writer = RecordingWriter(directory, meta, goes_on=goes_on_with is not None)
+        self.writer = RecordingWriter(directory, meta, resumed=goes_on_with is not None)
         self.poller = Poller(sensors, target.clock, self._on_reading, on_note=self._on_sensor_note)
 
     @property

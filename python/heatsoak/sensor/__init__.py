@@ -1,4 +1,4 @@
-"""Sensors that are read during a run: one module per source, each skipped if its source is absent."""
+"""Sensors that are read during a run: one module per source, skipped where it is absent."""
 
 from pathlib import Path
 
