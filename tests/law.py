@@ -17,7 +17,7 @@ CODES = (0, 1, 2, 3, 4, 130)
 def breach(done: subprocess.CompletedProcess[str]) -> str | None:
     """Return what a call did that none may do; None where it ended as it should."""
     said = done.stderr
-    if "a fault in heatsoak itself" in said:
+    if "internal error" in said:
         return f"{said.strip()}\n{_details(said)}"
     if "Traceback" in said or "panicked at" in said or "Warning:" in said:
         return said

@@ -82,7 +82,7 @@ def test_a_setting_gives_any_purge_a_capacity() -> None:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("purge.capacity=120%", "at most 100%"),
+        ("purge.capacity=120%", "is more than 100%"),
         ("purge.spare=hpa", "give one below 100%"),
         ("purge.spare=namespace", "unwritten"),
     ],

@@ -212,7 +212,7 @@ def test_a_recordings_own_files_are_never_written_over(make: Make, name: str) ->
 
 
 def test_a_device_is_not_replaced_by_a_file(make: Make) -> None:
-    with pytest.raises(UsageError, match="is no regular file"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         export([make()], "/dev/null", Kind.CSV, force=True)
 
 
@@ -483,7 +483,7 @@ def test_standard_output_has_the_samples_and_nothing_else(
         (("-o", "-"), "-o -: does not tell the format"),
         (("-o", "-", "--as", "parquet"), "parquet cannot go to standard output"),
         (("-o", "-", "--as", "fio-plot"), "fio-plot cannot go to standard output"),
-        (("-o", "-", "--as", "csv", "--format", "json"), "cannot both have standard output"),
+        (("-o", "-", "--as", "csv", "--format", "json"), "cannot both use standard output"),
         (("-o", "x.csv", "--as", "xlsx"), "Invalid value for '--as'"),
         ((), "Missing option '--output'"),
     ],

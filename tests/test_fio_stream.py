@@ -202,7 +202,7 @@ def test_a_direction_that_stands_still_has_zeros_and_one_out_of_use_has_nulls() 
 def test_counters_that_fall_are_an_error() -> None:
     differencer = Differencer(1, reads=True, writes=False)
     differencer.row(Status.of(THREE[2]))
-    with pytest.raises(ToolError, match="runs backwards"):
+    with pytest.raises(ToolError, match="went backwards"):
         differencer.row(Status.of(THREE[1] | {"timestamp_ms": 2000}))
 
 

@@ -299,7 +299,7 @@ def say(*documents: tuple[int, int, int, int]) -> str:
         (say((1, 0, 4096, 250), (2, 28, 8192, 500)) + "exit 1\n", "No space left on device", 2),
         (say((1, 0, 4096, 250)) + "echo '{ \"cut\": '\n", "in the middle of a document", 1),
         (say((1, 0, 4096, 250)) + "printf '{]\\n}\\n'; exit 0\n", "not valid JSON", 1),
-        (say((1, 0, 4096, 250), (2, 0, 1, 500)), "runs backwards", 1),
+        (say((1, 0, 4096, 250), (2, 0, 1, 500)), "went backwards", 1),
         ("head -c 2000000 /dev/zero\n", "is not JSON", 0),
         ("kill -SEGV $$\n", "killed by SIGSEGV", 0),
     ],

@@ -98,7 +98,7 @@ def test_a_recording_is_read_where_it_was_written_whatever_it_is_called(
         again = reopen(finished, 0).recording
         assert (base / given_as / JOURNAL).is_file()
         assert again.samples()["read_bw_mb_s"].to_list() == [2.0] * 3
-        with RecordingWriter(path, again.meta, goes_on=True) as writer:
+        with RecordingWriter(path, again.meta, resumed=True) as writer:
             writer.append(frame(3, 3.0))
             writer.finish("finished", 6)
         (found,) = find_recordings(path)
@@ -229,7 +229,7 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
     [
         ("file/x", "file/x: file is a file, not a directory"),
         ("file/deep/x", "file is a file, not a directory"),
-        ("n" * 300, "cannot be made: File name too long"),
+        ("n" * 300, "cannot be created: File name too long"),
     ],
 )
 def test_a_place_that_cannot_be_made_is_one_line_before_anything_is_done(

@@ -51,10 +51,10 @@ live = pytest.mark.skipif(
     [
         (["nosuch"], "nosuch"),
         ([DRIVE, "--enclosure", "puget-top"], "puget-top"),
-        ([DRIVE, "--speed", "fast"], "--speed fast: is no rate, such as 200MB"),
+        ([DRIVE, "--speed", "fast"], "--speed fast: is not a rate such as 200MB"),
         ([DRIVE, "--speed", "3GB"], "--speed of 3 GB/s: samsung-950-pro-512 in open-bench can be"),
         ([DRIVE, "--speed", "1k"], "can be served at 1 MB to 2.5 GB a second"),
-        ([DRIVE, "--time-factor", "0.5"], "--time-factor 0.5: from 1, real time, to 1000"),
+        ([DRIVE, "--time-factor", "0.5"], "--time-factor 0.5: must be 1 (real time) to 1000"),
         ([DRIVE, "--time-factor", "nan"], "--time-factor nan: from 1"),
     ],
 )
@@ -70,10 +70,10 @@ def test_a_socket_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to("nowhere")
     for name, says in [
-        ("file", "file: is there already: name another with --socket, or remove it"),
-        ("link", "link: is there already"),
-        ("no/socket", "there is no such directory for the socket"),
-        ("s" * 108, "is too long for a socket, whose path has at most 107 bytes"),
+        ("file", "file: already exists: name another with --socket, or remove it"),
+        ("link", "link: already exists"),
+        ("no/socket", "there is no such directory to create the socket in"),
+        ("s" * 108, "is too long: a socket's path has at most 107 bytes"),
     ]:
         done = heatsoak_here("nbd", DRIVE, "--socket", name, cwd=tmp_path)
         assert says in complaint(done, 2)
@@ -85,7 +85,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(server, "_PLUGIN", tmp_path / "heatsoak_nbd.so")
     monkeypatch.setattr(shutil, "which", lambda _, **__: "/usr/bin/nbdkit")
     done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
-    assert "the plugin for nbdkit is missing" in complaint(done, 3)
+    assert "nbdkit's plugin is missing" in complaint(done, 3)
     monkeypatch.setattr(shutil, "which", lambda _, **__: None)
     done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
     assert "nbdkit is not installed: apt-get install nbdkit" in complaint(done, 3)
@@ -100,7 +100,7 @@ def test_a_host_gets_the_speed_that_was_asked_for(speed_mb_s: float, time_factor
     export = Export(drive, place, speed_mb_s, time_factor)
     assert 0 < export.speed_share <= 1
     assert export.top_mb_s * export.speed_share * time_factor == pytest.approx(speed_mb_s)
-    told = json.loads(export.told({}, None))
+    told = json.loads(export.plugin_config({}, None))
     assert told["speed_share"] == export.speed_share
     assert told["drive"] == json.loads(drive.core_json())
 
@@ -128,7 +128,7 @@ def test_sensors_are_laid_out_as_the_kernel_has_them(tmp_path: Path) -> None:
     assert sensor.info.thresholds == {"critical_c": 99.85}
     assert sensor.info.details["labels"]["temp_c.sensor1"] == "Sensor 1"
     assert sensor.info.details["parent"] == "nvme0"
-    with pytest.raises(UsageError, match="is there already: name a new directory"):
+    with pytest.raises(UsageError, match="already exists: name a new directory"):
         write_tree(tmp_path / "drive", export)
 
 
@@ -168,7 +168,7 @@ def load(target: NbdTarget, step: WorkloadStep) -> tuple[pl.DataFrame, int]:
 def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Path) -> None:
     words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
     with served(tmp_path, DRIVE, *words) as drive:
-        assert "it keeps no data: reads give zeros" in drive.greeting[0]
+        assert "it keeps no data: reads return zeros" in drive.greeting[0]
         name, roots = drive_in_tree(drive.sensors)
         (sensor,) = drive_sensors(name, roots)
         cool_c = sensor.read()["temp_c.composite"]
@@ -239,7 +239,7 @@ def test_a_drive_that_would_have_no_flash_left_gets_one_line(
 ) -> None:
     words = ["nbd", str(small_drive), "--socket", "s", "--speed", "1MB", "--sensors", "sensors"]
     said = complaint(heatsoak_here(*words, cwd=tmp_path), 3)
-    assert "nbdkit does not serve it: " in said
+    assert "nbdkit failed to start: " in said
     assert "nand.block_bytes" in said
     assert not list((tmp_path / "sensors").iterdir())
     assert not (tmp_path / "s").exists()
@@ -268,7 +268,7 @@ def test_a_killed_server_leaves_nothing_serving(tmp_path: Path, small_drive: Pat
         drive.end(signal.SIGKILL)
         assert until(lambda: not answers(drive.socket))
     done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=tmp_path)
-    assert "remove it if nothing serves it any more" in complaint(done, 2)
+    assert "remove it if no server uses it any more" in complaint(done, 2)
 
 
 def answers(at: Path) -> bool:

@@ -154,7 +154,7 @@ def test_a_broken_recording_is_one_line_that_names_the_file(
 
 
 def test_a_place_without_recordings_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no recording"):
+    with pytest.raises(UsageError, match="has no recording in it"):
         find_recordings(tmp_path)
     with pytest.raises(UsageError, match="no such file"):
         find_recordings(tmp_path / "nowhere")
@@ -299,8 +299,8 @@ def test_parquet_that_was_not_recorded_is_read_where_it_has_the_columns(tmp_path
     assert note in judge(Recording.open(tmp_path / "r")).notes
     assert note not in judge(finished(tmp_path / "another")).notes
     for other, told in (
-        (given.drop("temp_c.nand"), "lacks the column temp_c.nand"),
-        (given.with_columns(pl.lit("x").alias("t_s")), "the column t_s holds String"),
+        (given.drop("temp_c.nand"), "the column temp_c.nand, which"),
+        (given.with_columns(pl.lit("x").alias("t_s")), "the column t_s is String"),
     ):
         other.write_parquet(parquet)
         with pytest.raises(UsageError, match=told):
@@ -370,7 +370,7 @@ def test_a_description_that_cannot_be_is_one_line(tmp_path: Path, key: str, valu
 
 
 @pytest.mark.parametrize("name", [META, EVENTS, PARQUET])
-@pytest.mark.parametrize("what", ["pipe", "directory", "link"])
+@pytest.mark.parametrize("what", ["pipe", "directory", "broken link"])
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str, what: str) -> None:
     file = finished(tmp_path / "r").path / name
     file.unlink()
@@ -380,5 +380,5 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str, what: str)
         file.mkdir()
     else:
         file.symlink_to(file.name)
-    with pytest.raises(UsageError, match=f"{name}: cannot be read: is a {what}"):
+    with pytest.raises(UsageError, match=f"{name}: is a {what}"):
         Recording.open(tmp_path / "r")

@@ -232,7 +232,7 @@ def test_restore_puts_back_what_was_left_on_any_drive_and_says_so(bench: Bench) 
     assert len(done.stdout.splitlines()) == 2
     assert done.stdout.count("was put back") == 2
     done = heatsoak_here("drives", "--restore", cwd=bench.directory)
-    assert done.stdout.splitlines() == ["no run that was killed has left anything"]
+    assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
 
 
 @needs_loop

@@ -95,7 +95,7 @@ def served(directory: Path) -> Iterator[Served]:
             line = process.stdout.readline()
             found = re.search(r"http://\S+", line)
             assert found, line
-            assert process.stdout.readline() == "Ctrl-C ends it\n"
+            assert process.stdout.readline() == "press Ctrl-C to stop\n"
             yield Served(process, found.group())
         finally:
             process.send_signal(signal.SIGINT)
@@ -293,8 +293,8 @@ def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown:
             told = dict(re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td></tr>", listed))
             assert sorted(told) == sorted(names)
             assert all(why and "\n" not in why for why in told.values())
-            assert told["fifo"] == "recording.json: is no regular file"
-            assert told["samples-fifo"] == "samples.parquet: is no regular file"
+            assert told["fifo"] == "recording.json: is a pipe, not a regular file"
+            assert told["samples-fifo"] == "samples.parquet: is a pipe, not a regular file"
             assert "larger than" in told["huge"]
             assert "link" in told["dangling"]
         for name in ("no-\\xff utf8 \\x1b[31m", "brackets [1]*?", "a/one"):
@@ -306,7 +306,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown:
         assert status == 200, text
         page = json.loads(text)
         assert len(page["recordings"]) == 4
-        assert "no regular file" in server.ask("/r/fifo/")[1]
+        assert "not a regular file" in server.ask("/r/fifo/")[1]
         rss_kib = int(
             re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.process.pid}/status").read_text())[0]
         )
@@ -454,7 +454,7 @@ def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
         taken.listen()
         port = str(taken.getsockname()[1])
         line = complaint(heatsoak("serve", ".", "--port", port, cwd=tmp_path), 2)
-        assert f"--port {port}: cannot be listened on" in line
+        assert f"--port {port}: cannot listen on it" in line
     line = complaint(heatsoak("serve", "nowhere", cwd=tmp_path), 2)
     assert "nowhere: is not a directory" in line
 

@@ -194,7 +194,7 @@ def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("check", "lite"), "no simulated trace 'lite' (did you mean 'light'?)"),
-        (("stats", "nowhere.csv"), "nowhere.csv: there is no such file, nor a shape"),
+        (("stats", "nowhere.csv"), "nowhere.csv: there is no such file or shape"),
         (("stats", "light", "--idle-limit", "soon"), "--idle-limit: 'soon' is not a time"),
         (("check", "light", "--scale", "1e-8"), "of 832339 I/Os is less than one"),
     ],
@@ -217,7 +217,7 @@ def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form:
     for name in ("reads", "writes", "read_bytes", "write_bytes", "size_pct", "sequential", "span"):
         assert found[name] == asked[name]
     again = heatsoak_here("trace", "make", "light", "-o", "t", cwd=tmp_path)
-    assert "is there already" in complaint(again, 2)
+    assert "already exists" in complaint(again, 2)
 
 
 @pytest.mark.parametrize("shape", ["destroyer", "heavy", "light"])

@@ -59,7 +59,7 @@ def test_a_share_is_of_a_whole() -> None:
     assert Size.parse("25%").of(1000) == 250
     assert Size.parse("1k").of(1000) == 1024
     assert str(Size.parse("25%")) == "25%"
-    with pytest.raises(ValueError, match="more than the whole"):
+    with pytest.raises(ValueError, match="more than 100%"):
         Size.parse("101%")
 
 

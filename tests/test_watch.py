@@ -131,7 +131,7 @@ def test_counters_that_begin_anew_give_nothing_and_then_go_on(disk: Disk) -> Non
     disk.put()
     now[0] += 1
     assert sensor.read() == {}
-    assert sensor.last_error == "the counters of nvme0n1 went back"
+    assert sensor.last_error == "the counters of nvme0n1 went backwards"
     disk.move("read", 10, 4096)
     now[0] += 1
     assert sensor.read()["read_iops"] == pytest.approx(10)

@@ -1,8 +1,8 @@
-"""The one door to people: what comes from outside is shown as text, and does nothing else.
+"""All output to people goes through here: text from outside is shown, never interpreted.
 
-Models, labels, events, file names and logs may hold anything: escape sequences that retitle a
-terminal, marks that turn the direction of writing, rich's own markup. Nothing but this module makes
-a console or prints (ruff's T20 and TID251 hold that), so nothing can go past it.
+Models, labels, events, file names and logs may contain anything: escape sequences that retitle a
+terminal, marks that reverse the writing direction, rich's own markup. Only this module prints or
+creates consoles (ruff's T20 and TID251 enforce that), so nothing can bypass it.
 """
 
 import json
@@ -20,17 +20,17 @@ from rich.segment import Segment
 from rich.text import Text as RichText
 from typing_extensions import override
 
-#: How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection).
+#: How a formula can start in some spreadsheet, full-width signs included (OWASP, CSV injection).
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return `text` on one line, with what is not printed in a visible form.
+    """Return `text` on one line, with unprintable characters escaped.
 
-    Controls, line separators, marks of direction and the like become what Python writes for them
-    (``\\x1b``, ``\\n``, ``\\u202e``), and bytes of a file name that are no UTF-8 ``\\xff``.
+    Control characters, line separators, direction marks and the like become Python's escapes
+    (``\\x1b``, ``\\n``, ``\\u202e``), bytes of a file name that are not UTF-8 become ``\\xff``.
     """
     if text.isprintable():
         return text
@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
 
 def utf8_text(text: str) -> str:
-    """Return `text` as UTF-8 can hold it: bytes of a name that are no UTF-8 become ``\\xff``."""
+    """Return `text` as valid UTF-8: bytes of a file name that are not UTF-8 become ``\\xff``."""
     return _SURROGATES.sub(lambda found: _visible(found.group()), text)
 
 
@@ -47,18 +47,18 @@ def _is_shown(char: str) -> bool:
 
 
 def _visible(char: str) -> str:
-    if 0xDC80 <= ord(char) <= 0xDCFF:  # what Python makes of a byte that is no UTF-8
+    if 0xDC80 <= ord(char) <= 0xDCFF:  # how Python decodes a byte that is not UTF-8
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
 
 
 def _visible_lines(text: str) -> str:
-    """The text with its line ends as they are: lines were already made of it."""
+    """The text as printable, keeping its line breaks."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
 class Text(RichText):
-    """Rich's text of one line, whatever is in it."""
+    """Rich's text, always on one line."""
 
     def __init__(self, text: str = "", *args: Any, **kwargs: Any) -> None:
         """Take `text` as :func:`printable` shows it."""
@@ -71,12 +71,12 @@ class Text(RichText):
 
 
 def lines(texts: Iterable[str], **kwargs: Any) -> RichText:
-    """Return texts below each other, each on a line of its own."""
+    """Return the texts with each on its own line."""
     return Text("", **kwargs).append(RichText("\n".join(map(printable, texts))))
 
 
 class TextColumn(rich_progress.TextColumn):
-    """Rich's column of a progress bar, without markup."""
+    """Rich's progress bar column, without markup."""
 
     @override
     def render(self, task: Task) -> RichText:
@@ -84,21 +84,21 @@ class TextColumn(rich_progress.TextColumn):
 
 
 class Console(rich_console.Console):
-    """Rich's console without markup, which shows whatever it is given as text."""
+    """Rich's console without markup: everything is shown as plain text."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs, markup=False, emoji=False, highlight=False)
 
     @override
     def render_str(self, text: str, **kwargs: Any) -> RichText:
-        """Return a text that was given as a str: a cell of a table, or something to print."""
+        """Render a str: a table cell, or something to print."""
         return super().render_str(printable(text), **{**kwargs, "markup": False})
 
     @override
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render, and show what is left of controls in what others made: rich's own are apart."""
+        """Render, escaping control characters in what others created; rich's own are kept."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -107,36 +107,36 @@ class Console(rich_console.Console):
 
 
 def spreadsheet_text(text: str) -> str:
-    """Return `text` as a cell of CSV that no spreadsheet runs.
+    """Return `text` as a CSV cell that no spreadsheet evaluates.
 
-    An apostrophe comes before what begins like a formula and is no number, as spreadsheets
-    themselves mark text. :func:`from_spreadsheet` is the way back.
+    Text that starts like a formula and is not a number gets an apostrophe in front, which is how
+    spreadsheets themselves mark text. :func:`from_spreadsheet` is the inverse.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def from_spreadsheet(cell: str) -> str:
-    """Return the text of a cell, without the apostrophe that :func:`spreadsheet_text` gave it."""
+    """Return a cell's text without the apostrophe that :func:`spreadsheet_text` added."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def print_out(text: str) -> None:
     """Write a line to standard output."""
-    print(printable(text), flush=True)  # noqa: T201 -- the door
+    print(printable(text), flush=True)  # noqa: T201 -- the only place that prints
 
 
 def print_err(text: str, *, end: str = "\n") -> None:
     """Write a line to standard error."""
-    print(printable(text), end=end, file=sys.stderr, flush=True)  # noqa: T201 -- the door
+    print(printable(text), end=end, file=sys.stderr, flush=True)  # noqa: T201 -- the only place that prints
 
 
 def announce(text: str) -> None:
-    """Write what heatsoak itself has to say to standard error, in one line."""
+    """Write a message from heatsoak itself to standard error, on one line."""
     print_err(f"heatsoak: {' '.join(text.split())}")
 
 
 def json_text(document: Any) -> str:
-    """Return a document as JSON whose strings say the same, and do nothing to a terminal."""
+    """Return a document as JSON, escaping in strings what would affect a terminal."""
     text = json.dumps(document, ensure_ascii=False, indent=1)
     return "\n".join(
         line if line.isprintable() else "".join(map(_in_json, line)) for line in text.split("\n")
@@ -149,4 +149,4 @@ def _in_json(char: str) -> str:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
-    print(json_text(document))  # noqa: T201 -- the door
+    print(json_text(document))  # noqa: T201 -- the only place that prints

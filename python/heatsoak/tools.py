@@ -1,18 +1,19 @@
-"""Where the programs that heatsoak runs are found: fio, blkid, hdparm, nvme, nbdkit and others.
+"""Finds the programs that heatsoak runs: fio, blkid, hdparm, nvme, nbdkit and others.
 
-What root runs must be root's own. So root's ``PATH`` is not asked, which may lead through
-directories that others can write to; programs are looked for in
+Root must only run programs that root alone can change. So root's ``PATH``, which may contain
+directories that others can write to, is ignored, and programs are searched for in
 
-1. the directory that ``HEATSOAK_TOOLS`` names, for a program of one's own or in place of another,
+1. the directory that ``HEATSOAK_TOOLS`` names, to add or replace a program,
 2. ``/usr/local/sbin`` and ``/usr/local/bin``,
 3. ``/usr/sbin``, ``/usr/bin``, ``/sbin`` and ``/bin``.
 
-The first must, and the second may, be such that nobody but root can change them: the directory,
-those above it and the program belong to root and are not writable by others (where ``/usr/local``
-belongs to the group ``staff``, as on older Debians, it is passed over). Any other user may run what
-he likes: for him nothing is checked, and his ``PATH`` comes last.
+For the first and second, the program, its directory and all directories above it must belong to
+root and not be writable by others. If they are not, ``HEATSOAK_TOOLS`` is an error and
+``/usr/local`` is skipped (on older Debians it belongs to the group ``staff``). For other users
+nothing is checked, and their ``PATH`` is searched last.
 
-The commands that a protocol gives as heat are words of the user's, and are found on his ``PATH``.
+Commands that a protocol gives as a heat source are the user's own, and found on the user's
+``PATH``.
 """
 
 import os
@@ -23,51 +24,51 @@ from pathlib import Path
 
 from heatsoak.errors import ToolError
 
-#: Names a directory whose programs come first.
+#: The environment variable that names a directory to search first.
 VARIABLE = "HEATSOAK_TOOLS"
 LOCAL = ("/usr/local/sbin", "/usr/local/bin")
 SYSTEM = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 def find_tool(name: str, package: str) -> str:
-    """Return the path of the program `name`, which Debian's `package` has.
+    """Return the path of the program `name` from Debian's `package`.
 
-    Raises ToolError where it is not installed, or ``HEATSOAK_TOOLS`` is not to be trusted.
+    Raises ToolError if it is not installed or ``HEATSOAK_TOOLS`` cannot be trusted.
     """
     found = which(name)
     if found is not None:
         return found
-    passed_over = shutil.which(name)
-    but = f" ({passed_over} is not run as root: see {VARIABLE})" if passed_over else ""
-    raise ToolError(f"{name} is not installed: apt-get install {package}{but}")
+    ignored = shutil.which(name)
+    hint = f" ({ignored} is not run as root: see {VARIABLE})" if ignored else ""
+    raise ToolError(f"{name} is not installed: apt-get install {package}{hint}")
 
 
 def which(name: str) -> str | None:
-    """Return the path of the program `name`, None where it is not installed.
+    """Return the path of the program `name`, or None if it is not installed.
 
-    Raises ToolError where ``HEATSOAK_TOOLS`` is not to be trusted.
+    Raises ToolError if ``HEATSOAK_TOOLS`` cannot be trusted.
     """
     for directory in _directories():
         found = shutil.which(name, path=directory)
         if found is None:
             continue
-        if os.geteuid() != 0 or directory in SYSTEM or _is_roots(Path(found)):
+        if os.geteuid() != 0 or directory in SYSTEM or _only_root_can_change(Path(found)):
             return found
         if directory not in LOCAL:
             raise ToolError(
-                f"{VARIABLE}: {found} can be changed by others than root, and is not run as root: "
-                "it has to belong to root and be writable by root alone"
+                f"{VARIABLE}: {found} is not run as root, since others can change it: "
+                "it must belong to root and be writable by root only"
             )
     return None
 
 
 def search_path() -> str:
-    """Return the ``PATH`` for programs that we run; raises ToolError as :func:`which` does."""
+    """Return the ``PATH`` for child processes; raises ToolError as :func:`which` does."""
     return os.pathsep.join(_directories())
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for programs that we run: ours, with that ``PATH``, in English."""
+    """Return the environment for child processes: ours, with that ``PATH`` and in English."""
     return {**os.environ, "PATH": search_path(), "LC_ALL": "C"}
 
 
@@ -75,30 +76,30 @@ def _directories() -> Iterator[str]:
     is_root = os.geteuid() == 0
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        # where a link leads is decided here, once
+        # links are resolved here, once
         directory = Path(chosen).resolve()
-        if is_root and not (Path(chosen).is_absolute() and _is_roots(directory)):
+        if is_root and not (Path(chosen).is_absolute() and _only_root_can_change(directory)):
             raise ToolError(
-                f"{VARIABLE}: {chosen} has to be the whole path of a directory that belongs to "
-                "root, as do those above it, and is writable by root alone"
+                f"{VARIABLE}: {chosen} must be the absolute path of a directory that, like all "
+                "directories above it, belongs to root and is writable by root only"
             )
         yield str(directory)
-    yield from (path for path in LOCAL if not is_root or _is_roots(Path(path)))
+    yield from (path for path in LOCAL if not is_root or _only_root_can_change(Path(path)))
     yield from SYSTEM
     if not is_root:
         yield from os.get_exec_path()
 
 
-def _is_roots(path: Path) -> bool:
-    """Whether nobody but root can change what is at `path`, or put something else there."""
+def _only_root_can_change(path: Path) -> bool:
+    """Whether only root can change what is at `path` or put something else there."""
     try:
         path = path.resolve(strict=True)
-        if not _is_roots_alone(path.stat()):
+        if not _only_root_can_write(path.stat()):
             return False
         for above in path.parents:
             status = above.stat()
-            # below a sticky directory such as /tmp what is root's stays
-            if not _is_roots_alone(status) and not (
+            # in a sticky directory such as /tmp, others cannot replace root's files
+            if not _only_root_can_write(status) and not (
                 status.st_uid == 0 and status.st_mode & stat.S_ISVTX
             ):
                 return False
@@ -107,5 +108,5 @@ def _is_roots(path: Path) -> bool:
     return True
 
 
-def _is_roots_alone(status: os.stat_result) -> bool:
+def _only_root_can_write(status: os.stat_result) -> bool:
     return status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

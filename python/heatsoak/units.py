@@ -1,7 +1,7 @@
-"""Sizes and times as fio writes them, and as people read them.
+"""Sizes and times as fio writes them and as people read them; temperatures that are possible.
 
 A bare suffix follows fio: ``k`` is 1024 bytes. ``KiB`` is 1024 and ``kB`` or ``KB`` is 1000,
-in every place but a native fio job file, where fio itself has it the other way round
+everywhere except in a native fio job file, where fio has it the other way round
 (fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
 """
 
@@ -11,6 +11,11 @@ from dataclasses import dataclass
 MB = 1_000_000
 GB = 1_000_000_000
 GIB = 1 << 30
+
+#: Lowest and highest reading that can be a temperature, in C. Industrial drives are rated for -40
+#: to 85, so anything outside is a placeholder: drivers report a limit that is not set as -273.15
+#: (0 K) or 65261.85 (65535 K), drives report a missing sensor as 255.
+POSSIBLE_TEMP_C = (-60.0, 200.0)
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtp]?)(i?b)?\s*$", re.IGNORECASE)
@@ -23,7 +28,7 @@ _LONGEST_S = 1e9
 def parse_size(text: str | int | float) -> int:
     """Return the number of bytes in `text` (``4096``, ``"128k"``, ``"16GiB"``, ``"37.6GB"``).
 
-    Raises ValueError, naming what would be right, for anything else.
+    Raises ValueError, which says what would be right, for anything else.
     """
     if isinstance(text, bool):
         raise ValueError("a size is a number with an optional suffix, such as 128k or 16GiB")
@@ -44,7 +49,7 @@ def parse_size(text: str | int | float) -> int:
 def parse_seconds(text: str | int | float) -> float:
     """Return the seconds in `text` (``300``, ``"300s"``, ``"5m"``, ``"500ms"``, ``"1h"``)."""
     if isinstance(text, float) and 0 <= text <= _LONGEST_S:
-        return text  # its digits may stand with an exponent
+        return text  # as text it may have an exponent
     match = None if isinstance(text, bool) else _TIME.match(str(text))
     if match is None:
         raise ValueError(f"'{text}' is not a time: seconds, or a number with us, ms, s, m, h or d")
@@ -56,7 +61,7 @@ def parse_seconds(text: str | int | float) -> float:
 
 @dataclass(frozen=True)
 class Size:
-    """A number of bytes, or a share of a whole that is known only at run time."""
+    """A number of bytes, or a share of a whole that is only known at run time."""
 
     bytes: int | None = None
     percent: float | None = None
@@ -71,11 +76,11 @@ class Size:
             return cls(bytes=parse_size(text))
         percent = float(share.group(1))
         if percent > 100:
-            raise ValueError(f"'{text}' is more than the whole: at most 100%")
+            raise ValueError(f"'{text}' is more than 100%")
         return cls(percent=percent)
 
     def of(self, whole_bytes: int) -> int:
-        """Return the bytes that this is of `whole_bytes`."""
+        """Return the size in bytes, for a whole of `whole_bytes`."""
         if self.bytes is not None:
             return self.bytes
         assert self.percent is not None
@@ -83,15 +88,21 @@ class Size:
 
     @property
     def is_positive(self) -> bool:
-        """Whether it is more than nothing."""
+        """Whether it is more than zero."""
         return (self.bytes or 0) > 0 or (self.percent or 0) > 0
 
     def __str__(self) -> str:
         return f"{self.percent:g}%" if self.bytes is None else str(self.bytes)
 
 
+def is_possible_temp(temp_c: float) -> bool:
+    """Whether a reading can be a temperature, and is not a placeholder or a fault."""
+    low_c, high_c = POSSIBLE_TEMP_C
+    return low_c < temp_c < high_c
+
+
 def format_bytes(count: float) -> str:
-    """Return decimal bytes for people: ``"37.6 GB"``."""
+    """Return a size in decimal units for people: ``"37.6 GB"``."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(count) >= scale:
             return f"{count / scale:.3g} {unit}"

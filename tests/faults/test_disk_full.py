@@ -15,7 +15,7 @@ from heatsoak.sensor import device_behind
 from started import fill, protocol, small_disk, started
 from waiting import is_alive
 
-SAID = "m/r: cannot be written: No space left on device: make room there"
+SAID = "m/r: cannot be written: No space left on device: free some space there"
 PAUSE = '[[steps]]\nkind = "pause"\nduration = "3s"\n'
 
 
@@ -188,7 +188,7 @@ def test_a_journal_goes_on_in_whole_lines_once_there_is_room_again(larger: Path)
     writer = RecordingWriter(larger / "r", meta())
     writer.append(rows(0, 10))
     taken = fill(larger)
-    with pytest.raises(ToolError, match="make room there"):
+    with pytest.raises(ToolError, match="free some space there"):
         writer.append(rows(10, 100_000))
     written = (larger / "r" / "samples.jsonl").read_bytes()
     taken.unlink()
@@ -203,7 +203,7 @@ def test_parquet_that_finds_no_room_leaves_the_journal_and_says_how_it_ended(lar
     for turn in range(20):
         writer.append(rows(1000 * turn, 1000))
     taken = fill(larger)
-    with pytest.raises(ToolError, match="No space left on device: make room there"):
+    with pytest.raises(ToolError, match="No space left on device: free some space there"):
         writer.finish("finished", 1.0)
     recording = Recording.open(larger / "r")
     assert recording.meta.status == "failed"
@@ -223,7 +223,7 @@ def test_a_recording_that_cannot_be_reopened_for_want_of_room_stays_as_it_was(la
     writer.finish("interrupted", 1.0)
     before = {path.name: path.read_bytes() for path in (larger / "r").iterdir()}
     taken = fill(larger)
-    with pytest.raises(ToolError, match="make room there"):
+    with pytest.raises(ToolError, match="free some space there"):
         reopen(Recording.open(larger / "r"), 0)
     assert {path.name: path.read_bytes() for path in (larger / "r").iterdir()} == before
     taken.unlink()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heatsoak.sensor import Sensor, drive_sensors
-from heatsoak.sensor.link import PathFaults
+from heatsoak.sensor.link import LinkFaults
 from machine import Machine
 
 TRAINED = {"current_link_speed": "8.0 GT/s PCIe", "current_link_width": 4}
@@ -50,11 +50,11 @@ def test_a_link_that_loses_lanes_is_told_of_once_and_again_when_it_has_them_back
     assert drive.told() == []
     drive.change(drive.function, current_link_width=1)
     (text,) = drive.told()
-    assert text == "the link has 1 lanes now, and had 4: it carries 985 MB/s at most"
+    assert text == "the link changed from 4 to 1 lanes: it carries at most 985 MB/s"
     assert drive.told() == []
     drive.change(drive.function, current_link_width=4)
     (text,) = drive.told()
-    assert text.startswith("the link has 4 lanes now, and had 1")
+    assert text.startswith("the link changed from 1 to 4 lanes")
 
 
 def test_a_controller_that_is_reset_is_told_of_in_every_state_that_is_seen(drive: Drive) -> None:
@@ -63,10 +63,10 @@ def test_a_controller_that_is_reset_is_told_of_in_every_state_that_is_seen(drive
         drive.change(drive.controller, state=state)
         told += drive.told()
     assert told == [
-        "the controller nvme0 is resetting, and was live",
-        "the controller nvme0 is connecting, and was resetting",
-        "the controller nvme0 is live, and was connecting",
-        "the controller nvme0 is dead, and was live",
+        "controller nvme0 changed from live to resetting",
+        "controller nvme0 changed from resetting to connecting",
+        "controller nvme0 changed from connecting to live",
+        "controller nvme0 changed from live to dead",
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_controller_that_is_lost_while_the_link_is_down_is_told_of_all_the_sam
 ) -> None:
     drive.change(drive.function, current_link_speed="Unknown", current_link_width=0)
     drive.change(drive.controller, state="deleting")
-    assert drive.told() == ["the controller nvme0 is deleting, and was live"]
+    assert drive.told() == ["controller nvme0 changed from live to deleting"]
 
 
 def test_errors_of_the_link_are_counted_from_where_they_were(drive: Drive) -> None:
@@ -85,7 +85,7 @@ def test_errors_of_the_link_are_counted_from_where_they_were(drive: Drive) -> No
     count(7)
     assert drive.told() == []
     count(9)
-    assert drive.told() == ["the PCI Express link of nvme0 had 2 repaired errors"]
+    assert drive.told() == ["the PCI Express link of nvme0 had 2 correctable errors"]
     assert drive.told() == []
     count(0)  # after a reset
     assert drive.told() == []
@@ -103,7 +103,7 @@ def test_a_speed_counts_only_where_the_drive_was_loaded(
     fast: dict[str, Any] = {"width": 4, "ceiling_mb_s": 3938}
     slow = {"width": 4, "ceiling_mb_s": 1000}
     left = iter(busy_pct)
-    faults = PathFaults(drive.disk, fast, lambda: next(left))
-    texts = [text for link in (fast, slow, fast) for text in faults.look(link)]
+    faults = LinkFaults(drive.disk, fast, lambda: next(left))
+    texts = [text for link in (fast, slow, fast) for text in faults.changes(link)]
     assert len(texts) == told
     assert all("under load" in text for text in texts)

@@ -77,7 +77,7 @@ def test_a_link_that_retrains_and_a_reading_that_cannot_be_are_told_of_and_end_n
 ) -> None:
     drive.put(drive.node / "temp1_input", "65261850")
     drive.put(drive.function / "current_link_width", "1")
-    run.wait_for_event("the link has 1 lanes now")
+    run.wait_for_event("the link changed from 4 to 1 lanes")
     drive.put(drive.node / "temp1_input", "41000")
     run.end(0)
     impossible = [text for text in warnings(run) if "which no drive can be at" in text]

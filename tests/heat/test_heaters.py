@@ -112,13 +112,13 @@ def test_a_command_that_ends_is_told_with_its_exit_code_and_last_words(
     assert heat.why_ended() is None
     go.touch()
     assert until(heat.why_ended)
-    assert heat.why_ended() == "sh ended with exit code 7, and said: too hot to go on"
+    assert heat.why_ended() == "sh ended with exit code 7: too hot to go on"
     heat.stop()
 
 
 def test_a_command_that_ends_at_once_is_an_error(log: Path, mark: str) -> None:
     heat = shell("echo no card; exit 19", log, mark)
-    with pytest.raises(ToolError, match="sh ended with exit code 19, and said: no card"):
+    with pytest.raises(ToolError, match="sh ended with exit code 19: no card"):
         heat.start()
 
 

@@ -381,7 +381,7 @@ def test_a_pipe_is_refused_at_once(command: list[str], tmp_path: Path) -> None:
 def test_a_device_is_refused_at_once(tmp_path: Path) -> None:
     done = heatsoak_here("analyze", "/dev/zero", cwd=tmp_path)
     assert done.returncode == 2
-    assert "/dev/zero: cannot be read: is a device" in done.stderr
+    assert "/dev/zero: is a device, not a regular file" in done.stderr
 
 
 # --- recordings ----------------------------------------------------------------------------------
@@ -397,6 +397,6 @@ def test_a_recording_that_claims_more_than_memory_holds_is_refused(tmp_path: Pat
     many.with_columns(step=pl.lit("load")).write_parquet(recording.path / "samples.parquet")
     assert (recording.path / "samples.parquet").stat().st_size < 4 << 20
     opened = Recording.open(recording.path)
-    with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are more"):
+    with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are too many"):
         opened.samples()
     assert opened.samples(["t_s", "step"]).height == rows

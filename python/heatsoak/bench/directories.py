@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import ROLES
-from heatsoak.recording import META, Recording, attempt_name, check_way, is_written
+from heatsoak.recording import META, Recording, attempt_name, is_being_written, require_creatable
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 from heatsoak.target import Note
 
@@ -34,7 +34,7 @@ def require_empty(directory: Path, otherwise: str = "") -> None:
 
     `otherwise` adds a way out.
     """
-    check_way(directory)
+    require_creatable(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: already exists: name a new directory with -o{otherwise}")
 
@@ -45,8 +45,8 @@ def started_in(directory: Path) -> Recording | None:
     Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
     still being written.
     """
-    check_way(directory)
-    if is_written(directory):
+    require_creatable(directory)
+    if is_being_written(directory):
         raise RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"
         )

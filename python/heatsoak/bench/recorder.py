@@ -161,7 +161,7 @@ class Recorder:
             )
         else:
             meta = _resumed(resumes.meta, columns, sensors)
-        self.writer = RecordingWriter(side.directory, meta, goes_on=resumes is not None)
+        self.writer = RecordingWriter(side.directory, meta, resumed=resumes is not None)
         self.poller = Poller(
             side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
         )

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from heatsoak.catalog.places import Enclosure, Family
 from heatsoak.catalog.specs import Drive, Strict
 from heatsoak.catalog.traces import TraceShape
-from heatsoak.errors import UsageError, require_file, suggestion
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.files import require_file
 
 _CATALOG = files("heatsoak.catalog")
 _Model = TypeVar("_Model", bound=Strict)

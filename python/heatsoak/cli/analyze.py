@@ -1,4 +1,4 @@
-"""``heatsoak analyze``: judge recordings, and other tools' logs."""
+"""``heatsoak analyze``: judge recordings and other tools' logs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +30,7 @@ def analyze_command(
         list[Path],
         typer.Argument(
             metavar="RECORDING|FILE...",
-            help="Recordings, directories of them, or logs of other tools.",
+            help="Recordings, directories of recordings, or logs of other tools.",
         ),
     ],
     mapping: MapOption = None,
@@ -44,14 +44,14 @@ def analyze_command(
             "--window",
             metavar="SECONDS",
             min=2,
-            help="Consistency is that of each step's last so many seconds.",
+            help="Compute consistency over the last SECONDS of each step.",
         ),
     ] = WINDOW_S,
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Judge recordings or logs: does it throttle, when, by how much, and why."""
+    """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
     recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     findings = analyze(recordings, window_s)
     if output_format is Format.JSON:

@@ -1,4 +1,4 @@
-"""The commands, and what becomes of their errors."""
+"""The commands, and how their errors are reported."""
 
 import errno
 import io
@@ -35,14 +35,14 @@ from heatsoak.cli import (
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.output import announce, print_err, print_out
 
-#: What ends a command as Ctrl-C does: itself, a shutdown, and a terminal that is closed.
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
-#: The system's errors where a file that was named is not what it should be.
+#: Signals that stop a command: Ctrl-C, a shutdown, and a closed terminal.
+_STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+#: System errors that mean a wrong file name, and so a usage error.
 _WRONG_FILE = {
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
     errno.EACCES,
 }
-#: Characters of an unforeseen error's own words; the rest is in the details.
+#: Characters of an unexpected error's message that are shown; the details have the rest.
 _MOST_SAID = 300
 
 app = typer.Typer(
@@ -98,19 +98,19 @@ def main() -> None:
             announce(f"standard output: cannot be written: {output.error.strerror}")
             code = ToolError.exit_code
     except KeyboardInterrupt:
-        code = 130  # once more, while it was said
-    # all is kept: one more Ctrl-C must not make another exit code of it
-    for name in _ENDING:
+        code = 130  # Ctrl-C again, while the first was being reported
+    # everything is saved: another Ctrl-C must not change the exit code
+    for name in _STOP_SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     sys.exit(code)
 
 
 def _run() -> int:
-    """Run it; every error is one line and an exit code."""
-    for name in _ENDING[1:]:
+    """Run the command; every error becomes one line and an exit code."""
+    for name in _STOP_SIGNALS[1:]:
         number = getattr(signal, name, None)
-        # what nohup has us ignore stays ignored: the run is to outlive its terminal
+        # a signal ignored by nohup stays ignored: the run is meant to outlive its terminal
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     try:
@@ -119,7 +119,7 @@ def _run() -> int:
         announce(str(error))
         code = error.exit_code
     except typer.exceptions.TyperException as error:
-        # the parser's own complaints: which word of the command line, and what it should be
+        # the parser's own errors: which argument is wrong, and what it should be
         announce(getattr(error, "format_message", error.__str__)())
         code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -128,36 +128,36 @@ def _run() -> int:
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        code = 0  # whoever read our output has gone, of which the parser makes an end of its own
+        code = 0  # our output's reader has gone away, which the parser turns into an exit
     except OSError as error:
-        # what no command had words for: a name that cannot be, a directory without permission
+        # not handled by the command: an impossible name, a directory without permission
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         announce(f"{place}{error.strerror or error}")
         code = (UsageError if error.errno in _WRONG_FILE else ToolError).exit_code
-    except BaseException as error:  # a panic in polars is no Exception
-        announce(_fault(error))
+    except BaseException as error:  # a panic in polars is not an Exception
+        announce(_internal_error(error))
         code = HeatsoakError.exit_code
     return code if isinstance(code, int) else 0
 
 
-def _fault(error: BaseException) -> str:
-    """Say that heatsoak itself is at fault, and where the traceback has been written."""
-    what = f"a fault in heatsoak itself: {type(error).__name__}: {str(error)[:_MOST_SAID]}"
+def _internal_error(error: BaseException) -> str:
+    """Return the message for a bug in heatsoak, having written the traceback to a file."""
+    what = f"internal error: {type(error).__name__}: {str(error)[:_MOST_SAID]}"
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HEATSOAK_DEBUG"):
         for line in trace.splitlines():
             print_err(line)
         return f"{what}: please report it with the traceback above"
-    told = (
+    details = (
         f"heatsoak {heatsoak.__version__}, Python {platform.python_version()}, "
         f"{platform.platform()}\n{sys.argv[1:]}\n\n{trace}"
     )
     try:
         number, name = tempfile.mkstemp(prefix="heatsoak-fault-", suffix=".txt")
         with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(told)
+            file.write(details)
     except OSError:
-        return f"{what}: please report it with what HEATSOAK_DEBUG=1 prints"
+        return f"{what}: please report it with the output of HEATSOAK_DEBUG=1"
     return f"{what}: please report it with the details in {name}"
 
 
@@ -166,10 +166,10 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 class _Stream(io.FileIO):
-    """Standard output or error, which may stop taking anything: what was begun goes on without it.
+    """Standard output or error; if writing fails, the command continues without it.
 
     Attributes:
-        error: why nothing more is written; what comes after it is thrown away.
+        error: the first failed write; everything after it is discarded.
     """
 
     def __init__(self, number: int) -> None:
@@ -177,7 +177,7 @@ class _Stream(io.FileIO):
         self.error: OSError | None = None
 
     def write(self, data: object) -> int:
-        """Write, or throw away; return how many bytes were taken."""
+        """Write or discard; return the number of bytes taken."""
         size = memoryview(data).nbytes  # type: ignore[arg-type]
         while self.error is None:
             try:
@@ -187,40 +187,40 @@ class _Stream(io.FileIO):
                 break
             if written is not None:
                 return written
-            select.select([], [self], [])  # somebody made it non-blocking, and it is full
+            select.select([], [self], [])  # non-blocking, and full
         return size
 
 
 def _take_standard_streams() -> _Stream | None:
-    """Make standard output and error outlast whoever reads them; return the output's stream.
+    """Keep working when the reader of standard output or error is gone; return the output's stream.
 
-    Where a descriptor is closed (``>&-``) the null device takes its place, or the next file that
-    is opened would, and be written over. Streams that somebody else has put there stay as they are.
+    A closed descriptor (``>&-``) is replaced by the null device: otherwise the next opened file
+    would get its number, and our output. Streams that somebody has replaced are left alone.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             opened = os.open(os.devnull, os.O_RDWR)
-            os.dup2(opened, number)  # which children have too
+            os.dup2(opened, number)  # inherited by child processes
             if opened != number:
                 os.close(opened)
     if sys.stdin is None:
         sys.stdin = os.fdopen(0)
     if sys.stderr is sys.__stderr__:
-        sys.stderr, _ = _outlasting(2, sys.stderr)
+        sys.stderr, _ = _lasting(2, sys.stderr)
     if sys.stdout is not sys.__stdout__:
         return None
-    sys.stdout, output = _outlasting(1, sys.stdout)
+    sys.stdout, output = _lasting(1, sys.stdout)
     return output
 
 
-def _outlasting(number: int, before: TextIO | None) -> tuple[TextIO, _Stream]:
+def _lasting(number: int, before: TextIO | None) -> tuple[TextIO, _Stream]:
     stream = _Stream(number)
     text = io.TextIOWrapper(
         io.BufferedWriter(stream),
         encoding=before.encoding if before is not None else "utf-8",
-        # a name that is no UTF-8 is shown as JSON would write it
+        # a file name that is not UTF-8 is shown as in JSON
         errors="backslashreplace",
         line_buffering=number == 2 or stream.isatty(),
     )

@@ -1,4 +1,4 @@
-"""``heatsoak calibrate``: fit the simulated drive to the published figures again."""
+"""``heatsoak calibrate``: fit the simulated drives to the published figures (for developers)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,46 +13,50 @@ from heatsoak.report import print_calibration, print_leave_one_out
 def calibrate_command(
     directory: Annotated[
         Path | None,
-        typer.Option("--write", metavar="DIR", help="Write the numbers into this catalog."),
+        typer.Option("--write", metavar="DIR", help="Write the fitted values to this catalog."),
     ] = None,
     hold_out: Annotated[
         list[str] | None,
         typer.Option(
             "--hold-out",
             metavar="ID",
-            help="A cell that the fit may not see, or a pattern for some: 'puget.*.2gpu.*'.",
+            help="Leave a cell, or all that match a pattern, out of the fit: 'puget.*.2gpu.*'.",
         ),
     ] = None,
     leave_one_out: Annotated[
         bool,
         typer.Option(
             "--leave-one-out",
-            help="Predict each cell from a fit of all others, beside a table of main effects.",
+            help="Predict each cell from a fit of all others; compare with main effects only.",
         ),
     ] = False,
     stage: Annotated[
         str | None,
-        typer.Option(help="Fit one stage alone, the others as the catalog has them."),
+        typer.Option(help="Fit only this stage; take the others from the catalog."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the further starts.")] = 0,
-    starts: Annotated[int, typer.Option(min=1, help="How many starts are tried.")] = 1,
-    iterations: Annotated[int, typer.Option(min=1, help="Steps of each stretch at most.")] = 20,
+    seed: Annotated[int, typer.Option(help="Random seed of additional starting points.")] = 0,
+    starts: Annotated[int, typer.Option(min=1, help="Number of starting points.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, help="Maximum iterations of each fit.")] = 20,
     check: Annotated[
-        bool, typer.Option("--check", help="Fit nothing: show the catalog as it stands.")
+        bool, typer.Option("--check", help="Do not fit; check the catalog as it is.")
     ] = False,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
-    """Fit the simulated drives to the published figures: a minute; leaving out: minutes."""
-    from heatsoak.twin import calibration as twin  # brings scipy's optimisers, which take a moment
+    """Fit the simulated drives to the published figures: a minute; leave-one-out: minutes."""
+    from heatsoak.twin import (
+        calibration as twin,
+    )  # loads scipy's optimisers, which are slow to import
 
     if stage is not None and stage not in twin.STAGES:
         raise UsageError(
-            f"--stage: there is no stage '{stage}'{suggestion(stage, twin.STAGES)}: there are "
+            f"--stage: there is no stage '{stage}'{suggestion(stage, twin.STAGES)}: stages are "
             f"{', '.join(twin.STAGES)}"
         )
     if leave_one_out:
         if check or hold_out or directory is not None:
-            raise UsageError("--leave-one-out writes nothing and leaves out every cell by itself")
+            raise UsageError(
+                "--leave-one-out cannot be combined with --check, --hold-out or --write"
+            )
         with progress_bar() as progress:
             predicted = twin.leave_one_out(iterations=iterations, progress=progress)
         if output_format is Format.JSON:
@@ -90,4 +94,4 @@ def calibrate_command(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("calibrate")(calibrate_command)
+    app.command("calibrate", hidden=True)(calibrate_command)

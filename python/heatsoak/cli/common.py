@@ -36,17 +36,19 @@ class FailOn(StrEnum):
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="A table for people, or one JSON document.")
+    Format, typer.Option("--format", help="Print a table, or one JSON document.")
 ]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Directory to write into; must be new.")
+    Path | None, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
 ]
 FailOnOption = Annotated[
     FailOn | None, typer.Option("--fail-on", help="Exit 1 if any step throttles.")
 ]
 FailBelowOption = Annotated[
     float | None,
-    typer.Option("--fail-below", metavar="MB_S", help="Exit 1 if any step's mean is lower."),
+    typer.Option(
+        "--fail-below", metavar="MB_S", help="Exit 1 if any step's mean throughput is lower."
+    ),
 ]
 
 
@@ -55,19 +57,19 @@ MapOption = Annotated[
     typer.Option(
         "--map",
         metavar="COLUMN=HEADER",
-        help="What a table's headers mean: time=Zeit,write_mb_s=Schreiben.",
+        help="Map the headers of a table: time=Zeit,write_mb_s=Schreiben.",
     ),
 ]
 DeviceOption = Annotated[
     str | None,
-    typer.Option("--device", metavar="NAME", help="The drive that is meant, of several in a log."),
+    typer.Option("--device", metavar="NAME", help="Which drive to use, if a log has several."),
 ]
 ShiftOption = Annotated[
     float | None,
     typer.Option(
         "--shift",
         metavar="SECONDS",
-        help="Lay logs of temperatures so much later beside the load, instead of by their clocks.",
+        help="Shift temperature logs by SECONDS against the load, instead of matching clocks.",
     ),
 ]
 PowerOption = Annotated[
@@ -75,15 +77,15 @@ PowerOption = Annotated[
     typer.Option(
         "--power",
         metavar="METER.csv",
-        help="Take power from a meter's log beside the drive; --shift is then the meter's.",
+        help="Take power from this power meter's log; --shift then shifts the meter.",
     ),
 ]
 SeparateOption = Annotated[
-    bool, typer.Option("--separate", help="Make a recording of each file; join none.")
+    bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
 ]
 LabelOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Label what was recorded: heatsink=none."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Label the recording: heatsink=none."),
 ]
 
 
@@ -94,10 +96,10 @@ def console() -> Console:
 
 @contextmanager
 def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]]:
-    """Show on standard error how far something is: a bar in a terminal, else a line now and then.
+    """Show progress on standard error: a bar in a terminal, otherwise a line every 10 s.
 
-    What it gives takes the part that is done, 0 to 1, and what goes on. A bar that does not stay
-    goes when it is done.
+    Yields a function that takes the completed share, 0 to 1, and a description. A bar with
+    `stays` false disappears when it is done.
     """
     errors = Console(stderr=True)
     if not errors.is_terminal:
@@ -106,26 +108,26 @@ def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=not stays) as bar:
-        task = bar.add_task("getting ready", total=1.0)
+        task = bar.add_task("preparing", total=1.0)
         yield lambda done, text: bar.update(task, completed=done, description=text)
 
 
 def _plain_progress() -> Callable[[float, str], None]:
-    began_at = said_at = time.monotonic()
+    started_at = printed_at = time.monotonic()
 
     def say(done: float, text: str) -> None:
-        nonlocal said_at
+        nonlocal printed_at
         now = time.monotonic()
-        if done > 0 and now - said_at >= _LINE_INTERVAL_S:
-            left_s = (now - began_at) * (1 - done) / done
-            print_err(f"{text}, {done:.0%}; {format_duration(left_s)} to go")
-            said_at = now
+        if done > 0 and now - printed_at >= _LINE_INTERVAL_S:
+            left_s = (now - started_at) * (1 - done) / done
+            print_err(f"{text}, {done:.0%}; {format_duration(left_s)} left")
+            printed_at = now
 
     return say
 
 
 def write_json(document: Any, path: Path) -> None:
-    """Write one JSON document, and the directory it lies in; raises ToolError where it cannot."""
+    """Write one JSON document, creating its directory; raises ToolError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json_text(document) + "\n", "utf-8")
@@ -142,9 +144,9 @@ def open_recordings(
     separate: bool,
     power: Path | None = None,
 ) -> Sequence[Recording]:
-    """Return recordings and logs of other tools, as the options that commands share ask for.
+    """Open recordings and logs of other tools, as the shared options say.
 
-    `power` is a meter's log beside them; `mapping` and `shift_s` are the meter's then.
+    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it.
     """
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, open_all, with_meter
@@ -164,7 +166,7 @@ def open_recordings(
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
-    """Return 1 if a limit that was asked for did not hold, else 0."""
+    """Return 1 if a requested limit is exceeded, else 0."""
     steps = [step for recording in findings.recordings for step in recording.steps]
     throttled = any(step.throttles for step in steps)
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]

@@ -1,4 +1,4 @@
-"""``heatsoak compare``: what a condition changes."""
+"""``heatsoak compare``: compare recordings by one condition."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,7 @@ def compare_command(
         list[Path],
         typer.Argument(
             metavar="RECORDING|FILE...",
-            help="Recordings, directories of them, or logs of other tools.",
+            help="Recordings, directories of recordings, or logs of other tools.",
         ),
     ],
     by: Annotated[
@@ -33,8 +33,7 @@ def compare_command(
         typer.Option(
             "--by",
             metavar="KEY",
-            help="The condition that is compared: heatsink, slot, gpus...; or drive, model, "
-            "protocol.",
+            help="The condition to compare by: heatsink, slot, gpus...; or drive, model, protocol.",
         ),
     ],
     baseline: Annotated[
@@ -42,19 +41,20 @@ def compare_command(
         typer.Option(
             "--baseline",
             metavar="VALUE",
-            help="What the others are compared with; without it 'none', or the first given.",
+            help="The group that others are compared with; default: 'none', else the first.",
         ),
     ] = None,
     each: Annotated[
-        bool, typer.Option("--each", help="Show each set of the other conditions by itself too.")
+        bool, typer.Option("--each", help="Also show each set of other conditions separately.")
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Compare what was not run alike, and warn of it.")
+        bool,
+        typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
     ] = False,
     rank_by: Annotated[
         str | None,
         typer.Option(
-            "--rank-by", metavar="METRIC", help="What groups are ranked by, instead of end level."
+            "--rank-by", metavar="METRIC", help="Rank groups by this metric; default: end level."
         ),
     ] = None,
     mapping: MapOption = None,
@@ -63,7 +63,7 @@ def compare_command(
     separate: SeparateOption = False,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
-    """Hold recordings that differ in one condition against each other."""
+    """Compare recordings that differ in one condition."""
     # these take a while to load, and every command loads this module
     from heatsoak.analysis.comparison import NotAlikeError, compare
     from heatsoak.report.comparison import print_comparison
@@ -76,10 +76,10 @@ def compare_command(
             announce(line)
         if anyway:
             return UsageError.exit_code
-        announce("nothing that was run alike is left to compare; --anyway compares all the same")
+        announce("no comparable runs are left; --anyway compares them regardless")
         return UsageError.exit_code
     for line in comparison.caveats:
-        announce(f"warning: not alike: {line}")
+        announce(f"warning: runs differ: {line}")
     if output_format is Format.JSON:
         for note in comparison.notes:
             announce(note)

@@ -1,4 +1,4 @@
-"""``heatsoak corpus``: labelled recordings, to test a detector with."""
+"""``heatsoak corpus``: labelled recordings to test a detector with (for developers)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,22 +11,22 @@ from heatsoak.errors import ToolError, UsageError
 
 def corpus_command(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Directory to write into; must be new.")
+        Path, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
     ],
-    count: Annotated[int, typer.Option(min=1, help="How many cases.")] = 20,
+    count: Annotated[int, typer.Option(min=1, help="Number of cases.")] = 20,
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="Those that no detector is made with.")
+        bool, typer.Option("--held-out", help="Use the seeds held out from development.")
     ] = False,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
-    """Write recordings of simulated drives whose falls, and their causes, are known."""
+    """Write recordings of simulated drives with known throughput drops and causes."""
     # these take a while to load, and every command loads this module
     from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
     from heatsoak.corpus.labels import save
 
     seeds = HELD_OUT if held_out else DEVELOPMENT
     if count > len(seeds):
-        raise UsageError(f"--count {count}: there are {len(seeds)} cases of that kind")
+        raise UsageError(f"--count {count}: at most {len(seeds)} cases of that kind exist")
     if output.is_file() or (output.is_dir() and any(output.iterdir())):
         raise UsageError(f"{output}: is not empty: name a new directory with -o")
     rows = []
@@ -55,11 +55,11 @@ def corpus_command(
         print_json(rows)
         return
     console().print(
-        f"{count} cases of {total} recordings in {output}: a directory each, the recordings in it "
-        "by number, and truth.json beside them"
+        f"wrote {count} cases with {total} recordings to {output}: one directory per case, with "
+        "numbered recordings and truth.json"
     )
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("corpus")(corpus_command)
+    app.command("corpus", hidden=True)(corpus_command)

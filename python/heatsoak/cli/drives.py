@@ -1,4 +1,4 @@
-"""``heatsoak drives``: what can be tested here."""
+"""``heatsoak drives``: list the drives that can be tested."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -17,13 +17,12 @@ def drives_command(
         bool,
         typer.Option(
             "--restore",
-            help="Put back what runs that were killed have left changed on drives: "
-            "hidden sectors, TMT1 and TMT2.",
+            help="Undo what killed runs left changed on drives: hidden sectors, TMT1 and TMT2.",
         ),
     ] = False,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
-    """List drives, real and simulated, with their sensors and whether writing is safe."""
+    """List real and simulated drives, with their sensors and whether writing is safe."""
     if restore:
         return _restore(output_format)
     from heatsoak.target.inventory import inventory  # Linux only
@@ -39,12 +38,14 @@ def drives_command(
 
 
 def _restore(output_format: Format) -> int:
-    """Put back, and say what was done; the exit code is 3 where something is still left."""
+    """Restore the drives and print what was done; return 3 if something could not be restored."""
     notes = put_all_back(Roots())
     if output_format is Format.JSON:
         print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
     else:
-        for text in [note.text for note in notes] or ["no run that was killed has left anything"]:
+        for text in [note.text for note in notes] or [
+            "nothing to restore: no killed run left anything changed"
+        ]:
             print_out(text)
     return 3 if any("is_left" in note.data for note in notes) else 0
 

@@ -1,4 +1,4 @@
-"""``heatsoak export``: recordings out again, for other tools."""
+"""``heatsoak export``: write recordings in formats that other tools read."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +16,7 @@ from heatsoak.report import print_written
 def export_command(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings, or directories of them."),
+        typer.Argument(metavar="RECORDING...", help="Recordings or directories of them."),
     ],
     output: Annotated[
         str,
@@ -24,24 +24,22 @@ def export_command(
             "--output",
             "-o",
             metavar="PATH",
-            help="A file for all, a directory for a file of each, or - for standard output.",
+            help="One file for all, a directory for one file each, or - for standard output.",
         ),
     ],
     kind: Annotated[
-        Kind | None, typer.Option("--as", help="The format, where PATH's suffix does not tell.")
+        Kind | None, typer.Option("--as", help="Format; default: by the suffix of PATH.")
     ] = None,
     with_truth: Annotated[
-        bool, typer.Option("--with-truth", help="With sim.*, what only a simulator knows.")
+        bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over files that are there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
-    """Write recordings as CSV, Parquet, OpenMetrics text, or what fio-plot draws."""
+    """Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot."""
     recordings = [recording for path in paths for recording in find_recordings(path)]
     if output == "-" and output_format is Format.JSON:
-        raise UsageError("-o - and --format json cannot both have standard output")
+        raise UsageError("-o - and --format json cannot both use standard output")
     written = export(recordings, output, kind, force=force, truth=with_truth)
     if output == "-":
         return

@@ -1,4 +1,4 @@
-"""``heatsoak import``: other tools' logs into recordings."""
+"""``heatsoak import``: convert other tools' logs to recordings."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 def import_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Logs of any tool that is known, or directories."),
+        typer.Argument(
+            metavar="FILE...", help="Logs of any supported tool, or directories of logs."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Directory to write into; must be new.")
+        Path, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
     ],
     mapping: MapOption = None,
     device: DeviceOption = None,
@@ -44,12 +46,12 @@ def import_command(
         typer.Option(
             "--into",
             metavar="RECORDING",
-            help="Put the power that a meter's log tells into a copy of this recording.",
+            help="Add the power from a meter's log to a copy of this recording.",
         ),
     ] = None,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
-    """Make recordings of other tools' logs; logs of the same time become one."""
+    """Convert other tools' logs to recordings; logs of the same time are joined."""
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, import_files
 
@@ -57,7 +59,7 @@ def import_command(
         options = Options.of(mapping or [], device)
         return _import_power(files, into, output, options, shift_s, output_format, labels)
     with progress_bar(stays=False) as progress:
-        held = import_files(
+        imported = import_files(
             files,
             Options.of(mapping or [], device),
             conditions=read_labels(labels or []),
@@ -65,7 +67,7 @@ def import_command(
             joins=not separate,
             progress=progress,
         )
-    return _print(imported_rows(save_all(held, output)), output_format)
+    return _print(imported_rows(save_all(imported, output)), output_format)
 
 
 def _import_power(

@@ -1,4 +1,4 @@
-"""``heatsoak protocols``: what can be run."""
+"""``heatsoak protocols``: list the bundled protocols."""
 
 import typer
 
@@ -9,12 +9,12 @@ from heatsoak.report import print_protocols
 
 
 def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
-    """List the bundled protocols with how long they take."""
+    """List the bundled protocols and how long they take."""
     rows = []
     for name in bundled():
         protocol = load(name)
         plan = typical_plan(protocol)
-        least = plan.without_probes()
+        without_probes = plan.without_probes()
         rows.append(
             {
                 "name": name,
@@ -22,8 +22,8 @@ def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
                 "description": protocol.description,
                 "duration_s": plan.duration_s,
                 "written_bytes": plan.written_bytes,
-                "duration_without_probes_s": least.duration_s,
-                "written_without_probes_bytes": least.written_bytes,
+                "duration_without_probes_s": without_probes.duration_s,
+                "written_without_probes_bytes": without_probes.written_bytes,
                 "has_rounds": bool(protocol.rounds),
                 "unknown_steps": plan.unknown,
                 "writes": protocol.writes,

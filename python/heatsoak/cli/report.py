@@ -1,4 +1,4 @@
-"""``heatsoak report``: what recordings show, as a file for people or for machines."""
+"""``heatsoak report``: write findings to a file for people or machines."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -33,7 +33,7 @@ def report_command(
         list[Path],
         typer.Argument(
             metavar="RECORDING|FILE...",
-            help="Recordings, directories of them, or logs of other tools.",
+            help="Recordings, directories of recordings, or logs of other tools.",
         ),
     ],
     output: Annotated[
@@ -42,7 +42,7 @@ def report_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="What to write: a .html page, a .png or .svg picture, a .csv table, JUnit .xml.",
+            help="File to write: .html page, .png or .svg picture, .csv table, JUnit .xml.",
         ),
     ],
     by: Annotated[
@@ -50,20 +50,21 @@ def report_command(
         typer.Option(
             "--by",
             metavar="KEY",
-            help="The condition that is compared; else the only one that differs.",
+            help="The condition to compare by; default: the only one that differs.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="VALUE", help="What the others are compared with."),
+        typer.Option(
+            "--baseline", metavar="VALUE", help="The group that others are compared with."
+        ),
     ] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Compare what was not run alike, and warn of it.")
+        bool,
+        typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
     ] = False,
-    title: Annotated[str | None, typer.Option("--title", help="The report's title.")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     mapping: MapOption = None,
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
@@ -75,20 +76,20 @@ def report_command(
             "--window",
             metavar="SECONDS",
             min=2,
-            help="Consistency is that of each step's last so many seconds.",
+            help="Compute consistency over the last SECONDS of each step.",
         ),
     ] = WINDOW_S,
     output_format: FormatOption = Format.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Write what recordings or logs show to a file: a page with charts, a picture, a table."""
+    """Write a report on recordings or logs: a page with charts, a picture or a table."""
     # these take a while to load, and every command loads this module
     from heatsoak.report.files import Wanted, check, write_report
 
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
-        raise UsageError(f"{word}: of what? Name the condition that is compared with --by")
+        raise UsageError(f"{word}: needs --by with the condition to compare by")
     check(output, [], force=force)
     recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     check(output, recordings, force=force)

@@ -1,4 +1,4 @@
-"""``heatsoak reproduce``: the published figures against the simulated drives."""
+"""``heatsoak reproduce``: compare the simulated drives with published figures."""
 
 from typing import Annotated
 
@@ -22,29 +22,29 @@ def reproduce_command(
         str | None,
         typer.Option(
             metavar="ID",
-            help="Only figures of this drive; a TOML file stands in for the drive of its model.",
+            help="Only figures of this drive; a TOML file replaces the drive with its model.",
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="ID-PREFIX", help="Only figures whose id begins so."),
+        typer.Option(metavar="ID-PREFIX", help="Only figures whose id starts with this."),
     ] = None,
     fail_below: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Exit 1 if fewer counted figures hold."),
+        typer.Option(metavar="N", min=0, help="Exit 1 if fewer than N counted figures hold."),
     ] = None,
     output: OutputOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated drives.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
-    """Hold the simulated drives against every figure that was published of the real ones."""
-    own = {}
+    """Compare the simulated drives with every published figure of the real ones."""
+    custom = {}
     if drive is not None and drive.endswith(".toml"):
         drive, spec = twin.drive_like(drive)
-        own[drive] = spec
-    asked = twin.questions(drive, only)
+        custom[drive] = spec
+    questions = twin.questions(drive, only)
     with progress_bar() as progress:
-        rows = twin.reproduce(asked, output, seed=seed, drives=own, progress=progress)
+        rows = twin.reproduce(questions, output, seed=seed, drives=custom, progress=progress)
     document = [row.as_dict() for row in rows]
     if output is not None:
         write_json(document, output / "reproduce.json")

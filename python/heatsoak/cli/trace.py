@@ -1,4 +1,4 @@
-"""``heatsoak trace``: what a recorded trace is like, and traces made to be like that."""
+"""``heatsoak trace``: statistics of recorded traces, and synthetic traces with such statistics."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from heatsoak._core import Trace
 from heatsoak.analysis.traces import hold_against
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
-from heatsoak.errors import ToolError, UsageError, require_file
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.files import require_file
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import parse_seconds, parse_size
 
@@ -31,25 +32,25 @@ class TraceFormat(StrEnum):
         return {"fio3": "iolog-v3", "fio2": "iolog-v2"}.get(self.value, self.value)
 
 
-class Damaged(StrEnum):
+class OnDamage(StrEnum):
     """What ``--damaged`` takes."""
 
     ERROR = "error"
     SKIP = "skip"
 
 
-SHAPE_HELP = "A bundled shape (destroyer, heavy, light), or a TOML file of one."
+SHAPE_HELP = "A bundled shape (destroyer, heavy, light), or a shape's TOML file."
 ShapeArgument = Annotated[str, typer.Argument(metavar="SHAPE", help=SHAPE_HELP)]
 ScaleOption = Annotated[
-    float, typer.Option("--scale", min=1e-9, max=1000, help="So many times the I/Os of the shape.")
+    float, typer.Option("--scale", min=1e-9, max=1000, help="Multiply the number of I/Os by this.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of chance.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Random seed.")]
 IdleLimitOption = Annotated[
-    str, typer.Option("--idle-limit", metavar="TIME", help="What idle time is cut to.")
+    str, typer.Option("--idle-limit", metavar="TIME", help="Truncate idle times to this.")
 ]
 
 app = typer.Typer(
-    help="Say what a trace of I/O is like, or make one that is like that.",
+    help="Show statistics of an I/O trace, or make a synthetic one.",
     no_args_is_help=True,
 )
 
@@ -60,22 +61,26 @@ def stats_command(
         str,
         typer.Argument(
             metavar="FILE|SHAPE",
-            help="A trace: fio iolog, blkparse text, MSR-Cambridge CSV. Or a shape.",
+            help="A trace (fio iolog, blkparse text, MSR-Cambridge CSV) or a shape.",
         ),
     ],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     idle_limit: IdleLimitOption = "25ms",
     damaged: Annotated[
-        Damaged, typer.Option("--damaged", help="What becomes of damaged lines of a file.")
-    ] = Damaged.ERROR,
+        OnDamage, typer.Option("--damaged", help="What to do with damaged lines of a file.")
+    ] = OnDamage.ERROR,
     span: Annotated[
         str | None,
-        typer.Option("--span", metavar="SIZE", help="The drive's size; I/O past it is damage."),
+        typer.Option(
+            "--span", metavar="SIZE", help="The drive's size; I/O beyond it counts as damage."
+        ),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="NAME", help="The drive that is meant, of several in it."),
+        typer.Option(
+            "--device", metavar="NAME", help="Which drive to use, if the trace has several."
+        ),
     ] = None,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
@@ -83,51 +88,51 @@ def stats_command(
     limit_s = _seconds(idle_limit, "--idle-limit")
     if trace in trace_ids() or trace.endswith(".toml"):
         shape = load_trace(trace)
-        found = _statistics(_made(shape, scale, seed), trace, limit_s)
+        statistics = _statistics(_synthesize(shape, scale, seed), trace, limit_s)
         title = _title(shape, scale)
     else:
         if scale != 1.0 or seed != 0:
-            raise UsageError("--scale and --seed are for shapes: a file is counted as it is")
-        opened = _opened(trace, damaged, span, device)
-        found = _statistics(opened, trace, limit_s)
+            raise UsageError("--scale and --seed only apply to shapes, not to trace files")
+        opened = _open(trace, damaged, span, device)
+        statistics = _statistics(opened, trace, limit_s)
         count, line, why = opened.skipped
-        found["format"] = opened.format
-        found["skipped"] = {"count": count, "first_line": line, "why": why}
+        statistics["format"] = opened.format
+        statistics["skipped"] = {"count": count, "first_line": line, "why": why}
         title = f"{trace} ({opened.format})"
         if count:
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
     if output_format is Format.JSON:
-        print_json(found)
+        print_json(statistics)
     else:
-        print_statistics(found, title, console())
+        print_statistics(statistics, title, console())
 
 
 @app.command("make")
 def make_command(
     shape: ShapeArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must be new.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must not exist.")
     ],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     trace_format: Annotated[
-        TraceFormat, typer.Option("--as", help="The format of the file.")
+        TraceFormat, typer.Option("--as", help="Format of the file.")
     ] = TraceFormat.FIO3,
 ) -> None:
-    """Write a trace of a shape, for other tools or to be replayed."""
-    made = _made(load_trace(shape), scale, seed)
+    """Write a synthetic trace of a shape, to replay it or for other tools."""
+    trace = _synthesize(load_trace(shape), scale, seed)
     if output.exists():
-        raise UsageError(f"{output}: is there already: name a new file with -o")
+        raise UsageError(f"{output}: already exists: name a new file with -o")
     with progress_bar() as show:
         try:
-            made.write(str(output), trace_format.core, progress=_shown(show, made, shape))
+            trace.write(str(output), trace_format.core, progress=_progress(show, trace, shape))
         except OSError as error:
             raise ToolError(f"{output}: cannot be written: {error.strerror or error}") from error
         except BaseException:
             output.unlink(missing_ok=True)
             raise
-    console().print(f"{made.ios:,} I/Os in {output}", soft_wrap=True)
+    console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 
 @app.command("check")
@@ -137,30 +142,29 @@ def check_command(
     seed: SeedOption = 0,
     output_format: FormatOption = Format.TEXT,
 ) -> int:
-    """Hold a trace that is made against its shape: asked and got, exit 1 where one is not met."""
-    asked = load_trace(shape)
-    found = _statistics(_made(asked, scale, seed), shape, 0.025)
-    rows = [row.as_dict() for row in hold_against(asked, found, scale)]
+    """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
+    wanted = load_trace(shape)
+    statistics = _statistics(_synthesize(wanted, scale, seed), shape, 0.025)
+    rows = [row.as_dict() for row in hold_against(wanted, statistics, scale)]
     holds = all(row["holds"] for row in rows)
     if output_format is Format.JSON:
         print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})
     else:
-        print_trace_check(rows, _title(asked, scale), console())
+        print_trace_check(rows, _title(wanted, scale), console())
     return int(not holds)
 
 
-def _made(shape: TraceShape, scale: float, seed: int) -> Trace:
+def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
     try:
         return Trace.synthetic(shape.core_json(), scale=scale, seed=seed)
     except ValueError as error:
         raise UsageError(f"{shape.id}: {error}") from error
 
 
-def _opened(path: str, damaged: Damaged, span: str | None, device: str | None) -> Trace:
+def _open(path: str, damaged: OnDamage, span: str | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
-            f"{path}: there is no such file, nor a shape of that name: shapes are "
-            f"{', '.join(trace_ids())}"
+            f"{path}: there is no such file or shape: shapes are {', '.join(trace_ids())}"
         )
     require_file(Path(path))
     try:
@@ -176,21 +180,21 @@ def _opened(path: str, damaged: Damaged, span: str | None, device: str | None) -
 def _statistics(trace: Trace, name: str, idle_limit_s: float) -> dict[str, Any]:
     with progress_bar(stays=False) as show:
         try:
-            text = trace.statistics(idle_limit_s, progress=_shown(show, trace, name))
+            text = trace.statistics(idle_limit_s, progress=_progress(show, trace, name))
         except ValueError as error:
             raise UsageError(f"{name}: {error}") from error
-    found: dict[str, Any] = json.loads(text)
-    return found
+    statistics: dict[str, Any] = json.loads(text)
+    return statistics
 
 
-def _shown(show: Callable[[float, str], None], trace: Trace, name: str) -> Callable[[int], None]:
-    """Show how many I/Os are done, and where it is known how many there are, their part."""
+def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Callable[[int], None]:
+    """Return a callback that shows how many I/Os are done, and the share of a known total."""
     total = trace.ios
 
-    def say(done: int) -> None:
+    def report(done: int) -> None:
         show(done / total if total else 0.0, f"{name}: {done / 1e6:.1f} M I/Os")
 
-    return say
+    return report
 
 
 def _seconds(text: str, option: str) -> float:

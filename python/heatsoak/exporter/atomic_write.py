@@ -13,7 +13,7 @@ import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import printable, spreadsheet_text
-from heatsoak.recording import Recording, check_way
+from heatsoak.recording import Recording, require_creatable
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 
 _OS_ERROR = re.compile(r"os error (\d+)")
@@ -47,14 +47,14 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
         for name in (META, JOURNAL, PARQUET, EVENTS)
     }
     for path in paths:
-        check_way(path)
-        with saying_what_failed(path):
+        require_creatable(path)
+        with reporting_export_errors(path):
             if _real(path) in sacred:
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
             if not path.exists():
                 continue
             if not path.is_file():
-                raise UsageError(f"{path}: is no regular file: name another with -o")
+                raise UsageError(f"{path}: is not a regular file: name another with -o")
             if not force:
                 raise UsageError(f"{path}: is there already: name another file, or add --force")
 
@@ -72,7 +72,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     target = _real(path)  # a link goes on pointing at what is written
     partial = target.with_name(f".{uuid.uuid4().hex}.partial")
-    with saying_what_failed(path):
+    with reporting_export_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield partial
@@ -105,7 +105,7 @@ def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
 
 
 @contextmanager
-def saying_what_failed(place: Path | str) -> Iterator[None]:
+def reporting_export_errors(place: Path | str) -> Iterator[None]:
     """Turn what the system, or polars, says of writing into one line.
 
     Raises ToolError with the system's words, BrokenPipeError where the reader has gone, and

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import Written, check_free, replacing, saying_what_failed
+from heatsoak.exporter.atomic_write import Written, check_free, replacing, reporting_export_errors
 from heatsoak.exporter.fioplot import fio_files
 from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, Kind, is_directory, kind_of
 from heatsoak.exporter.names import recording_names
@@ -20,7 +20,7 @@ from heatsoak.exporter.table import (
     samples_of,
     write_table,
 )
-from heatsoak.recording import Recording, check_way
+from heatsoak.recording import Recording, require_creatable
 
 Named = Mapping[str, Recording]
 
@@ -51,7 +51,7 @@ def export(
         check_clocks(named)
     if to == STANDARD_OUTPUT:
         return [_to_standard_output(named, kind, truth=truth)]
-    check_way(Path(to))
+    require_creatable(Path(to))
     if kind is Kind.FIO_PLOT:
         return _fio_plot(named, Path(to), force=force)
     files: dict[Path, Named] = {Path(to): named}
@@ -75,7 +75,7 @@ def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
 
 def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
     out = sys.stdout.buffer
-    with saying_what_failed("standard output"):
+    with reporting_export_errors("standard output"):
         if kind is Kind.CSV:
             write_table(_table(named, truth=truth), out, kind, {}, visible=True)
             rows = count_rows(list(named.values()))

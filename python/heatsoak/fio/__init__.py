@@ -1,4 +1,4 @@
-"""fio's own words, for whoever runs it and for whoever reads what others ran."""
+"""fio's JSON output, for our own runs and for imports."""
 
 from heatsoak.fio.status import OVER_NS, Differencer, Status, Totals, coarse_bins, percentiles
 

@@ -1,9 +1,9 @@
-"""What fio's JSON says: counters since it began, and the rates between two documents.
+"""fio's JSON status: counters since its start, and the rates between two documents.
 
-:class:`Status` is what we read of a document, :class:`Differencer` makes rows of samples out of
-two that follow each other.
+:class:`Status` is what we read from a document, :class:`Differencer` makes sample rows from
+consecutive ones.
 
-What comes from fio is not trusted: anything that does not make sense raises ToolError.
+fio's output is not trusted: anything that does not make sense raises ToolError.
 """
 
 import math
@@ -13,13 +13,13 @@ from typing import Any
 from heatsoak.errors import ToolError
 
 _DIRECTIONS = ("read", "write")
-#: Latencies beyond which I/Os are counted, in ns, by the end of their columns' names.
+#: Latency limits in ns above which I/Os are counted, by the suffix of their columns.
 OVER_NS = {"over_10ms": 10_000_000, "over_100ms": 100_000_000}
 
 
 @dataclass
 class Totals:
-    """What one direction has done since fio began, all jobs together.
+    """Totals of one direction since fio's start, over all jobs.
 
     Attributes:
         bins: I/Os by latency in ns, as fio's histogram has them.
@@ -36,11 +36,11 @@ class Totals:
 
 @dataclass
 class Status:
-    """What we read of one document.
+    """What we read from one document.
 
     Attributes:
-        trims: I/Os that trim, which no rate counts.
-        cpu_s: processor time of all jobs, user's and system's.
+        trims: number of trim I/Os, which are in no rate.
+        cpu_s: processor time of all jobs, user plus system.
     """
 
     timestamp_ms: int
@@ -54,14 +54,14 @@ class Status:
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "Status":
-        """Read a document; raises ToolError where something is missing or absurd."""
+        """Read a document; raises ToolError if something is missing or absurd."""
         jobs = document.get("jobs")
         if not isinstance(jobs, list) or not jobs:
             raise ToolError("fio's status document has no jobs")
         status = cls(_count(document, "timestamp_ms"), 0, Totals(), Totals(), 0.0, 0.0)
         for job in jobs:
             if not isinstance(job, dict):
-                raise ToolError("fio's status document has a job that is no table")
+                raise ToolError("fio's status document has a job that is not an object")
             status.error = status.error or _count(job, "error")
             status.usr_cpu_pct += _number(job, "usr_cpu")
             status.sys_cpu_pct += _number(job, "sys_cpu")
@@ -73,7 +73,7 @@ class Status:
 
     @property
     def runtime_ms(self) -> int:
-        """How long I/O has been going on in any direction."""
+        """How long there has been I/O, in either direction."""
         return max(self.read.runtime_ms, self.write.runtime_ms)
 
     @property
@@ -83,7 +83,7 @@ class Status:
 
 
 def _cpu_s(job: dict[str, Any]) -> float:
-    """Processor time of a job, which fio gives as a share of all its threads' time together."""
+    """Processor time of a job, which fio reports as a share of all its threads' run time."""
     pct = _number(job, "usr_cpu") + _number(job, "sys_cpu")
     # a job that waits for another has shares of 0 and a time that makes no sense
     if pct <= 0 or "job_runtime" not in job:
@@ -101,7 +101,7 @@ def _add(totals: Totals, part: dict[str, Any]) -> None:
     totals.lat_sum_ns += count * _number(latency, "mean")
     bins = latency.get("bins", {})
     if not isinstance(bins, dict):
-        raise ToolError("fio's status document has latency bins that are no table")
+        raise ToolError("fio's status document has latency bins that are not an object")
     if not totals.bins:
         totals.bins = bins
         return
@@ -112,14 +112,14 @@ def _add(totals: Totals, part: dict[str, Any]) -> None:
 
 def _add_bins(one: Any, other: Any) -> int:
     if not isinstance(one, int) or not isinstance(other, int):
-        raise ToolError("fio's status document has latency bins that are no counts")
+        raise ToolError("fio's status document has latency bins that are not counts")
     return one + other
 
 
 def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
     value = parent.get(key)
     if not isinstance(value, dict):
-        raise ToolError(f"fio's status document has no table '{key}': is fio older than 3.20?")
+        raise ToolError(f"fio's status document has no object '{key}': is fio older than 3.20?")
     return value
 
 
@@ -138,18 +138,18 @@ def _number(parent: dict[str, Any], key: str) -> float:
 
 
 class Differencer:
-    """Turns cumulative statuses into rows of samples, one for each interval between two.
+    """Turns cumulative statuses into sample rows, one per interval between two.
 
-    The time of an interval is taken from fio's own count of I/O time where that moved, which is
-    exact for the first and for the last one, else from the documents' time stamps. Whatever
-    happens, the sum of rate times `interval_s` is what fio has counted.
+    An interval's length is the change of fio's own I/O time, which is exact for the first and the
+    last one; if that did not change, the difference of the documents' time stamps. In any case, the
+    sum of rate times `interval_s` is what fio has counted.
     """
 
     def __init__(self, queue: float, reads: bool, writes: bool) -> None:
         """Start at zero.
 
-        `queue` is how many I/Os the workload keeps in flight; a direction that is not in use
-        has nulls, one that is has zeros while nothing completes.
+        `queue` is how many I/Os the workload keeps in flight; an unused direction has nulls, a used
+        one has zeros while nothing completes.
         """
         self._queue = queue
         self._used = {"read": reads, "write": writes}
@@ -158,15 +158,15 @@ class Differencer:
     def row(self, status: Status) -> dict[str, float | None] | None:
         """Return the sample between the last status taken and this one, without `t_s`.
 
-        None means that no time has passed and nothing has moved. Raises ToolError where counters
-        ran backwards.
+        None if no time has passed and nothing has moved. Raises ToolError if counters went
+        backwards.
         """
         last = self._last
         interval_ms = self._interval_ms(last, status)
         if interval_ms <= 0:
             if status.bytes == (0 if last is None else last.bytes):
                 return None
-            interval_ms = 1  # over in less time than fio's clock can tell
+            interval_ms = 1  # done in less than a tick of fio's clock
         self._last = status
         row: dict[str, float | None] = {"interval_s": interval_ms / 1000}
         for name, used in self._used.items():
@@ -185,7 +185,7 @@ class Differencer:
             for name in _DIRECTIONS
         ]
         io_ms = max(moved_ms)
-        # a time stamp is the wall clock's, which can be set while fio runs
+        # time stamps are wall clock, which can be set while fio is running
         return io_ms if io_ms > 0 else max(wall_ms, 0)
 
 
@@ -195,7 +195,7 @@ def _rates(
     moved = after.bytes - before.bytes
     ios = after.ios - before.ios
     if moved < 0 or ios < 0:
-        raise ToolError("fio's status stream runs backwards: its counters have fallen")
+        raise ToolError("fio's status stream went backwards: its counters have decreased")
     rates: dict[str, float | None] = {
         f"{name}_bw_mb_s": None,
         f"{name}_iops": None,
@@ -218,14 +218,14 @@ def _rates(
     if after.bins:
         new = _between(before.bins, after.bins)
         for over, least_ns in OVER_NS.items():
-            # a bin is named by its middle, and is a hundredth wide
+            # a bin is named by its middle, and is 1 % wide
             slow = sum(count for latency_ns, count in new if latency_ns > least_ns)
             rates[f"{name}_{over}"] = float(slow)
     return rates
 
 
 def _between(before: dict[str, int], after: dict[str, int]) -> list[tuple[int, int]]:
-    """Latencies in ns and how many I/Os took them, in order, between two histograms."""
+    """Latencies in ns and their counts between two histograms, sorted."""
     try:
         return sorted(
             (int(latency_ns), count - before.get(latency_ns, 0))
@@ -233,13 +233,13 @@ def _between(before: dict[str, int], after: dict[str, int]) -> list[tuple[int, i
             if count != before.get(latency_ns, 0)
         )
     except (TypeError, ValueError) as error:
-        raise ToolError("fio's status document has latency bins that are no counts") from error
+        raise ToolError("fio's status document has latency bins that are not counts") from error
 
 
 def percentiles(
     before: dict[str, int], after: dict[str, int], shares: tuple[float, ...]
 ) -> list[float | None]:
-    """Return the latencies in us that `shares` of the I/Os between two histograms stay within."""
+    """Return the latency percentiles in us, for `shares` of the I/Os between two histograms."""
     new = _between(before, after)
     total = sum(count for _, count in new)
     found: list[float | None] = []
@@ -255,15 +255,15 @@ def percentiles(
     return found
 
 
-#: Bins of an octave that :func:`coarse_bins` makes: one is 9 % wide at least.
+#: Bins per octave of :func:`coarse_bins`, each 6 to 13 % wide.
 _IN_OCTAVE = 8
 
 
 def coarse_bins(bins: dict[str, int]) -> tuple[list[float], list[int]]:
-    """Return upper ends in us and counts of fio's histogram, in eight bins an octave.
+    """Return upper bounds in us and counts of fio's histogram, in eight bins per octave.
 
-    From the last empty bin before the first to the last that is not; nothing where there are none.
-    Raises ToolError where the histogram makes no sense.
+    From the empty bin before the first non-empty one to the last non-empty one; nothing if all are
+    empty. Raises ToolError if the histogram makes no sense.
     """
     counts: dict[int, int] = {}
     for latency_ns, count in _between({}, bins):

@@ -1,7 +1,7 @@
-"""What warms the case while a drive is tested: one module a source, one interface.
+"""Heat sources that warm the case while a drive is tested, with one interface.
 
-:func:`heater` gives the one of a source; it is started, asked whether it still runs, and stopped.
-Whatever ends heatsoak, kill -9 included, ends it too.
+:func:`heater` returns the heater of a source, which is started, checked and stopped. Heaters end
+when heatsoak ends, even by kill -9.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,10 @@ __all__ = ["Heater", "Steadiness", "heater"]
 
 
 def heater(source: str, load_pct: float, command: str | None, log: Path, ask: Ask | None) -> Heater:
-    """Return what makes the heat of `source` (``gpu``, ``cpu``, ``command``, ``person``).
+    """Return the heater for `source` (``gpu``, ``cpu``, ``command``, ``person``).
 
-    `log` is where its output is kept; `ask` puts a question to the person at the terminal, None
-    where there is nobody.
-    Raises UsageError where it cannot be commanded on this machine, and says what would help.
+    `log` is the file for its output; `ask` prompts the user at the terminal, None without one.
+    Raises UsageError, with a hint, if this machine cannot run it.
     """
     make: dict[str, Callable[[], Heater]] = {
         "gpu": lambda: gpu_heater(load_pct, log),

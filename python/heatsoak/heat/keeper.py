@@ -1,13 +1,12 @@
-"""Keeps a heater: runs it in a group of its own, and ends it with all that it ever started.
+"""Supervises a heater: runs it in its own process group, and ends it with all its descendants.
 
-A program of its own, made of the standard library alone, so that nothing that happens to heatsoak
-happens to it. It is told what to do in one JSON argument, and ends when its standard input does:
-when heatsoak says so, and when heatsoak is gone, however that came about. Processes whose parents
-have ended become its own (prctl(2), PR_SET_CHILD_SUBREAPER), so that none gets away.
+This is a separate program that only needs the standard library, so it survives whatever happens to
+heatsoak. It gets its orders as one JSON argument, and ends when its standard input is closed: by
+heatsoak, or because heatsoak is gone for any reason. It adopts orphaned descendants (prctl(2),
+PR_SET_CHILD_SUBREAPER), so that none escapes.
 
-It says the command's process id on its standard output, and once the command has ended its exit
-code, negative for a signal. The command's output goes to a file whose older part is dropped where
-it grows beyond 1 MiB.
+It prints the command's process id, and once the command has ended its exit code, negative for a
+signal. The command's output goes to a file, whose older half is dropped when it exceeds 1 MiB.
 """
 
 import ctypes
@@ -21,25 +20,25 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-#: How long everything may take to end by itself before it is killed.
+#: How long everything may take to exit before it is killed.
 GRACE_S = 5.0
-#: One turn of running and being stopped, where it may not run all the time.
+#: Length of one cycle of running and being stopped, for a duty cycle below 100 %.
 PERIOD_S = 2.0
-#: The exit code where something of the heater could not be ended.
-STAYS = 3
+#: Exit code if some process of the heater could not be ended.
+STILL_RUNNING = 3
 _LOG_BYTES = 1 << 20
 _SUBREAPER = 36  # <linux/prctl.h>
 _TICK_S = 1.0
 
 
 class Log:
-    """A file of the newest output."""
+    """A file with the newest output."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "w+b", buffering=0)  # noqa: SIM115, PTH123 -- for our whole life
 
     def append(self, piece: bytes) -> None:
-        """Append, dropping the older half where it grows too long; a full disk loses it."""
+        """Append, dropping the older half of a file that is too long; lost if the disk is full."""
         with suppress(OSError):
             self._file.write(piece)
             if self._file.tell() > _LOG_BYTES:
@@ -50,8 +49,8 @@ class Log:
                 self._file.truncate()
 
 
-class Turns:
-    """Lets a group of processes run for a share of the time."""
+class DutyCycle:
+    """Lets a process group run for a share of the time."""
 
     def __init__(self, group: int, busy_pct: float) -> None:
         self._group = group
@@ -60,7 +59,7 @@ class Turns:
         self._until = time.monotonic() + self._busy_s
 
     def take(self) -> float:
-        """Stop the group or let it go on where it is time to; return for how long from now."""
+        """Stop or continue the group if it is time to; return the seconds until the next change."""
         if self._busy_s >= PERIOD_S:
             return _TICK_S
         now = time.monotonic()
@@ -88,7 +87,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def reap(first: int) -> bool:
-    """Take leave of processes that have ended; return whether `first` has."""
+    """Reap processes that have ended, except `first`; return whether `first` has ended."""
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -103,33 +102,33 @@ def reap(first: int) -> bool:
 
 
 def end(child: "subprocess.Popen[bytes]") -> bool:
-    """End the command and everything below us, first politely; return whether nothing is left."""
-    numbers = [signal.SIGTERM, signal.SIGCONT]  # what is stopped answers once it goes on
-    told: set[int] = set()
-    begun_s = time.monotonic()
+    """End the command and all our descendants, politely at first; return whether none is left."""
+    numbers = [signal.SIGTERM, signal.SIGCONT]  # a stopped process only reacts once it continues
+    signalled: set[int] = set()
+    started_s = time.monotonic()
     while True:
         if reap(child.pid):
             child.wait()
         left = descendants(os.getpid())
-        passed_s = time.monotonic() - begun_s
+        passed_s = time.monotonic() - started_s
         if not left or passed_s > 2 * GRACE_S:
             return not left
         if passed_s > GRACE_S:
-            numbers, told = [signal.SIGKILL], set()
-        for pid in set(left) - told:
+            numbers, signalled = [signal.SIGKILL], set()
+        for pid in set(left) - signalled:
             for number in numbers:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
-        told |= set(left)
+        signalled |= set(left)
         time.sleep(0.02)
 
 
 def keep(child: "subprocess.Popen[bytes]", output: int, log: Log, busy_pct: float) -> None:
-    """Wait until the command ends, or until we are to end it."""
-    turns = Turns(child.pid, busy_pct)
+    """Wait until the command ends, or until we are told to end it."""
+    cycle = DutyCycle(child.pid, busy_pct)
     sources = [0, output, os.pidfd_open(child.pid)]
     while not reap(child.pid):
-        ready, _, _ = select.select(sources, [], [], turns.take())
+        ready, _, _ = select.select(sources, [], [], cycle.take())
         if 0 in ready:
             return
         if output in ready:
@@ -140,7 +139,7 @@ def keep(child: "subprocess.Popen[bytes]", output: int, log: Log, busy_pct: floa
 
 
 def main() -> int:
-    """Keep one heater; return 0, or 3 where something of it could not be ended."""
+    """Supervise one heater; return 0, or 3 if some process of it could not be ended."""
     wanted = json.loads(sys.argv[1])
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -168,7 +167,7 @@ def main() -> int:
             log.append(piece)
     with suppress(BrokenPipeError):
         print("" if code is None else code, flush=True)
-    return 0 if is_gone else STAYS
+    return 0 if is_gone else STILL_RUNNING
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Heaters: their interface, and one that is a process: started, watched, and ended with all that it
-started."""
+"""The interface of heaters, and the heater that is a process."""
 
 import json
 import os
@@ -15,33 +14,33 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import keeper
 from heatsoak.tools import environment, which
 
-#: Puts a line to the person at the terminal, and returns once it was answered with Enter.
+#: Shows a line to the user at the terminal, and returns once Enter was pressed.
 Ask = Callable[[str], None]
 
 
 class Heater(Protocol):
-    """One source of heat. Made only where it can be commanded."""
+    """One heat source. Only created if this machine can run it."""
 
     def describe(self) -> dict[str, Any]:
-        """Return what it is, as the recording has it, JSON values only."""
+        """Return its description for the recording, as JSON values."""
 
     def notes(self) -> list[str]:
-        """Return what whoever reads the recording must know of this source."""
+        """Return what readers of the recording must know about this source."""
 
     def start(self) -> None:
-        """Begin to heat; raises ToolError where that cannot be done."""
+        """Start heating; raises ToolError if that fails."""
 
     def why_ended(self) -> str | None:
-        """Return None while it heats, else why it does not any more."""
+        """Return None while it is heating, else why it stopped."""
 
     def stop(self) -> None:
-        """End the heat; may be called twice, and without a start."""
+        """Stop heating; may be called twice, and without start."""
 
 
 def program(*names: str, advice: str) -> str:
     """Return the path of the first of `names` that is installed.
 
-    Raises UsageError, which says `advice`, where none is.
+    Raises UsageError with `advice` if none is.
     """
     for name in names:
         path = which(name)
@@ -50,21 +49,21 @@ def program(*names: str, advice: str) -> str:
     raise UsageError(f"{names[0]} is not installed: {advice}")
 
 
-#: A heater that cannot even begin tells so within this.
-_BEGINS_S = 1.0
-#: What the keeper may take beyond what it gives the heater to end by itself.
-_FAREWELL_S = 2 * keeper.GRACE_S + 5.0
+#: A heater that fails to start exits within this time.
+_START_S = 1.0
+#: How long the keeper may take to end the heater.
+_STOP_S = 2 * keeper.GRACE_S + 5.0
 _TAIL_BYTES = 4096
-_SHOWN = 300
+_MAX_SHOWN = 300
 
 
 class ProcessHeater:
-    """A command line below a keeper of its own; see :mod:`heatsoak.heat.keeper`.
+    """A command supervised by its own :mod:`heatsoak.heat.keeper`.
 
     Attributes:
         command: the program's path and its arguments.
-        name: what it is called when it ends too soon.
-        log: where its output is kept.
+        name: its name in messages.
+        log: the file with its output.
     """
 
     def __init__(
@@ -78,9 +77,9 @@ class ProcessHeater:
         notes: Sequence[str] = (),
         is_users: bool = False,
     ) -> None:
-        """Start nothing yet; `busy_pct` is the share of the time in which it may run.
+        """Does not start it yet; `busy_pct` is the share of the time that it may run.
 
-        A command that is the user's own has the user's PATH, any other that of our tools.
+        The user's own command (`is_users`) gets the user's PATH, any other that of our tools.
         """
         self.command = list(command)
         self.name = name or Path(command[0]).name
@@ -94,19 +93,19 @@ class ProcessHeater:
         self._why: str | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Return its command line, where its output is, and how it is held back."""
-        told: dict[str, Any] = {"command": self.command, "output": self.log.name}
-        return told if self._busy_pct == 100 else {**told, "busy_pct": self._busy_pct}
+        """Return its command line, the name of its output file, and its duty cycle."""
+        known: dict[str, Any] = {"command": self.command, "output": self.log.name}
+        return known if self._busy_pct == 100 else {**known, "busy_pct": self._busy_pct}
 
     def notes(self) -> list[str]:
-        """Return what whoever reads the recording must know of it."""
+        """Return what readers of the recording must know about it."""
         return self._notes
 
     def start(self) -> None:
-        """Start it; raises ToolError where it ends at once."""
+        """Start it; raises ToolError if it ends immediately."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         wanted = {
-            # the kernel ends the command with its keeper, should that be killed
+            # if the keeper is killed, the kernel kills the command too
             "command": [self._setpriv, "--pdeathsig", "KILL", "--", *self.command],
             "log": str(self.log.absolute()),
             "busy_pct": self._busy_pct,
@@ -119,22 +118,22 @@ class ProcessHeater:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=None if self._is_users else environment(),
-            start_new_session=True,  # Ctrl-C is ours to answer
+            start_new_session=True,  # Ctrl-C must only reach us
         )
         with suppress(subprocess.TimeoutExpired):
-            self._keeper.wait(_BEGINS_S)
+            self._keeper.wait(_START_S)
         why = self.why_ended()
         if why is not None:
             raise ToolError(why)
 
     def why_ended(self) -> str | None:
-        """Return None while it runs, else how it ended and the last that it said."""
+        """Return None while it is running, else how it ended and its last output."""
         if self._why is None and self._keeper is not None and self._keeper.poll() is not None:
             self._why = self._how_ended(self._keeper)
         return self._why
 
     def stop(self) -> None:
-        """End it and all that it started; raises ToolError where something of it stays."""
+        """End it and all its descendants; raises ToolError if some process is left."""
         if self._keeper is None:
             return
         assert self._keeper.stdin is not None
@@ -142,26 +141,28 @@ class ProcessHeater:
             self._keeper.stdin.close()
         assert self._keeper.stdout is not None
         try:
-            is_gone = self._keeper.wait(_FAREWELL_S) != keeper.STAYS
+            is_gone = self._keeper.wait(_STOP_S) != keeper.STILL_RUNNING
         except subprocess.TimeoutExpired:
             is_gone = False
         self._keeper.stdout.close()
         self._keeper = None
         if not is_gone:
-            raise ToolError(f"the heater {self.name} cannot be ended: look for it, and end it")
+            raise ToolError(
+                f"the heater {self.name} cannot be stopped: find its processes and end them"
+            )
 
     def _how_ended(self, kept: "subprocess.Popen[bytes]") -> str:
         assert kept.stdout is not None
-        told = kept.stdout.read().decode("utf-8", "replace").split()
-        if kept.returncode != 0 and told:
-            # killed, and with it the command; what that had started is in its group
+        words = kept.stdout.read().decode("utf-8", "replace").split()
+        if kept.returncode != 0 and words:
+            # it was killed, and so was the command; end the rest of the command's group
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(told[0]), signal.SIGKILL)
-        code = int(told[1]) if len(told) > 1 else None
-        said = self._last_words()
-        return f"{self.name} {_ending(code)}" + (f", and said: {said}" if said else "")
+                os.killpg(int(words[0]), signal.SIGKILL)
+        code = int(words[1]) if len(words) > 1 else None
+        output = self._last_output()
+        return f"{self.name} {_ending(code)}" + (f": {output}" if output else "")
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         try:
             with self.log.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
@@ -169,7 +170,7 @@ class ProcessHeater:
         except OSError:
             return ""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-        return " / ".join(lines[-3:])[-_SHOWN:]
+        return " / ".join(lines[-3:])[-_MAX_SHOWN:]
 
 
 def _ending(code: int | None) -> str:

@@ -1,4 +1,4 @@
-"""What can make heat: the processor, graphics cards, a command of the user's, or a person."""
+"""The heat sources: the processor, graphics cards, a command of the user's, or the user."""
 
 import os
 import shlex
@@ -12,20 +12,22 @@ from heatsoak.heat.process import Ask, ProcessHeater, program
 
 
 def command_heater(command: str, log: Path) -> ProcessHeater:
-    """Return the heater of a command line, which is split as a shell does but run without one.
+    """Return the heater for a command line, which is split like in a shell but run without one.
 
-    It is the user's own: its program is found on the user's PATH, and it is given that.
+    Its program is found on the user's PATH, which it also gets.
     """
     words = shlex.split(command)
     path = shutil.which(words[0])
     if path is None:
-        raise UsageError(f"the command '{words[0]}' is not there, or cannot be run: give its path")
+        raise UsageError(
+            f"the command '{words[0]}' does not exist or is not executable: give its path"
+        )
     return ProcessHeater([path, *words[1:]], log, is_users=True)
 
 
-#: Of stress-ng's methods the one that its manual page calls the hottest.
+#: The method that stress-ng's manual page calls the hottest.
 _METHOD = "matrixprod"
-#: With so many cores one is kept.
+#: From this many cores on, one is left free.
 _MANY_CORES = 4
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
@@ -34,7 +36,7 @@ def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
     """Return the heater that loads cores to `load_pct`."""
     stress = program(
         "stress-ng",
-        advice="apt-get install stress-ng, or make the heat yourself and say --set heat=by-hand",
+        advice="apt-get install stress-ng, or heat by other means with --set heat=by-hand",
     )
     chrt = program("chrt", advice="apt-get install util-linux")
     ours = os.sched_getaffinity(0)
@@ -42,7 +44,7 @@ def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
     line = [chrt, "--idle", "0", stress, "--cpu", f"{len(loaded)}", "--cpu-method", _METHOD]
     line += ["--cpu-load", f"{max(round(load_pct), 1)}", "--timeout", "0"]
     line += ["--taskset", ",".join(str(cpu) for cpu in loaded)]
-    # it wants a directory that it can write to, even for loads that write nothing
+    # it needs a writable directory even for loads that write nothing
     line += ["--temp-path", str(log.parent)]
     kept = (
         "one core was left to fio" if len(loaded) < len(ours) else "no core was left to fio alone"
@@ -55,7 +57,7 @@ def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
 
 
 def cpus_to_load(cpus: Collection[int], topology: Path = _TOPOLOGY) -> list[int]:
-    """Return which of the processors `cpus` to load: all, or all but those of one core of many."""
+    """Return which of `cpus` to load: all, or with many cores all except those of one core."""
     cores: dict[str, list[int]] = {}
     for cpu in sorted(cpus):
         try:
@@ -67,9 +69,9 @@ def cpus_to_load(cpus: Collection[int], topology: Path = _TOPOLOGY) -> list[int]
     return [cpu for cpu in sorted(cpus) if cpu not in kept]
 
 
-#: It wants to be told how long; nothing is tested for a year.
+#: It needs a duration; no test takes a year.
 _YEAR_S = 365 * 24 * 3600
-#: What it compares its results with, looked for in the directory that it is run in.
+#: The kernel that it compares results with, which it loads from its working directory.
 _KERNEL = "compare.ptx"
 
 
@@ -78,9 +80,9 @@ def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
     burn = program(
         "gpu-burn",
         "gpu_burn",
-        advice="install it (https://github.com/wilicc/gpu-burn) in /usr/local/bin, or name its "
-        "directory in HEATSOAK_TOOLS, give the [[heat]] source = "
-        "'command' and a command of your own, or make the heat yourself and say --set heat=by-hand",
+        advice="install it (https://github.com/wilicc/gpu-burn) in /usr/local/bin, name its "
+        "directory in HEATSOAK_TOOLS, give [[heat]] source = 'command' and your own command, "
+        "or heat by other means with --set heat=by-hand",
     )
     beside = Path(burn).resolve().parent
     return ProcessHeater(
@@ -92,27 +94,27 @@ def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
 
 
 class PersonHeater:
-    """Asks for heat, and believes that it is there."""
+    """Asks the user to switch on the heat, and assumes that it is on."""
 
     def __init__(self, load_pct: float, ask: Ask | None) -> None:
-        """Raises UsageError where there is nobody to ask."""
+        """Raises UsageError without a terminal to ask at."""
         if ask is None:
             raise UsageError(
-                "there is no terminal to ask at: make the heat, and say --set heat=by-hand"
+                "there is no terminal to ask at: switch on the heat and use --set heat=by-hand"
             )
         self._ask = ask
         self._load_pct = load_pct
 
     def describe(self) -> dict[str, Any]:
-        """Return that it is a person's."""
+        """Return that the user makes the heat."""
         return {"made_by": "a person, who was asked for it"}
 
     def notes(self) -> list[str]:
-        """Return nothing: what was asked for stands in the protocol."""
+        """Return nothing: the protocol says what was asked for."""
         return []
 
     def start(self) -> None:
-        """Ask for it."""
+        """Ask the user to switch it on."""
         self._ask(f"Switch on the heat, at {self._load_pct:g} %")
 
     def why_ended(self) -> str | None:
@@ -120,4 +122,4 @@ class PersonHeater:
         return None
 
     def stop(self) -> None:
-        """Nothing can be done; who walks on is told what to set up next."""
+        """Does nothing: the user is told what to set up next."""

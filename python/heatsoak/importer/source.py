@@ -24,7 +24,8 @@ from typing import Any, BinaryIO, cast
 
 from pydantic_core import from_json
 
-from heatsoak.errors import UsageError, require_file
+from heatsoak.errors import UsageError
+from heatsoak.files import require_file
 from heatsoak.importer.log import Remark
 from heatsoak.output import utf8_text
 

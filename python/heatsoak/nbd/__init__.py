@@ -1,4 +1,4 @@
-"""The simulated drive as an NBD export that a real fio loads: what it is told, and its server."""
+"""The simulated drive as an NBD export that a real fio can load: its settings and its server."""
 
 from heatsoak.nbd.export import Export
 from heatsoak.nbd.server import serve

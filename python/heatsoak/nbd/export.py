@@ -1,4 +1,4 @@
-"""Which drive is served and how fast, what the plugin is told of it, and its sensors as files."""
+"""Which drive is served and how fast, the plugin's configuration, and the sensors as files."""
 
 import json
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from heatsoak.catalog import Drive, Enclosure
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.units import MB, format_bytes
 
-#: Slower ones would have a few blocks of flash left, or none.
-SLOWEST_MB_S = 1.0
-FASTEST_TIME = 1000.0
+#: A slower drive would be scaled down to a few blocks of flash, or none.
+MIN_SPEED_MB_S = 1.0
+MAX_TIME_FACTOR = 1000.0
 
 
 @dataclass(frozen=True)
 class Export:
-    """A simulated drive in a place, to be served.
+    """A simulated drive in an enclosure, to be served.
 
     Attributes:
-        speed_mb_s: what a host gets from it at most, in MB/s of its own clock; None for what the
-            drive is made for.
-        time_factor: seconds of the drive that pass in one of the host's, from 1 on.
+        speed_mb_s: maximum throughput for the host, in MB/s by the host's clock; None for the
+            drive's full speed.
+        time_factor: seconds on the drive's clock per second of the host's, 1 or more.
     """
 
     drive: Drive
@@ -30,43 +30,43 @@ class Export:
 
     def __post_init__(self) -> None:
         """Raise UsageError for a speed or a factor that cannot be served."""
-        if not 1 <= self.time_factor <= FASTEST_TIME:
+        if not 1 <= self.time_factor <= MAX_TIME_FACTOR:
             raise UsageError(
-                f"--time-factor {self.time_factor:g}: from 1, real time, to {FASTEST_TIME:g}"
+                f"--time-factor {self.time_factor:g}: must be 1 (real time) to {MAX_TIME_FACTOR:g}"
             )
         if self.speed_mb_s is None:
             return
         top_mb_s = self.top_mb_s * self.time_factor
-        if not SLOWEST_MB_S <= self.speed_mb_s <= top_mb_s:
+        if not MIN_SPEED_MB_S <= self.speed_mb_s <= top_mb_s:
             raise UsageError(
                 f"--speed of {format_bytes(self.speed_mb_s * MB)}/s: {self.drive.id} in "
-                f"{self.enclosure.id} can be served at {format_bytes(SLOWEST_MB_S * MB)} to "
-                f"{format_bytes(top_mb_s * MB)} a second"
+                f"{self.enclosure.id} can be served at {format_bytes(MIN_SPEED_MB_S * MB)} to "
+                f"{format_bytes(top_mb_s * MB)} per second"
             )
 
     @property
     def top_mb_s(self) -> float:
-        """What the drive reads or writes at most, in MB/s of its own clock."""
+        """The drive's maximum throughput, in MB/s by its own clock."""
         controller, link = self.drive.controller, self.enclosure.link_mb_s
         path_mb_s = max(controller.read_mb_s.value, controller.write_mb_s.value)
         return path_mb_s if link is None else min(path_mb_s, link.value)
 
     @property
     def speed_share(self) -> float:
-        """The share of its own speed that it is slowed to, by its own clock."""
+        """The share of its full speed that it is slowed down to, by its own clock."""
         if self.speed_mb_s is None:
             return 1.0
         return self.speed_mb_s / (self.top_mb_s * self.time_factor)
 
     @property
     def sensors(self) -> list[str]:
-        """Its sensors in the order in which a kernel numbers them; the first is the composite."""
+        """Its sensors in the order of the kernel's numbers; the first is the composite."""
         return sorted(self.drive.sensors)
 
-    def told(self, inputs: dict[str, Path], truth: Path | None) -> str:
-        """Return what the plugin reads, as JSON (`crates/nbd/src/config.rs`).
+    def plugin_config(self, inputs: dict[str, Path], truth: Path | None) -> str:
+        """Return the plugin's configuration as JSON (`crates/nbd/src/config.rs`).
 
-        `inputs` is where the temperature of each sensor goes, `truth` what the drive itself knows.
+        `inputs` are the files for the sensors' temperatures, `truth` the one for the true state.
         """
         return json.dumps(
             {
@@ -87,13 +87,13 @@ _CONTROLLER, _NAMESPACE = "nvme0", "nvme0n1"
 
 
 def write_tree(directory: Path, export: Export) -> dict[str, Path]:
-    """Write the tree of a drive, and return the file of each of its sensors' temperatures.
+    """Write a drive's sysfs tree, and return the path of each sensor's temperature file.
 
-    Those are not there yet. Raises UsageError for a directory that holds something, ToolError for
-    one that cannot be written.
+    Those files do not exist yet. Raises UsageError if the directory is not empty, ToolError if it
+    cannot be written.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: is there already: name a new directory with --sensors")
+        raise UsageError(f"{directory}: already exists: name a new directory with --sensors")
     try:
         return _write(directory / "sys", export)
     except OSError as error:
@@ -122,7 +122,7 @@ def _write(sys: Path, export: Export) -> dict[str, Path]:
 
 
 def _limits(export: Export) -> dict[str, str]:
-    """Limits of the composite temperature: critical is where the drive shuts down, if it does."""
+    """Limits of the temperatures; the critical one is where the drive shuts down, if it does."""
     limits = {"temp1_min": _ZERO_MILLI_C, "temp1_max": _UNSET_MILLI_C, "temp1_alarm": 0}
     shutdown_c = export.drive.governor.shutdown_c
     if shutdown_c is not None:

@@ -1,4 +1,4 @@
-"""Runs nbdkit with the plugin in it, in the foreground, until it is told to end."""
+"""Runs nbdkit with our plugin until it is stopped."""
 
 import contextlib
 import shutil
@@ -16,43 +16,43 @@ from heatsoak.nbd.export import Export, write_tree
 from heatsoak.output import announce
 from heatsoak.tools import environment, find_tool
 
-#: Beside the sensors: what the drive itself knows, ten lines a second.
+#: The file in the sensors' directory with the drive's true state, ten lines a second.
 TRUTH = "truth.jsonl"
 
 _PLUGIN = Path(__file__).with_name("heatsoak_nbd.so")
-#: Requests of one client that can be in flight: each has a thread, asleep until it is done.
+#: Requests that one client can have in flight; each has a thread, asleep until it is done.
 _IN_FLIGHT = 128
-#: What a socket's address holds (unix(7)), less its final 0.
+#: Maximum length of a socket's path (unix(7)), without the terminating 0.
 _LONGEST_SOCKET = 107
 _START_S, _END_S, _LOOK_S = 30.0, 15.0, 0.2
 
 
 def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]) -> None:
-    """Serve `export` on the unix socket `socket` until interrupted; calls `ready` once it is.
+    """Serve `export` on the Unix socket `socket` until interrupted; calls `ready` once it is up.
 
-    Its sensors appear below the new directory `sensors`, where there is one, with `TRUTH` beside
-    them. The socket is removed at the end. Raises UsageError for a socket or a directory that
-    cannot be made, ToolError where nbdkit or the plugin is missing or fails.
+    Its sensors and `TRUTH` appear below the new directory `sensors`, if given. The socket is
+    removed at the end. Raises UsageError if the socket or directory cannot be created, ToolError if
+    nbdkit or the plugin is missing or fails.
     """
     _check(socket)
     nbdkit = find_tool("nbdkit", "nbdkit")
     if not _PLUGIN.exists():
         raise ToolError(
-            f"{_PLUGIN}: the plugin for nbdkit is missing: it is built with heatsoak from its "
-            "sources, by cargo build --release -p heatsoak-nbd"
+            f"{_PLUGIN}: nbdkit's plugin is missing: build it in heatsoak's sources: "
+            "cargo build --release -p heatsoak-nbd"
         )
     inputs = {} if sensors is None else write_tree(sensors, export)
     truth = None if sensors is None else sensors / TRUTH
     with tempfile.TemporaryDirectory(prefix="heatsoak-nbd-") as own:
-        told, pid = Path(own, "drive.json"), Path(own, "pid")
-        told.write_text(export.told(inputs, truth), "utf-8")
+        config, pid = Path(own, "drive.json"), Path(own, "pid")
+        config.write_text(export.plugin_config(inputs, truth), "utf-8")
         words = [nbdkit, "--foreground", "--exit-with-parent", f"--threads={_IN_FLIGHT}"]
-        words += [f"--pidfile={pid}", f"--unix={socket}", str(_PLUGIN), f"drive={told}"]
+        words += [f"--pidfile={pid}", f"--unix={socket}", str(_PLUGIN), f"drive={config}"]
         with _running(words, socket) as server:
             try:
-                server.wait_until_there([pid, *inputs.values()])
+                server.wait_until_ready([pid, *inputs.values()])
             except BaseException:
-                _forget(sensors)
+                _remove_tree(sensors)
                 raise
             with contextlib.suppress(KeyboardInterrupt):
                 ready()
@@ -62,19 +62,21 @@ def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[]
 def _check(socket: Path) -> None:
     if len(bytes(socket.absolute())) > _LONGEST_SOCKET:
         raise UsageError(
-            f"{socket}: is too long for a socket, whose path has at most {_LONGEST_SOCKET} bytes"
+            f"{socket}: is too long: a socket's path has at most {_LONGEST_SOCKET} bytes"
         )
     if socket.is_symlink() or socket.exists():
         raise UsageError(
-            f"{socket}: is there already: name another with --socket, or remove it if nothing "
-            "serves it any more"
+            f"{socket}: already exists: name another with --socket, or remove it if no server "
+            "uses it any more"
         )
     if not socket.absolute().parent.is_dir():
-        raise UsageError(f"{socket.absolute().parent}: there is no such directory for the socket")
+        raise UsageError(
+            f"{socket.absolute().parent}: there is no such directory to create the socket in"
+        )
 
 
-def _forget(sensors: Path | None) -> None:
-    """Remove what was written of a drive that was never served."""
+def _remove_tree(sensors: Path | None) -> None:
+    """Remove the files of a drive that was never served."""
     if sensors is not None:
         shutil.rmtree(sensors / "sys", ignore_errors=True)
         (sensors / TRUTH).unlink(missing_ok=True)
@@ -84,7 +86,7 @@ class _Server:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._said: list[str] = []
-        self._is_there = False
+        self._is_ready = False
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -92,38 +94,38 @@ class _Server:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             text = line.strip().removeprefix("nbdkit: ").removeprefix("error: ")
-            if self._is_there:
+            if self._is_ready:
                 announce(text)
             else:
                 self._said.append(text)
 
-    def wait_until_there(self, files: Sequence[Path]) -> None:
-        """Return once clients can come and sensors read: nbdkit and the plugin write `files` then.
+    def wait_until_ready(self, files: Sequence[Path]) -> None:
+        """Wait until clients can connect: nbdkit and the plugin have then written `files`.
 
-        Raises ToolError where that takes too long, or ends it.
+        Raises ToolError if nbdkit takes too long or exits.
         """
         deadline = time.monotonic() + _START_S
         while not all(file.exists() for file in files) and self._process.poll() is None:
             if time.monotonic() > deadline:
-                raise ToolError(f"nbdkit has not begun to serve for {_START_S:g} s")
+                raise ToolError(f"nbdkit did not start to serve within {_START_S:g} s")
             time.sleep(0.02)
         if self._process.poll() is not None:
             self._listener.join(_END_S)
             raise ToolError(
-                f"nbdkit does not serve it: {' '.join(self._said) or 'it says nothing'}"
+                f"nbdkit failed to start: {' '.join(self._said) or 'without a message'}"
             )
-        self._is_there = True
+        self._is_ready = True
 
     def wait(self) -> None:
-        """Return when it has ended by itself; raises ToolError unless it was told to."""
-        # waiting without end would not be interrupted: polars' handler of SIGINT restarts it
+        """Wait until it exits; raises ToolError if it fails."""
+        # poll, since an unlimited wait is not interrupted: polars' SIGINT handler restarts it
         while (code := self._process.poll()) is None:
             time.sleep(_LOOK_S)
         if code:
-            raise ToolError(f"nbdkit has ended with exit code {code}")
+            raise ToolError(f"nbdkit ended with exit code {code}")
 
     def end(self) -> None:
-        """End it, with all that is in flight."""
+        """Stop it, with everything in flight."""
         self._process.terminate()
         try:
             self._process.wait(_END_S)

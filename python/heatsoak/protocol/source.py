@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.errors import UsageError, require_file, suggestion
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.files import require_file
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import Matrix, Protocol, ScoreRule

@@ -1,7 +1,7 @@
-"""What was recorded of a step that had to be taken again: kept, under a name of its own.
+"""Keeps what was recorded of a step that had to be repeated, under another name.
 
-`write` that was cut stands in the samples and events as ``write~1``, and what was recorded when it
-was taken again as `write`, so that each step's name means one whole attempt.
+If the step `write` is interrupted, its samples and events are renamed to ``write~1``, and the
+repetition is recorded as `write`, so that a step's name always means one complete attempt.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heatsoak.recording.files import as_system_error, put_in_place, saying_that_it_cannot_be_written
+from heatsoak.recording.files import as_system_error, replace_atomically, reporting_write_errors
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
 
@@ -19,12 +19,12 @@ _ATTEMPT = re.compile(r"(?s)(.+)~([0-9]+)")
 
 
 def attempt_name(step: str, number: int) -> str:
-    """Return what the attempt `number` at a step is called, where it was not the last."""
+    """Return the name of attempt `number` at a step, if it was not the last."""
     return f"{step}~{number}"
 
 
 def step_of_attempt(name: str, steps: Collection[str]) -> str | None:
-    """Return the step among `steps` that `name` is an attempt at, the last or an earlier one."""
+    """Return the step among `steps` that `name` is an attempt at, or None."""
     if name in steps:
         return name
     match = _ATTEMPT.fullmatch(name)
@@ -33,11 +33,11 @@ def step_of_attempt(name: str, steps: Collection[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Reopened:
-    """A recording that is written on.
+    """A recording that is ready to be continued.
 
     Attributes:
-        recording: as it lies on disk now.
-        attempt: the number that earlier attempts at steps have from now on.
+        recording: as it is on disk now.
+        attempt: the number given to the earlier attempts at repeated steps.
     """
 
     recording: Recording
@@ -45,23 +45,23 @@ class Reopened:
 
 
 def reopen(recording: Recording, since: int | None) -> Reopened:
-    """Make a journal again of a recording that has ended, so that it can be written on.
+    """Turn a finished recording back into a journal, so that it can be continued.
 
-    What belongs to steps from the event number `since` on is kept under the names of an attempt.
-    Killed at any time, it can be done again and comes to the same. Raises ToolError where the
-    directory cannot be written.
+    Samples and events of steps from event number `since` on are renamed to attempts. Can be killed
+    at any time and repeated with the same result. Raises ToolError if the directory cannot be
+    written.
     """
     events = recording.events
     names = {event.step for event in events if event.step is not None}
     attempts = [int(match[2]) for name in names if (match := _ATTEMPT.fullmatch(name))]
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
-    with saying_that_it_cannot_be_written(recording.path):
+    with reporting_write_errors(recording.path):
         _rewrite_samples(recording, tail, attempt)
         if tail:
             kept = events[: len(events) - len(tail)]
             _rewrite_events(recording.path, [*kept, *_renamed(tail, attempt)])
-        # the same samples twice do no harm, and the journal is whole by now
+        # having the samples twice does no harm, and the journal is complete now
         (recording.path / PARQUET).unlink(missing_ok=True)
     return Reopened(Recording.open(recording.path), attempt)
 
@@ -70,12 +70,12 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
     frame = recording.scan()
     if tail:
         names = sorted({event.step for event in tail if event.step and not _is_attempt(event.step)})
-        # not by time: a sensor may have been read just before the step began, and kept after that
+        # not by time: a sensor may have been read just before the step started, but stored later
         is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
     with (
-        put_in_place(recording.path / JOURNAL) as partial,
+        replace_atomically(recording.path / JOURNAL) as partial,
         as_system_error(recording.path),
         partial.open("wb") as file,
     ):
@@ -84,7 +84,7 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
 
 def _rewrite_events(directory: Path, events: list[Event]) -> None:
     lines = [event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events]
-    with put_in_place(directory / EVENTS) as partial:
+    with replace_atomically(directory / EVENTS) as partial:
         partial.write_bytes(b"".join(lines))
 
 

@@ -1,15 +1,15 @@
-"""The columns of a recording's samples: one table of what each is, which everything else reads.
+"""The columns of a recording's samples: the one table that defines each of them.
 
-Samples are wide and nullable: a row holds what was measured at its time and null elsewhere.
+Samples are wide and nullable: a row has what was measured at its time, and null elsewhere.
 Rates and latencies of a row are means over the `interval_s` that ends at `t_s`.
-`bw_mb_s`, `iops` and `lat_us` are of reads and writes together; only logs taken elsewhere have
-them, in rows where they do not tell the two apart.
-`read_over_10ms` and its like count I/Os that came back in the row's interval and took longer than
+`bw_mb_s`, `iops` and `lat_us` are for reads and writes together; only imported logs have them, in
+rows that do not distinguish the two.
+`read_over_10ms` and the like count I/Os that completed in the row's interval and took longer than
 that; `busy_pct` is the share of the interval with at least one I/O in flight.
-`energy_wh` is what the drive says it has used since it was made, in whole watt-hours.
-`cpu_pct` is of all cores, `cpu_core_pct` of the busiest one, `cpu_steal_pct` what a hypervisor gave
-to others. `device_*` is all traffic of the device by the kernel's counters, whoever caused it;
-`link_mb_s` what its PCIe link carries at most as it is trained now.
+`energy_wh` is what the drive reports to have used in its life, in whole watt-hours.
+`cpu_pct` is for all cores, `cpu_core_pct` for the busiest one, `cpu_steal_pct` is the time that a
+hypervisor gave to others. `device_*` is all traffic of the device by the kernel's counters, whoever
+caused it; `link_mb_s` is the maximum throughput of its PCIe link as trained now.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ import polars as pl
 
 
 class Average(StrEnum):
-    """How the values of several rows become one."""
+    """How the values of several rows are combined."""
 
-    TIME = "time"  #: the mean, each row weighted with its interval
+    TIME = "time"  #: the mean, weighted by the rows' intervals
     READINGS = "readings"  #: the mean of the readings
     SUM = "sum"
     MAX = "max"
@@ -30,25 +30,25 @@ class Average(StrEnum):
 
 
 class Owner(StrEnum):
-    """Whose a column is."""
+    """What a column describes."""
 
     SAMPLE = "sample"  #: the row itself: its time, its step
-    LOAD = "load"  #: what the load did on the drive
+    LOAD = "load"  #: the load's I/O on the drive
     DRIVE = "drive"
-    SENSOR = "sensor"  #: the drive, the host or the room: the sensor's name tells
+    SENSOR = "sensor"  #: the drive, the host or the room, depending on the sensor's name
     HOST = "host"
-    SIMULATOR = "simulator"  #: the truth, which no judgement may read
+    SIMULATOR = "simulator"  #: the simulator's truth, which the judge must not read
 
 
 @dataclass(frozen=True)
 class Metric:
-    """The OpenMetrics family that a column is exported to, in its base unit.
+    """The OpenMetrics metric that a column is exported to, in its base unit.
 
     Attributes:
-        times: base units in the column's unit: 10^6 to make bytes of MB.
-        over: the column's units in the base unit: 10^6 to make seconds of us.
-        label: tells the column from the others of its metric: name and value; of a family of
-            columns, whose value is the rest of the column's name, the name alone.
+        times: factor to the base unit, such as 10^6 from MB to bytes.
+        over: divisor to the base unit, such as 10^6 from us to seconds.
+        label: name and value of the label that distinguishes the column within its metric; the
+            value is empty for a family of columns, where it is the rest of the column's name.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is, or a family of them, whose name then ends in a dot.
+    """A column, or a family of columns if the name ends in a dot.
 
     Attributes:
         unit: as people write it.
-        label: what it is called on the page and in a terminal.
-        metric: None for what is no quantity.
+        label: its name on the page and in a terminal.
+        metric: None if it is not a quantity.
         is_judged: whether the judge reads it.
     """
 
@@ -82,7 +82,7 @@ class Column:
 
     @property
     def is_family(self) -> bool:
-        """Whether it stands for all columns whose names start like its own."""
+        """Whether it stands for all columns whose names start with its own."""
         return self.name.endswith(".")
 
 
@@ -315,20 +315,20 @@ _TABLE: tuple[Column, ...] = (
     ),
 )
 
-#: Every column that has one name, in the order of a recording.
+#: Every single column, in a recording's order.
 FIXED = {column.name: column for column in _TABLE if not column.is_family}
-#: Families of columns, by what their names start with; a sensor's or counter's name follows.
+#: Families of columns by prefix; a sensor's or counter's name follows.
 FAMILIES = {column.name: column for column in _TABLE if column.is_family}
 
 TEMPERATURES = "temp_c."
 _COMPOSITE = "temp_c.composite"
-#: What sensors of the room are called, and of other parts of the host.
+#: Prefixes of the names of the room's sensors, and of those of the rest of the host.
 _SURROUNDINGS = ("ambient", "chamber")
 _HOST = ("cpu", "gpu", "case", *_SURROUNDINGS)
 
 
 def column_of(name: str) -> Column:
-    """Return what a column is; raises KeyError for a name that no recording has."""
+    """Return a column's definition; raises KeyError for an unknown name."""
     if name in FIXED:
         return FIXED[name]
     prefix, dot, rest = name.partition(".")
@@ -338,12 +338,12 @@ def column_of(name: str) -> Column:
 
 
 def dtype_of(column: str) -> type[pl.DataType]:
-    """Return the type of `column`; raises KeyError for a name that no recording has."""
+    """Return the type of `column`; raises KeyError for an unknown name."""
     return column_of(column).dtype
 
 
 def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
-    """Return names and types in the order of a recording: fixed columns first, then the rest."""
+    """Return names and types in a recording's order: fixed columns first, then the rest."""
     wanted = dict.fromkeys(columns)
     ordered = [name for name in FIXED if name in wanted]
     ordered += [name for name in wanted if name not in FIXED]
@@ -351,24 +351,24 @@ def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
 
 
 def judged(columns: Iterable[str]) -> list[str]:
-    """Return those columns that a judgement may read, in the order of a recording."""
+    """Return those columns that the judge may read, in a recording's order."""
     return [name for name in schema_of(columns) if column_of(name).is_judged]
 
 
 def is_of_drive(column: str) -> bool:
-    """Whether a temperature is the drive's own, and not one of its host or its surroundings."""
+    """Whether a temperature is the drive's own, not the host's or the surroundings'."""
     return not column.removeprefix(TEMPERATURES).startswith(_HOST)
 
 
 def is_of_surroundings(column: str) -> bool:
-    """Whether a temperature is that of the room, which may well stay the same."""
+    """Whether a temperature is the room's, which may legitimately be constant."""
     return column.removeprefix(TEMPERATURES).startswith(_SURROUNDINGS)
 
 
 def drive_temperatures(columns: Iterable[str]) -> list[str]:
-    """Return which of `columns` tell the drive's own temperature.
+    """Return those of `columns` that are the drive's own temperature.
 
-    The composite alone where there is one, else all sensors of the drive: the hottest counts.
+    Only the composite if there is one, else all sensors of the drive, of which the hottest counts.
     """
     own = [name for name in columns if name.startswith(TEMPERATURES) and is_of_drive(name)]
     return [_COMPOSITE] if _COMPOSITE in own else own

@@ -1,70 +1,30 @@
-"""A recording's files: opened whatever they are, and written whole or not at all."""
+"""Writing a recording's files: completely or not at all."""
 
 import errno
 import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.meta import PARTIAL
 
-#: A protocol of hundreds of steps on a machine with hundreds of sensors makes half a megabyte.
+#: Hundreds of steps on a machine with hundreds of sensors take half a megabyte.
 MOST_META_BYTES = 16 << 20
-#: Ten events a minute for a month, of 150 bytes each.
+#: Ten events of 150 bytes per minute for a month.
 MOST_EVENTS_BYTES = 64 << 20
 
 
-def open_regular(path: Path, *, follow: bool = True, most_bytes: int | None = None) -> BinaryIO:
-    """Open a regular file to read, without waiting for whoever might write to a FIFO.
-
-    Raises OSError where it cannot be opened, is no regular file, is a link and `follow` is false,
-    or is larger than `most_bytes`.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    flags |= getattr(os, "O_NONBLOCK", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
-    try:
-        descriptor = os.open(path, flags)
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket
-            raise OSError(error.errno, "is no regular file", str(path)) from None
-        if error.errno == errno.ELOOP and not follow:
-            raise OSError(error.errno, "is a link, and links are not followed", str(path)) from None
-        raise
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "is no regular file", str(path))
-        if most_bytes is not None and status.st_size > most_bytes:
-            told = f"is larger than any such file, {most_bytes >> 20} MiB"
-            raise OSError(errno.EFBIG, told, str(path))
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def read_regular(path: Path, most_bytes: int) -> bytes:
-    """Return what is in a regular file of at most so many bytes; raises OSError as above."""
-    with open_regular(path, most_bytes=most_bytes) as file:
-        found = file.read(most_bytes + 1)
-    if len(found) > most_bytes:  # it grows
-        raise OSError(errno.EFBIG, f"is larger than {most_bytes >> 20} MiB", str(path))
-    return found
-
-
-#: Room for the last events and `recording.json` once more, whatever else fills the disk.
+#: Enough for the last events and another `recording.json` when the disk is full.
 RESERVE_BYTES = 64 << 10
 
 
-def check_way(path: Path) -> None:
-    """Raise UsageError where `path` could not be made: below a file, or with too long a name."""
+def require_creatable(path: Path) -> None:
+    """Raise UsageError if `path` cannot be created: it is below a file, or its name is too long."""
     try:
         places = (path, *path.parents)
         nearest = next((place for place in places if os.path.lexists(place)), path)
@@ -74,15 +34,12 @@ def check_way(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"{path}: cannot be made: {error.strerror}") from error
+        raise UsageError(f"{path}: cannot be created: {error.strerror}") from error
 
 
 @contextmanager
-def put_in_place(path: Path) -> Iterator[Path]:
-    """Give a path to write to, and put what is there in the place of `path`, whole or not at all.
-
-    It is safely on disk by the end.
-    """
+def replace_atomically(path: Path) -> Iterator[Path]:
+    """Yield a path to write to, then sync that file and move it to `path`."""
     partial = path.with_name(path.name + PARTIAL)
     try:
         yield partial
@@ -90,17 +47,17 @@ def put_in_place(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
     except OSError:
         with suppress(OSError):
-            partial.unlink(missing_ok=True)  # it only takes room now
+            partial.unlink(missing_ok=True)  # it only takes up space
         raise
     partial.replace(path)
     _sync_directory(path.parent)
 
 
 def reserve(path: Path) -> None:
-    """Take room at `path`, to be given back by whoever removes it."""
+    """Reserve disk space with a file at `path`; removing it releases the space."""
     with path.open("wb") as file:
         try:
-            # zeros alone take no room on a file system that compresses
+            # zeros alone take no space on a compressing file system
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
         except (AttributeError, OSError):  # not on Windows, nor on every file system
             file.write(bytes(RESERVE_BYTES))
@@ -108,9 +65,9 @@ def reserve(path: Path) -> None:
 
 @contextmanager
 def as_system_error(directory: Path) -> Iterator[None]:
-    """Raise what polars says of a file that cannot be written as the system would, an OSError.
+    """Turn polars' errors about writing a file into an OSError as the system would raise it.
 
-    It has no number then, and of a full disk it may but say that the file is broken.
+    Polars' errors have no errno, and for a full disk may only say that the file is broken.
     """
     try:
         yield
@@ -124,12 +81,12 @@ def as_system_error(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def saying_that_it_cannot_be_written(directory: Path) -> Iterator[None]:
-    """Raise what the system refuses as a ToolError with the directory's name."""
+def reporting_write_errors(directory: Path) -> Iterator[None]:
+    """Turn an OSError into a ToolError that names the directory."""
     try:
         yield
     except OSError as error:
-        raise cannot_write(directory, error) from error
+        raise write_error(directory, error) from error
 
 
 def _sync_directory(directory: Path) -> None:
@@ -142,12 +99,12 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def cannot_write(directory: Path, error: OSError) -> ToolError:
-    """Return what is said where the system refuses to write in `directory`."""
-    told = f"{directory}: cannot be written: {error.strerror or error}"
+def write_error(directory: Path, error: OSError) -> ToolError:
+    """Return the error for a failed write in `directory`."""
+    message = f"{directory}: cannot be written: {error.strerror or error}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        told += ": make room there"
-    return ToolError(told)
+        message += ": free some space there"
+    return ToolError(message)
 
 
 def sha256_of(path: Path) -> str:

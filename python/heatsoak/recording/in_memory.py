@@ -1,4 +1,4 @@
-"""A recording that is held in memory: one that was imported to be judged, and is not kept."""
+"""A recording in memory, such as an imported log that is analyzed but not saved."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,22 +9,22 @@ import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import check_way
+from heatsoak.recording.files import require_creatable
 from heatsoak.recording.meta import Event, RecordingMeta
 from heatsoak.recording.reader import Recording
 from heatsoak.recording.writer import RecordingWriter
 
 
 class HeldRecording(Recording):
-    """Samples and events in memory, with the same doors as a recording on disk.
+    """Samples and events in memory, with the interface of a recording on disk.
 
-    `path` is where it came from; nothing is read there.
+    `path` is where it came from; nothing is read from there.
     """
 
     def __init__(
         self, path: Path, meta: RecordingMeta, samples: pl.DataFrame, events: list[Event]
     ) -> None:
-        """Take `samples`, which must have the columns that `meta` announces."""
+        """`samples` must have the columns that `meta` lists."""
         super().__init__(path, meta)
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
@@ -64,11 +64,11 @@ class HeldRecording(Recording):
 
 
 def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
-    """Write one recording to `directory`, or several to directories in it, named in their order.
+    """Write one recording to `directory`, or several to numbered subdirectories.
 
-    Raises UsageError where something is in `directory` already, or it cannot be made.
+    Raises UsageError if `directory` is not empty or cannot be created.
     """
-    check_way(directory)
+    require_creatable(directory)
     if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
         raise UsageError(f"{directory}: is not empty: name a new directory with -o")
     if len(held) == 1:

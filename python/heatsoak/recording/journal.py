@@ -1,4 +1,4 @@
-"""The journal of a running recording: lines of JSON, of which the last may have been cut."""
+"""The journal of a running recording: JSON lines, of which the last may be incomplete."""
 
 import json
 import math
@@ -10,20 +10,20 @@ from typing import TypeGuard
 
 import polars as pl
 
-from heatsoak.recording.files import open_regular
+from heatsoak.files import open_regular
 
 Schema = dict[str, type[pl.DataType]]
 
 
 def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
-    """Return the journal's whole lines; a last line without its end is left out.
+    """Return the journal's complete lines, without an incomplete last line.
 
-    Lines that power loss left damaged are skipped.
+    Lines damaged by a power loss are skipped.
     """
     size = _whole_size(path)
     if size == 0:
         return pl.LazyFrame(schema=schema)
-    # open: polars takes a path for a pattern or a URL, where it can be one
+    # opened here, since polars could take a path for a pattern or a URL
     with open_regular(path) as file:
         is_whole = size == os.fstat(file.fileno()).st_size
         frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=schema)
@@ -31,7 +31,7 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file that have their end; nothing where there is no file."""
+    """Yield the complete lines of a file; nothing without a file."""
     try:
         with open_regular(path) as file:
             yield from (line for line in file if line.endswith(b"\n"))
@@ -52,7 +52,7 @@ def _salvaged(path: Path, schema: Schema) -> pl.LazyFrame:
 
 
 def _typed(value: object, dtype: type[pl.DataType]) -> float | str | None:
-    """Return what a column of this type can hold, None for all else."""
+    """Return the value if a column of this type can hold it, else None."""
     if dtype == pl.String:
         return value if isinstance(value, str) and _is_text(value) else None
     if not _is_number(value):
@@ -66,12 +66,12 @@ def _is_text(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False  # a lone half of a character
+        return False  # a lone surrogate
     return True
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that a float can hold; neither truth nor infinity is one."""
+    """Whether it is a finite number that fits in a float; a bool is not."""
     try:
         return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
     except OverflowError:
@@ -80,14 +80,14 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _is_damaged(frame: pl.LazyFrame) -> bool:
     try:
-        # of all columns: what is not asked for is not looked at
+        # polars only decodes columns that are selected, so select all
         return bool(frame.select(pl.all().null_count()).collect()["t_s"].item())
     except (pl.exceptions.PolarsError, OSError):
         return True
 
 
 def _whole_size(path: Path) -> int:
-    """Bytes up to and with the last newline."""
+    """Number of bytes up to and including the last newline."""
     try:
         with open_regular(path) as file:
             end = file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""`recording.json`, the lines of `events.jsonl`, and the names of a recording's files."""
+"""`recording.json`, the lines of `events.jsonl`, and a recording's file names."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -13,18 +13,18 @@ JOURNAL = "samples.jsonl"
 PARQUET = "samples.parquet"
 EVENTS = "events.jsonl"
 RAW = "raw"
-#: Room that is kept while it is written, for what has to be said once the disk is full.
+#: Disk space reserved during recording, for the final status when the disk is full.
 RESERVE = "reserve"
-#: What follows a file's name while it is written, before it is put in its place.
+#: Suffix of a file while it is written, before it replaces the final one.
 PARTIAL = ".partial"
 
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
-#: No recording lasts longer, in s: three years.
+#: Maximum length of a recording, in s: three years.
 LONGEST_S = 1e8
-#: Integers beyond are exact neither in JSON nor as a column.
+#: Larger integers are not exact in JSON, nor fit in a column.
 _LARGEST = 2**63
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
@@ -92,7 +92,7 @@ class _EventData(TypedDict, total=False):
 
 
 def _holding(known: Any) -> AfterValidator:
-    """Check what is read of a document; all else in it need only be plain JSON."""
+    """Check the known keys of a document; everything else must just be plain JSON."""
     adapter = TypeAdapter(known)
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
@@ -118,18 +118,18 @@ def _require_finite(value: Any) -> None:
 
 
 class _Finite(BaseModel):
-    """What is read from a file: JSON of ours never holds an infinite number."""
+    """Base of what is read from a file: our JSON never has infinite numbers."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class SensorMeta(_Finite):
-    """A sensor as it was read.
+    """A sensor of a recording.
 
     Attributes:
-        interval_s: how often it was polled under load.
-        idle_interval_s: how often in pauses, where polling would keep a drive from cooling.
-        thresholds: limits the device itself states, read once.
+        interval_s: polling interval under load.
+        idle_interval_s: polling interval in pauses, where polling would keep a drive from cooling.
+        thresholds: limits that the device itself states, read once.
     """
 
     name: str
@@ -142,13 +142,13 @@ class SensorMeta(_Finite):
 
 
 class CopyPart(_Finite):
-    """That a recording is of one of two drives in a copy.
+    """Marks a recording as one of the two drives of a copy.
 
     Attributes:
         id: the same for both.
-        role: which of the two.
-        partner: where the other's recording was made, as seen from this one's directory.
-        shared_disk: the disk that both are on, where that is one.
+        role: which of the two this is.
+        partner: path of the other recording, relative to this one's directory.
+        shared_disk: the disk that both are on, if it is the same.
     """
 
     id: str
@@ -161,8 +161,8 @@ class Boot(_Finite):
     """A time on the clock of one boot of a machine, which nobody can set.
 
     Attributes:
-        id: the kernel's, another one after each boot.
-        clock_s: `CLOCK_BOOTTIME`, which goes on while the machine sleeps.
+        id: the kernel's boot id, different for each boot.
+        clock_s: `CLOCK_BOOTTIME`, which continues while the machine sleeps.
     """
 
     id: str
@@ -170,20 +170,20 @@ class Boot(_Finite):
 
 
 class RecordingMeta(_Finite):
-    """Everything of a recording but its samples and events.
+    """Everything in a recording except its samples and events.
 
     Attributes:
-        status: ``running`` on disk with nobody writing means that it was cut.
+        status: ``running`` on disk without a writer means that it was cut off.
         protocol: as it was run, or what is known of a load that somebody else made.
-        started_unix_s: wall clock at `t_s` = 0, for joining with other logs; None where a log
-            that was imported does not tell.
-        started_boot: the same moment by the machine's own clock, where it has one.
-        columns: the type of each sample column, in order; the journal is read by it.
+        started_unix_s: wall clock at `t_s` = 0, to join it with other logs; None if an imported
+            log does not have it.
+        started_boot: the same moment by the machine's boot clock, if it has one.
+        columns: the type of each sample column, in order; the schema of the journal.
         drive: the target's identity.
-        tools: versions of what took part.
+        tools: versions of the programs used.
         load: how the load was made, with the command lines.
-        part_of_copy: which of a copy's two drives it is of; None where it is no copy.
-        samples_sha256: of `samples.parquet`, in hexadecimal; None while there is none, and in
+        part_of_copy: which of a copy's two drives it is; None if it is not a copy.
+        samples_sha256: of `samples.parquet`, in hexadecimal; None until it exists, and in
             recordings of older versions.
     """
 
@@ -206,13 +206,13 @@ class RecordingMeta(_Finite):
 
 
 class Event(_Finite):
-    """A step's beginning or end, that of the case's heat, a warning, a fault.
+    """The start or end of a step or of the case's heat, a warning, or a fault.
 
     Attributes:
         kind: ``step-begin``, ``step-end``, ``step-skipped``, ``heat-begin``, ``heat-steady``,
             ``heat-not-steady``, ``heat-end``, ``info``, ``warning`` or ``fault``.
-        text: of a probe's ``step-begin``, why it is taken; of ``step-skipped``, why it is not.
-        data: of a step that was begun or skipped, its `index` among the protocol's steps.
+        text: for a probe's ``step-begin``, why it is run; for ``step-skipped``, why it is not.
+        data: for a step that was started or skipped, its `index` among the protocol's steps.
     """
 
     t_s: Time

@@ -1,4 +1,4 @@
-"""Reads recordings, finished or cut, and gives the same frames of both."""
+"""Reads recordings; finished and cut-off ones give the same frames."""
 
 import os
 import subprocess
@@ -12,28 +12,29 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError, require_file
+from heatsoak.errors import UsageError
+from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MOST_META_BYTES, read_regular, sha256_of
+from heatsoak.recording.files import MOST_META_BYTES, sha256_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 
-#: The first interval may have begun so long before the recording: a sensor's, or a logger's.
+#: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0
-#: No rate, temperature or count is beyond, in its unit, and squares of them are numbers still.
+#: Larger than any rate, temperature or count in its unit, and its square is still finite.
 _GREATEST = 1e18
 
-#: A file of 1 MB may claim any number of samples: 100 days at 10 Hz are believed.
+#: A file of 1 MB may claim any number of samples: the limit is 100 days at 10 Hz.
 MOST_ROWS = 100_000_000
-#: Samples times columns that are held at once, of 8 bytes: 10 days at 10 Hz of 15 columns.
+#: Samples times columns to load at once, of 8 bytes each: 10 days at 10 Hz of 15 columns.
 MOST_VALUES = 130_000_000
 
 
 def find_recordings(path: Path) -> list["Recording"]:
-    """Return the recording at `path`, or all that lie below it, in the order of their names.
+    """Return the recording at `path`, or all below it, sorted by name.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or directory")
@@ -45,13 +46,13 @@ def find_recordings(path: Path) -> list["Recording"]:
         raise UsageError(f"{path}: is not a recording: name its directory")
     found = sorted(path.rglob(META))
     if not found:
-        raise UsageError(f"{path}: holds no recording (a directory with {META})")
+        raise UsageError(f"{path}: has no recording in it (a directory with {META})")
     return [Recording.open(file.parent) for file in found]
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording on disk; samples are read when asked for."""
+    """A recording on disk; samples are read on demand."""
 
     path: Path
     meta: RecordingMeta
@@ -67,7 +68,7 @@ class Recording:
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
         except KeyError as error:
-            raise UsageError(f"{file}: columns: {error} is no column of a recording") from error
+            raise UsageError(f"{file}: columns: {error} is not a recording's column") from error
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
@@ -83,53 +84,53 @@ class Recording:
 
     @property
     def path_text(self) -> str:
-        """The path as text for documents."""
+        """The path as valid UTF-8."""
         return utf8_text(str(self.path))
 
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
-        """Return the samples in the order of time, of all columns or only those asked for.
+        """Return the samples sorted by time, with all columns or only the given ones.
 
-        A column that was never announced comes back as nulls.
+        A column that the recording does not have is all null.
         """
         frame = self.scan(columns)
-        with self._saying_what_is_damaged():
+        with self._reporting_damage():
             width = len(frame.collect_schema())
             if self._rows() * width > MOST_VALUES:
                 raise UsageError(
-                    f"{self.path}: {self._rows():,} samples of {width} columns are more than are "
-                    f"held at once ({MOST_VALUES:,} values): 'heatsoak export' writes "
-                    "them as CSV, which can be split"
+                    f"{self.path}: {self._rows():,} samples of {width} columns are too many to "
+                    f"load at once (at most {MOST_VALUES:,} values): export them as CSV with "
+                    "'heatsoak export' and split that"
                 )
             return frame.collect()
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
-        """Return what :meth:`samples` does, to be collected in streaming.
+        """Return the same as :meth:`samples`, to be collected in streaming.
 
-        Parquet that is damaged within raises polars' error when it is collected.
+        If the Parquet file is damaged inside, collecting raises polars' error.
         """
         schema = schema_of(self.meta.columns)
         wanted = schema_of(columns) if columns is not None else schema
         present = [name for name in dict.fromkeys(("t_s", *wanted)) if name in schema]
         frame = self._source(schema)
-        with self._saying_what_is_damaged():
-            # to sort what is sorted would hold all of it in memory
+        with self._reporting_damage():
+            # sorting needs all of it in memory, so only sort if necessary
             if not self._is_sorted(frame):
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
 
     def _source(self, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
-        """Return all samples as they lie there, with the columns and types of `schema`."""
+        """Return all samples in file order, with the columns and types of `schema`."""
         path = self.path / PARQUET
         if not path.exists():
             return _cleaned(scan_journal(self.path / JOURNAL, schema), schema)
-        with self._saying_what_is_damaged():
+        with self._reporting_damage():
             if not self.is_as_recorded and (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
             if self._rows() > MOST_ROWS:
                 raise UsageError(
-                    f"{path}: claims {self._rows():,} samples, and no recording has over "
-                    f"{MOST_ROWS:,}: it is damaged"
+                    f"{path}: is damaged: it claims {self._rows():,} samples, more than the "
+                    f"{MOST_ROWS:,} that a recording can have"
                 )
             frame = _scan_parquet(path)
             if self.is_as_recorded:
@@ -139,7 +140,7 @@ class Recording:
 
     @property
     def is_as_recorded(self) -> bool:
-        """Whether the Parquet file is known to be the one that was written."""
+        """Whether the Parquet file is unchanged, by its checksum."""
         path = self.path / PARQUET
         if self.meta.samples_sha256 is None:
             return False
@@ -147,20 +148,20 @@ class Recording:
         return _sha256_of(path, status.st_mtime_ns, status.st_size) == self.meta.samples_sha256
 
     def _rows(self) -> int:
-        """How many samples the Parquet file says it has; 0 where there is none."""
+        """The number of samples by the Parquet file's metadata; 0 without a file."""
         if not (self.path / PARQUET).exists():
             return 0
-        with self._saying_what_is_damaged():
+        with self._reporting_damage():
             return int(_scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
 
     @property
     def was_changed(self) -> bool:
-        """Whether the Parquet file is another than the one that was written."""
-        told = self.meta.samples_sha256 is not None and (self.path / PARQUET).exists()
-        return told and not self.is_as_recorded
+        """Whether the Parquet file was changed since it was written."""
+        has_sum = self.meta.samples_sha256 is not None and (self.path / PARQUET).exists()
+        return has_sum and not self.is_as_recorded
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
-        """Whether the samples lie in the order of time; Parquet never changes: asked once."""
+        """Whether the samples are sorted by time; cached for Parquet, which never changes."""
         path = self.path / PARQUET
         if path not in self._sorted:
             is_sorted = bool(frame.select(pl.col("t_s").is_sorted()).collect().item())
@@ -174,7 +175,7 @@ class Recording:
         return {}
 
     @contextmanager
-    def _saying_what_is_damaged(self) -> Iterator[None]:
+    def _reporting_damage(self) -> Iterator[None]:
         try:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -184,7 +185,7 @@ class Recording:
 
     @cached_property
     def events(self) -> list[Event]:
-        """The events, leaving out lines that were cut or damaged."""
+        """The events, without lines that are cut off or damaged."""
         events = []
         for line in whole_lines(self.path / EVENTS):
             try:
@@ -195,26 +196,26 @@ class Recording:
 
     @property
     def was_cut(self) -> bool:
-        """Whether it was never finished: killed, out of power, or still running."""
+        """Whether it was never finished: killed, power lost, or still running."""
         return self.meta.status == "running"
 
 
 def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
-    """Raise UsageError where a column is missing, or holds something else than it should."""
-    there = frame.collect_schema()
+    """Raise UsageError if a column is missing or has the wrong type."""
+    actual = frame.collect_schema()
     for name, dtype in schema.items():
-        if name not in there:
-            raise UsageError(f"{path}: lacks the column {name}, which {META} announces")
-        given = there[name]
+        if name not in actual:
+            raise UsageError(f"{path}: the column {name}, which {META} lists, is missing")
+        given = actual[name]
         if given not in (dtype, pl.Null) and not (dtype.is_numeric() and given.is_numeric()):
-            raise UsageError(f"{path}: the column {name} holds {given}, and should {dtype()}")
+            raise UsageError(f"{path}: the column {name} is {given}, but should be {dtype()}")
 
 
 def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
-    """Return the columns of `schema` without what cannot have been recorded.
+    """Return the columns of `schema` without values that cannot have been recorded.
 
-    Numbers that no drive or sensor can give become nulls, and intervals that began before the
-    recording; rows without a time that a recording can have are left out.
+    Impossible numbers, and intervals that start long before the recording, become null; rows
+    without a possible time are dropped.
     """
     columns = (pl.col(name).cast(dtype, strict=False) for name, dtype in schema.items())
     floats = pl.col(pl.Float64)
@@ -226,8 +227,8 @@ def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.La
     if "interval_s" not in schema:
         return kept
     interval_s = pl.col("interval_s")
-    began = interval_s.is_between(0, pl.max_horizontal(pl.col("t_s"), 0) + _EARLY_S)
-    return kept.with_columns(pl.when(began).then(interval_s).name.keep())
+    is_possible = interval_s.is_between(0, pl.max_horizontal(pl.col("t_s"), 0) + _EARLY_S)
+    return kept.with_columns(pl.when(is_possible).then(interval_s).name.keep())
 
 
 @lru_cache(maxsize=1024)
@@ -235,14 +236,14 @@ def _sha256_of(path: Path, _mtime_ns: int, _size: int) -> str:
     return sha256_of(path)
 
 
-#: Read in a process of its own, which damage may end: polars panics on it, or aborts.
+#: Run in a separate process, since polars may panic or abort on a damaged file.
 _TRIAL = f"""
 import sys
 import polars as pl
 try:
     with open(sys.argv[1], "rb") as file:
         frame = pl.scan_parquet(file)
-    # more are refused by their number alone
+    # more rows are refused without decoding
     if frame.select(pl.len()).collect().item() <= {MOST_ROWS}:
         frame.select(pl.all().max()).collect(engine="streaming")
 except (pl.exceptions.PolarsError, OSError) as error:
@@ -268,12 +269,12 @@ def _undecodable(path: Path, _mtime_ns: int, _size: int) -> str | None:
 
 
 def _scan_parquet(path: Path) -> pl.LazyFrame:
-    """Return what is in the file, whatever it is called: its name is no pattern and no URL."""
-    path = path.absolute()  # polars takes what begins with file: for a URL
+    """Scan the file, whatever its name: it must not be taken for a pattern or a URL."""
+    path = path.absolute()  # polars takes a name that starts with file: for a URL
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        # polars knows no such names; open files are few, so others are opened when they are read
+        # polars cannot open such a name; other files are opened only when read, to save descriptors
         with path.open("rb") as file:
             return pl.scan_parquet(file)
     return pl.scan_parquet(path, glob=False)

@@ -1,4 +1,4 @@
-"""Which recording somebody is writing: its events are locked until the writer closes or dies."""
+"""Writes a recording, with a lock on its events that shows that somebody is writing it."""
 
 import json
 import math
@@ -17,12 +17,12 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
     as_system_error,
-    cannot_write,
-    check_way,
-    put_in_place,
+    replace_atomically,
+    reporting_write_errors,
+    require_creatable,
     reserve,
-    saying_that_it_cannot_be_written,
     sha256_of,
+    write_error,
 )
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.meta import (
@@ -38,28 +38,28 @@ from heatsoak.recording.meta import (
 )
 
 
-def hold(events: FileIO) -> bool:
-    """Lock the open file of events; return False where another process has."""
+def lock_events(events: FileIO) -> bool:
+    """Lock the open events file until it is closed; return False if another process has."""
     try:
         import fcntl
-    except ImportError:  # Windows, where nothing is run, only imported
+    except ImportError:  # Windows, where logs are imported but nothing is run
         return True
     try:
         fcntl.flock(events.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return True  # a file system that knows no locks
+        return True  # a file system without locks
     return True
 
 
-def is_written(directory: Path) -> bool:
-    """Whether a process that lives writes a recording in `directory`."""
+def is_being_written(directory: Path) -> bool:
+    """Whether a running process is writing a recording in `directory`."""
     try:
         if not (directory / EVENTS).is_file():
-            return False  # to open a pipe would wait for its writer
+            return False  # opening a pipe would block
         with (directory / EVENTS).open("rb", buffering=0) as events:
-            return not hold(events)
+            return not lock_events(events)
     except OSError:
         return False
 
@@ -68,47 +68,47 @@ SYNC_INTERVAL_S = 1.0
 
 
 class RecordingWriter:
-    """Writes one recording into `directory`, which must be new or empty.
+    """Writes one recording to `directory`, which must be new or empty.
 
-    With `goes_on` it writes on one that :func:`heatsoak.recording.reopen` has made ready.
+    With `resumed` it continues one that :func:`heatsoak.recording.reopen` has prepared.
     Samples and events may come from several threads.
-    Raises UsageError where something stands in the directory already, ToolError where it
-    cannot be written (disk full, for one).
+    Raises UsageError if the directory is not empty, ToolError if it cannot be written (for example
+    because the disk is full).
     """
 
-    def __init__(self, directory: Path, meta: RecordingMeta, *, goes_on: bool = False) -> None:
+    def __init__(self, directory: Path, meta: RecordingMeta, *, resumed: bool = False) -> None:
         self.directory = directory
         self.meta = meta.model_copy(update={"samples_sha256": None})
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        check_way(directory)
-        with saying_that_it_cannot_be_written(directory):
+        require_creatable(directory)
+        with reporting_write_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            if not goes_on and any(directory.iterdir()):
+            if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
-            # what says that a recording is here comes last: where it is, all of it is
+            # recording.json comes last: where it exists, the recording is complete
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
-            hold(self._events)
+            lock_events(self._events)
             reserve(directory / RESERVE)
             self._write_meta()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
 
     def append(self, samples: pl.DataFrame) -> None:
-        """Append samples; columns that the recording did not announce raise KeyError."""
+        """Append samples; raises KeyError for columns that the recording does not have."""
         if samples.is_empty():
             return
         for name in samples.columns:
             if name not in self._schema:
-                raise KeyError(f"{name} is no column of this recording")
+                raise KeyError(f"{name} is not a column of this recording")
         self._write(self._journal, samples.write_ndjson().encode())
 
     def append_row(self, row: Mapping[str, float | str | None]) -> None:
-        """Append one sample, leaving out what is None or no finite number."""
+        """Append one sample, leaving out values that are None or not finite."""
         known = {name: value for name, value in row.items() if _is_known(value)}
-        line = json.dumps(known, separators=(",", ":"))  # as a frame's lines are written
+        line = json.dumps(known, separators=(",", ":"))  # the same form as append writes
         self._write(self._journal, line.encode() + b"\n")
 
     def event(self, event: Event) -> None:
@@ -122,7 +122,7 @@ class RecordingWriter:
         self._write_meta()
 
     def raw_directory(self) -> Path:
-        """Return the directory for the output of tools, made if need be."""
+        """Return the directory for the output of tools, creating it if necessary."""
         path = self.directory / RAW
         path.mkdir(exist_ok=True)
         return path
@@ -136,13 +136,13 @@ class RecordingWriter:
         samples: pl.DataFrame | None = None,
         **changes: Any,
     ) -> None:
-        """Close the recording, turning the journal into Parquet.
+        """Close the recording and convert the journal to Parquet.
 
-        `samples` stand there instead of the journal's, where they were worked over after the end;
-        `changes` are of `recording.json`, and come with the status. Raises ToolError where the
-        disk is full: the journal stays then, and is read as well as Parquet.
+        `samples` replace the journal's, if they were processed after the end; `changes` to
+        `recording.json` are written together with the status. Raises ToolError if the disk is full:
+        then the journal stays, and can be read just like Parquet.
         """
-        with saying_that_it_cannot_be_written(self.directory):
+        with reporting_write_errors(self.directory):
             self.close()
             try:
                 if samples is None:
@@ -151,17 +151,17 @@ class RecordingWriter:
                     _to_parquet(self.directory, samples.lazy())
                 changes["samples_sha256"] = sha256_of(self.directory / PARQUET)
             except KeyboardInterrupt:
-                # polars heeds the signal in every thread, and may do so more than once: the
-                # journal stays, and how the run ended is said all the same
+                # polars reacts to the signal in every thread, maybe more than once: keep the
+                # journal, and still record how the run ended
                 self.update(status=status, reason=reason, duration_s=duration_s)
                 if status != "interrupted":
                     raise
                 return
             except OSError as error:
                 if status == "finished":
-                    told = cannot_write(self.directory, error)
-                    self._end("failed", str(told), duration_s)
-                    raise told from error
+                    failure = write_error(self.directory, error)
+                    self._end("failed", str(failure), duration_s)
+                    raise failure from error
                 self._end(status, reason, duration_s)
                 raise
             self.update(status=status, reason=reason, duration_s=duration_s, **changes)
@@ -169,7 +169,7 @@ class RecordingWriter:
                 (self.directory / name).unlink(missing_ok=True)
 
     def _end(self, status: Status, reason: str | None, duration_s: float) -> None:
-        """Say how it ended although there is no room for Parquet, where that can be done."""
+        """Record how the run ended although there is no space for Parquet, if possible."""
         self._use_reserve()
         with suppress(ToolError):
             self.update(status=status, reason=reason, duration_s=duration_s)
@@ -179,7 +179,7 @@ class RecordingWriter:
             (self.directory / RESERVE).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Stop writing and leave everything as it is, to be read as a cut recording."""
+        """Stop writing and leave everything as it is, as a cut-off recording."""
         self._closed.set()
         if self._syncer.is_alive() and self._syncer is not threading.current_thread():
             self._syncer.join()
@@ -210,16 +210,16 @@ class RecordingWriter:
                     rest = rest[file.write(rest) :]
             except OSError as error:
                 with suppress(OSError):
-                    # what follows once there is room again must not go on in the midst of a line
+                    # later writes, once there is space again, must not continue a partial line
                     cut = len(data) - len(rest)
                     os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - cut)
                 self._use_reserve()
-                raise cannot_write(self.directory, error) from error
+                raise write_error(self.directory, error) from error
 
     def _write_meta(self) -> None:
         with (
-            saying_that_it_cannot_be_written(self.directory),
-            put_in_place(self.directory / META) as partial,
+            reporting_write_errors(self.directory),
+            replace_atomically(self.directory / META) as partial,
         ):
             partial.write_bytes(self.meta.model_dump_json(indent=1).encode() + b"\n")
 
@@ -230,7 +230,7 @@ class RecordingWriter:
                     # without the lock: a slow disk must not hold up the measurement
                     os.fsync(file.fileno())
                 except (OSError, ValueError):
-                    return  # the next append meets the same fault and reports it
+                    return  # the next append fails the same way and reports it
 
 
 def _is_known(value: float | str | None) -> bool:
@@ -244,7 +244,7 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
     with (
-        put_in_place(directory / PARQUET) as partial,
+        replace_atomically(directory / PARQUET) as partial,
         as_system_error(directory),
         partial.open("wb") as file,
     ):

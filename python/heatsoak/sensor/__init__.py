@@ -1,4 +1,4 @@
-"""What is read beside the load: one module a source, each nothing where its source is absent."""
+"""Sensors that are read during a run: one module per source, skipped where it is absent."""
 
 from pathlib import Path
 
@@ -40,8 +40,8 @@ def discover(
     """Return the sensors of a drive and of the host.
 
     `device` is a kernel block device name (``nvme0n1``, ``sda``), or None for the host alone;
-    `power` an hwmon node that measures the drive's power, as the user names it, which goes before
-    whatever else tells of it. Raises UsageError where there is no such node.
+    `power` names an hwmon node that measures the drive's power, which takes precedence over other
+    sources of power. Raises UsageError if there is no such node.
     """
     roots = roots or Roots()
     own = [] if device is None else drive_sensors(device, roots, ioctl=ioctl)
@@ -50,9 +50,9 @@ def discover(
 
 
 def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> list[Sensor]:
-    """Return the sensors of one drive, by its kernel name; none is normal.
+    """Return the sensors of one drive by its kernel name; it is normal to have none.
 
-    A partition stands for its disk. `ioctl` does what fcntl.ioctl does, None for that itself.
+    A partition stands for its disk. `ioctl` replaces fcntl.ioctl.
     """
     directory = sysfs.directory_of_name(device, roots)
     if directory is None:
@@ -71,7 +71,7 @@ def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> l
 
 
 def busy_time(device: str, roots: Roots) -> BusyTime | None:
-    """Return what tells how busy a drive is, by its kernel name; None for one that is not there."""
+    """Return what measures how busy a drive is, by its kernel name; None if it does not exist."""
     directory = sysfs.directory_of_name(device, roots)
     if directory is None:
         return None
@@ -86,7 +86,7 @@ def host_sensors(roots: Roots) -> list[Sensor]:
 
 
 def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
-    """Take power from the first that tells it: a node that measures goes before the health log."""
+    """Take power from the first sensor that has it: a measuring node before the health log."""
     kept: list[Sensor] = []
     for sensor in sensors:
         if any("power_w" in other.info.columns for other in kept):
@@ -99,7 +99,7 @@ def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
 
 
 def _thermometers(disk: Path, roots: Roots, ioctl: Ioctl | None) -> list[Sensor]:
-    """A drive that answers the health log is not asked a second time through hwmon."""
+    """Return the temperature sensors; a drive with a health log is not also read through hwmon."""
     log = NvmeSensor.find(disk, roots, ioctl)
     nodes = hwmon.of_drive(disk, roots)
     if log is None:
@@ -108,7 +108,7 @@ def _thermometers(disk: Path, roots: Roots, ioctl: Ioctl | None) -> list[Sensor]
 
 
 def _distinct(nodes: list[hwmon.HwmonSensor]) -> list[Sensor]:
-    """Leave out nodes whose columns an earlier one fills (several controllers of one drive)."""
+    """Drop nodes whose columns an earlier node fills (one drive with several controllers)."""
     kept: list[Sensor] = []
     columns: set[str] = set()
     for node in nodes:

@@ -1,4 +1,4 @@
-"""The interface of everything that is read beside the load."""
+"""The interface of all sensors."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Roots:
-    """Where the kernel's trees are; tests and virtual drives put their own here."""
+    """Where the kernel's file systems are; tests and virtual drives use their own."""
 
     sys: Path = Path("/sys")
     dev: Path = Path("/dev")
@@ -16,14 +16,14 @@ class Roots:
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """What the recording says of a sensor.
+    """What the recording says about a sensor.
 
     Attributes:
         name: unique in the recording, such as ``nvme`` or ``hwmon``.
-        source: what is read and how, in words a stranger understands.
+        source: what is read and how, for people.
         columns: the sample columns it fills.
         interval_s: how often it is polled.
-        thresholds: limits read once, in the unit that ends their names (``warning_c``).
+        thresholds: limits, read once, in the unit at the end of their names (``warning_c``).
     """
 
     name: str
@@ -35,12 +35,12 @@ class SensorInfo:
 
 
 class Sensor(Protocol):
-    """One source of readings. Absent hardware has no Sensor; a failed read gives fewer values."""
+    """One source of readings. Absent hardware has no Sensor; a failed read returns fewer values."""
 
     info: SensorInfo
 
     def read(self) -> dict[str, float]:
-        """Return what can be read now, by column; nothing for what cannot."""
+        """Return what can be read now, by column, leaving out the rest."""
 
     def close(self) -> None:
         """Release descriptors."""
@@ -48,19 +48,19 @@ class Sensor(Protocol):
 
 PLACEHOLDER_K = 313
 
-#: Readings at exactly 313 K, and nothing else before them, that make a sensor suspect.
+#: A sensor is suspect after this many readings of exactly 313 K and no other.
 SUSPECT_READINGS = 60
 
 
 class PlaceholderWatch:
-    """Counts the readings of each column that were nothing but 313 K."""
+    """Counts the readings of each column that has only ever read 313 K."""
 
     def __init__(self) -> None:
         self._same: dict[str, int] = {}
         self._notes: list[str] = []
 
     def saw(self, column: str, kelvin: int) -> None:
-        """Take one reading into account."""
+        """Count one reading."""
         count = self._same.get(column, 0)
         if count < 0:  # it has moved once, so it measures
             return
@@ -73,15 +73,15 @@ class PlaceholderWatch:
 
     @property
     def suspects(self) -> list[str]:
-        """The columns that have read 313 K so often, and nothing else, that they are suspect."""
+        """The columns that have read 313 K often enough, and nothing else, to be suspect."""
         return [name for name, count in self._same.items() if count >= SUSPECT_READINGS]
 
     @property
     def at_placeholder(self) -> list[str]:
-        """The columns that have read nothing but 313 K so far, however few the readings."""
+        """The columns that have only read 313 K so far, however few the readings."""
         return [name for name, count in self._same.items() if count > 0]
 
     def drain(self) -> list[str]:
-        """Return what is new to say, once."""
+        """Return new notes, each once."""
         notes, self._notes = self._notes, []
         return notes

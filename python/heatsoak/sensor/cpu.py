@@ -1,8 +1,8 @@
-"""The host: CPU use since the last reading, load, and the CPU's temperature where it is known.
+"""The host: CPU use since the last reading, load average, and the CPU's temperature if known.
 
-A benchmark that its own host slows down must not be taken for a drive that throttles. One thread
-that makes all the load saturates a core while the whole host looks idle, so the busiest core is
-told too; so is the time that a hypervisor gave to others.
+A load limited by its host must not be mistaken for a drive that throttles. A single-threaded load
+can saturate one core while the host as a whole looks idle, so the busiest core is recorded too, and
+so is the time that a hypervisor gave to others.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _DRIVERS = {
     "cpu_thermal": ("",),
 }
 
-#: A core's share is not told of fewer ticks (of 10 ms as a rule) than this: one would be too much.
+#: Below this many ticks (usually of 10 ms) a single tick would change the share too much.
 _FEWEST_TICKS = 10
 
 
@@ -31,7 +31,7 @@ class Ticks(NamedTuple):
     stolen: int | None
 
     def since(self, last: "Ticks") -> "Ticks":
-        """Return what has passed since `last`."""
+        """Return the difference to `last`."""
         stolen = None if self.stolen is None or last.stolen is None else self.stolen - last.stolen
         return Ticks(self.busy - last.busy, self.total - last.total, stolen)
 
@@ -44,7 +44,7 @@ class CpuSensor:
     """CPU time from /proc/stat, load from /proc/loadavg."""
 
     def __init__(self, roots: Roots) -> None:
-        """Take the first reading, which the next one is compared to."""
+        """Take the first reading, which the next is compared with."""
         self._proc = roots.proc
         self._last = self._times()
         self._temperatures = _package_temperatures(roots)
@@ -68,12 +68,12 @@ class CpuSensor:
 
     @classmethod
     def find(cls, roots: Roots) -> "CpuSensor | None":
-        """Return the sensor, None where the kernel shows none of this."""
+        """Return the sensor, or None if the kernel has none of this."""
         sensor = cls(roots)
         return sensor if sensor.info.columns else None
 
     def read(self) -> dict[str, float]:
-        """Return the shares of CPU time, `host_load` and `temp_c.cpu`, as far as known."""
+        """Return those of the CPU time shares, `host_load` and `temp_c.cpu` that are known."""
         values = self._shares()
         if (load := self._load()) is not None:
             values["host_load"] = load
@@ -88,21 +88,21 @@ class CpuSensor:
         passed = {name: now[name].since(last[name]) for name in now.keys() & last.keys()}
         host = passed.pop("cpu", None)
         if host is not None and 0 <= host.total < _FEWEST_TICKS:
-            return {}  # too soon: the next reading is compared to the same one
+            return {}  # too soon: compare the next reading with the same one
         self._last = now
         if host is None or host.total < 0:
             return {}
         values = {"cpu_pct": host.percent(host.busy)}
         if host.stolen is not None:
             values["cpu_steal_pct"] = host.percent(host.stolen)
-        # a core that was off for a while has run few ticks, which say little
+        # a core that was offline for a while has too few ticks to be meaningful
         cores = [core.percent(core.busy) for core in passed.values() if core.total >= _FEWEST_TICKS]
         if cores:
             values["cpu_core_pct"] = max(cores)
         return values
 
     def _times(self) -> dict[str, Ticks]:
-        """Return the ticks of all cores as ``cpu``, and of each (proc_stat(5))."""
+        """Return the ticks of each core, and of all together as ``cpu`` (proc_stat(5))."""
         found = {}
         for line in (sysfs.read_text(self._proc / "stat") or "").splitlines():
             if not line.startswith("cpu"):
@@ -122,7 +122,7 @@ class CpuSensor:
             return None
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def _package_temperatures(roots: Roots) -> list[Path]:

@@ -1,7 +1,7 @@
-"""NVIDIA graphics cards through NVML: what warms the drive's air, and how hard it works.
+"""NVIDIA graphics cards, read through NVML: they warm the drive's air.
 
-Absent cards, drivers or permissions are nothing to complain about. Cards of other makers have
-hwmon nodes of their own and are not read.
+Missing cards, drivers or permissions are not an error. Other vendors' cards have hwmon nodes and
+are not read here.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class GpuSensor:
 
     @classmethod
     def find(cls, nvml: Any = None) -> "GpuSensor | None":
-        """Return the sensor, None where there is no card, no driver or no library."""
+        """Return the sensor, or None without a card, driver or library."""
         try:
             nvml = nvml or import_module("pynvml")
         except ImportError:
@@ -65,7 +65,7 @@ class GpuSensor:
         return name.decode() if isinstance(name, bytes) else str(name)
 
     def read(self) -> dict[str, float]:
-        """Return the readings of all cards, without what a card does not have."""
+        """Return the readings of all cards, leaving out what a card does not have."""
         values: dict[str, float] = {}
         for index, handle in enumerate(self._handles):
             for family, reading in _READINGS.items():
@@ -78,7 +78,7 @@ class GpuSensor:
         return values
 
     def close(self) -> None:
-        """Let NVML go; may be called twice."""
+        """Release NVML; may be called twice."""
         if self._handles:
             self._handles = []
             self._nvml.nvmlShutdown()

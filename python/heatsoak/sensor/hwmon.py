@@ -8,18 +8,16 @@ from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
+from heatsoak.units import is_possible_temp
 
 _TEMP_INPUT = re.compile(r"temp([0-9]+)_input")
 _UNWANTED = re.compile(r"[^a-z0-9]+")
 _LIMITS = {"warning_c": "max", "critical_c": "crit"}
 
-#: What drivers report where a limit is not set: far outside anything a drive can be.
-_POSSIBLE_C = (-60.0, 200.0)
-
 
 @dataclass(frozen=True)
 class Node:
-    """One hwmon directory and the device it speaks of."""
+    """One hwmon directory and the device it belongs to."""
 
     directory: Path
     name: str
@@ -27,7 +25,7 @@ class Node:
 
 
 def nodes(roots: Roots) -> list[Node]:
-    """Return all hwmon nodes that tell which device they belong to."""
+    """Return all hwmon nodes that name the device they belong to."""
     base = roots.sys / "class" / "hwmon"
     found = []
     for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
@@ -42,7 +40,7 @@ class HwmonSensor:
     """All temperatures of one hwmon node."""
 
     def __init__(self, node: Node, roots: Roots) -> None:
-        """Read labels and limits once; no temperature yet."""
+        """Read labels and limits once, but no temperature yet."""
         self._node = node
         self._roots = roots
         self._watch = PlaceholderWatch()
@@ -76,7 +74,7 @@ class HwmonSensor:
         limits = {}
         for name, suffix in _LIMITS.items():
             milli = sysfs.read_int(node.directory / f"temp1_{suffix}")
-            if milli is not None and _POSSIBLE_C[0] < milli / 1000 < _POSSIBLE_C[1]:
+            if milli is not None and is_possible_temp(milli / 1000):
                 limits[name] = milli / 1000
         return limits
 
@@ -89,7 +87,7 @@ class HwmonSensor:
         return values
 
     def _has_moved(self) -> bool:
-        """Find a node that came back under another number, as after a reset of the drive."""
+        """Find the node again if its number has changed, for example by a reset of the drive."""
         for node in nodes(self._roots):
             if (node.parent, node.name) != (self._node.parent, self._node.name):
                 continue
@@ -117,7 +115,7 @@ class HwmonSensor:
         return self._watch.drain()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
@@ -149,20 +147,20 @@ class Channel:
 
     @property
     def shown(self) -> str:
-        """What a user names it by."""
+        """The name to show, and to give as ``--power-sensor``."""
         return f"{self.node}/{self.name}"
 
-    def is_named(self, words: str) -> bool:
-        """Whether `words` is its node or driver, with the channel or without."""
-        node, _, channel = words.partition("/")
+    def matches(self, text: str) -> bool:
+        """Whether `text` is its node or driver, with or without the channel."""
+        node, _, channel = text.partition("/")
         return node in (self.node, self.driver) and channel in ("", self.name, self.label)
 
 
 class HwmonPower:
-    """The power that one channel reads."""
+    """The power read from one channel."""
 
     def __init__(self, channel: Channel, why: str) -> None:
-        """Read nothing yet; `why` says how it is known to be the drive's."""
+        """Read nothing yet; `why` says why it is taken for the drive's."""
         self._file = channel.file
         self.last_error: str | None = None
         label = f" ({channel.label})" if channel.label else ""
@@ -177,13 +175,13 @@ class HwmonPower:
         """Return the power that can be read now."""
         microwatts = sysfs.read_int(self._file)
         if microwatts is None or microwatts < 0:
-            self.last_error = f"{self._file} gives no power"
+            self.last_error = f"{self._file} has no power reading"
             return {}
         self.last_error = None
         return {"power_w": microwatts / 1e6}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def power_of_drive(disk: Path, roots: Roots) -> HwmonPower | None:
@@ -195,21 +193,21 @@ def power_of_drive(disk: Path, roots: Roots) -> HwmonPower | None:
     return None
 
 
-def named_power(words: str, roots: Roots) -> HwmonPower:
-    """Return the sensor that a user names: ``hwmon4``, ``ina226`` or ``ina226/power2``.
+def named_power(name: str, roots: Roots) -> HwmonPower:
+    """Return the sensor that the user names: ``hwmon4``, ``ina226`` or ``ina226/power2``.
 
-    Raises UsageError where it names none, or several.
+    Raises UsageError if none or several match.
     """
     channels = _channels(roots)
-    found = [channel for channel in channels if channel.is_named(words)]
+    found = [channel for channel in channels if channel.matches(name)]
     if len(found) == 1:
         return HwmonPower(found[0], "named by the user")
-    there = ", ".join(f"{one.shown} ({one.driver})" for one in found or channels)
+    choices = ", ".join(f"{one.shown} ({one.driver})" for one in found or channels)
     if found:
-        raise UsageError(f"--power-sensor {words}: several are meant: {there}: name one")
+        raise UsageError(f"--power-sensor {name}: is ambiguous: {choices}: name one")
     raise UsageError(
-        f"--power-sensor {words}: no such power sensor: "
-        + (f"name one of {there}" if there else "this machine shows none in hwmon")
+        f"--power-sensor {name}: no such power sensor: "
+        + (f"name one of {choices}" if choices else "this machine has none in hwmon")
     )
 
 
@@ -257,7 +255,7 @@ class FanSensor:
 
     @classmethod
     def find(cls, roots: Roots) -> "FanSensor | None":
-        """Return the sensor, None where no node tells of fans."""
+        """Return the sensor, or None if no node has fans."""
         base = roots.sys / "class" / "hwmon"
         inputs: dict[str, Path] = {}
         labels: dict[str, str] = {}
@@ -268,7 +266,7 @@ class FanSensor:
             for number in sorted(int(match[1]) for match in matches if match):
                 label = sysfs.read_text(directory / f"fan{number}_label") or f"fan{number}"
                 column = f"fan_rpm.{_word(chip)}_{_word(label)}"
-                if column in inputs:  # a second chip, or a second fan, of the same name
+                if column in inputs:  # another chip or fan has the same name
                     column = f"{column}_{entry}_{number}"
                 inputs[column] = directory / f"fan{number}_input"
                 labels[column] = f"{entry} ({chip})"
@@ -282,7 +280,7 @@ class FanSensor:
         return values
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def _word(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The path between host and drive: what it is trained to carry, and what happens to it."""
+"""The link between host and drive: its trained speed and width, and its faults."""
 
 import re
 from collections.abc import Callable
@@ -9,26 +9,26 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import SensorInfo
 from heatsoak.sensor.traffic import BusyTime
 
-#: Less of the time than this, and the link may have been slowed because there was nothing to do.
+#: A drive busy less than this may have had its link slowed to save power.
 _LOADED_PCT = 50.0
 _ERRORS = {
-    "aer_dev_correctable": "repaired",
-    "aer_dev_nonfatal": "unrepaired",
+    "aer_dev_correctable": "correctable",
+    "aer_dev_nonfatal": "non-fatal",
     "aer_dev_fatal": "fatal",
 }
 
 Link = dict[str, Any]
 
 
-class PathFaults:
-    """Compares the path to one drive with what it was."""
+class LinkFaults:
+    """Watches the link and controllers of one drive for changes."""
 
     def __init__(
         self, disk: Path, link: Link, busy_pct: Callable[[], float | None] | None = None
     ) -> None:
-        """Begin to look at the path to `disk`, a sysfs directory; its link was `link`.
+        """Start watching `disk`, a sysfs directory, whose link is `link` now.
 
-        `busy_pct` tells how busy the drive was since it was asked last, None for the kernel's word.
+        `busy_pct` returns how busy the drive was since its last call; default: by the kernel.
         """
         self._controllers = sysfs.nvme_controllers(disk)
         self._busy_pct = busy_pct or BusyTime(disk).pct
@@ -37,21 +37,21 @@ class PathFaults:
         self._width = link.get("width")
         self._loaded: Link | None = None
 
-    def look(self, link: Link) -> list[str]:
-        """Return what has changed since the last look; `link` is as it is trained now."""
-        return [*self._look_at_states(), *self._look_at_link(link), *self._look_at_errors()]
+    def changes(self, link: Link) -> list[str]:
+        """Return what has changed since the last call; `link` is the link as trained now."""
+        return [*self._state_changes(), *self._link_changes(link), *self._new_errors()]
 
-    def _look_at_states(self) -> list[str]:
-        told = []
+    def _state_changes(self) -> list[str]:
+        changes = []
         for controller, was in self._states.items():
             state = sysfs.read_text(controller / "state")
             if state is None or state == was:
                 continue
             self._states[controller] = state
-            told.append(f"the controller {controller.name} is {state}, and was {was}")
-        return told
+            changes.append(f"controller {controller.name} changed from {was} to {state}")
+        return changes
 
-    def _look_at_link(self, link: Link) -> list[str]:
+    def _link_changes(self, link: Link) -> list[str]:
         if "ceiling_mb_s" not in link:
             return []
         busy_pct = self._busy_pct()
@@ -61,12 +61,16 @@ class PathFaults:
         if is_loaded:
             self._loaded = link
         if width is not None and self._width != width:
-            return [f"the link has {self._width} lanes now, and had {width}: {_carries(link)}"]
+            lanes = f"the link changed from {width} to {self._width} lanes"
+            return [f"{lanes}: it carries at most {link['ceiling_mb_s']:,} MB/s"]
         if is_loaded and was is not None and was["ceiling_mb_s"] != link["ceiling_mb_s"]:
-            return [f"the link has another speed under load: {_carries(link, was)}"]
+            return [
+                "the link's speed under load changed: it carries at most "
+                f"{link['ceiling_mb_s']:,} MB/s, and carried {was['ceiling_mb_s']:,} before"
+            ]
         return []
 
-    def _look_at_errors(self) -> list[str]:
+    def _new_errors(self) -> list[str]:
         before, self._errors = self._errors, self._count_errors()
         return [
             f"the PCI Express link of {controller.name} had {count - before[at]} {word} errors"
@@ -86,15 +90,10 @@ class PathFaults:
         return counts
 
 
-def _carries(link: Link, was: Link | None = None) -> str:
-    before = "" if was is None else f", and carried {was['ceiling_mb_s']:,} before"
-    return f"it carries {link['ceiling_mb_s']:,} MB/s at most{before}"
-
-
-#: Often enough to see a link that retrains; each reading asks the PCI function.
+#: Often enough to see a link retrain; each reading queries the PCI function.
 INTERVAL_S = 3.0
 
-#: GT/s of a lane -> generation and MB/s of it after line coding (8b/10b, then 128b/130b, and
+#: GT/s of a lane -> generation, and MB/s per lane after line coding (8b/10b, then 128b/130b, and
 #: PCI Express 6.0's flits with 236 of 256 bytes for payload and headers).
 _PCIE = {
     2.5: (1, 250.0),
@@ -108,21 +107,21 @@ _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
 
 
 def link_of(disk: Path) -> dict[str, Any]:
-    """Return what is known of the path to the whole disk with the sysfs directory `disk`.
+    """Return what is known about the link to the whole disk with the sysfs directory `disk`.
 
-    Keys as in :attr:`heatsoak.target.DeviceInfo.link`; nothing for a disk without such a path.
+    Keys as in :attr:`heatsoak.target.DeviceInfo.link`; empty for a disk without such a link.
     """
     controllers = sysfs.nvme_controllers(disk)
     return _pcie_link(controllers[0] / "device") if controllers else _sata_link(disk)
 
 
 class LinkSensor:
-    """What the PCIe or SATA link of a drive carries at most, as it is trained now."""
+    """The maximum throughput of a drive's PCIe or SATA link as it is trained now."""
 
     def __init__(self, disk: Path, link: dict[str, Any]) -> None:
-        """Watch the link of `disk`, which was `link` when it was found."""
+        """Watch the link of `disk`, which was `link` at the start."""
         self._disk = disk
-        self._faults = PathFaults(disk, link)
+        self._faults = LinkFaults(disk, link)
         self._notes: list[str] = []
         self.last_error: str | None = None
         where = "current_link_speed x current_link_width" if link["kind"] == "pcie" else "sata_spd"
@@ -137,32 +136,32 @@ class LinkSensor:
 
     @classmethod
     def find(cls, disk: Path) -> "LinkSensor | None":
-        """Return the sensor of the drive with the sysfs directory `disk`, None without a link."""
+        """Return the sensor of the drive with the sysfs directory `disk`; None without a link."""
         link = link_of(disk)
         return cls(disk, link) if "ceiling_mb_s" in link else None
 
     def read(self) -> dict[str, float]:
         """Return `link_mb_s`; nothing while the link is down or the drive is gone."""
         link = link_of(self._disk)
-        self._notes += self._faults.look(link)
+        self._notes += self._faults.changes(link)
         ceiling_mb_s = link.get("ceiling_mb_s")
         if ceiling_mb_s is None:
-            self.last_error = f"the link of {self._disk.name} tells no speed"
+            self.last_error = f"the link of {self._disk.name} reports no speed"
             return {}
         self.last_error = None
         return {"link_mb_s": float(ceiling_mb_s)}
 
     def notes(self) -> list[str]:
-        """Return what has happened to the path, once."""
+        """Return what has happened to the link, each change once."""
         notes, self._notes = self._notes, []
         return notes
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def _pcie_link(function: Path) -> dict[str, Any]:
-    """Return generation and width of a PCI function's link; nothing where it is not PCI."""
+    """Return generation and width of a PCI function's link; empty if it is not PCI."""
     link: dict[str, Any] = {}
     for prefix, place in (("", "current"), ("max_", "max")):
         speed = _NUMBER.match(sysfs.read_text(function / f"{place}_link_speed") or "")
@@ -180,7 +179,7 @@ def _pcie_link(function: Path) -> dict[str, Any]:
 
 
 def _sata_link(directory: Path) -> dict[str, Any]:
-    """Return the SATA or USB speed on the way to the drive; 8b/10b leaves 80 % for SATA."""
+    """Return the SATA or USB speed to the drive; 8b/10b leaves 80 % of SATA's bit rate."""
     for place in directory.parents:
         if re.fullmatch(r"ata[0-9]+", place.name):
             for name in sysfs.names(place):

@@ -1,4 +1,4 @@
-"""The SMART / health log of an NVMe drive, and the power state that it is in."""
+"""The SMART / health log of an NVMe drive, and its current power state."""
 
 import struct
 from dataclasses import replace
@@ -22,14 +22,14 @@ ABSOLUTE_ZERO_C = -273.15
 
 
 def celsius(kelvin: int) -> float:
-    """Return whole kelvins in Celsius, without the noise of binary fractions."""
+    """Convert whole kelvins to Celsius, without floating-point noise."""
     return round(kelvin + ABSOLUTE_ZERO_C, 2)
 
 
 def parse_health_log(page: bytes) -> dict[str, float]:
-    """Return the columns of a 512-byte log page; what the drive does not report is left out.
+    """Return the columns of a 512-byte log page, leaving out what the drive does not report.
 
-    Raises ValueError for a page of another length.
+    Raises ValueError for any other length.
     """
     kelvins = parse_kelvins(page)
     values = {column: celsius(kelvin) for column, kelvin in kelvins.items()}
@@ -45,7 +45,7 @@ def parse_health_log(page: bytes) -> dict[str, float]:
 
 
 def parse_kelvins(page: bytes) -> dict[str, int]:
-    """Return the temperatures of a 512-byte log page as they stand there; 0 means absent."""
+    """Return the raw temperatures of a 512-byte log page in kelvin, without the absent (0)."""
     if len(page) != LOG_SIZE:
         raise ValueError(f"a health log has {LOG_SIZE} bytes, this one has {len(page)}")
     (composite,) = struct.unpack_from("<H", page, 1)
@@ -56,9 +56,9 @@ def parse_kelvins(page: bytes) -> dict[str, int]:
 
 
 def parse_identify(page: bytes) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return thresholds in Celsius, and details, of an Identify Controller page.
+    """Return thresholds in Celsius, and details, from a 4096-byte Identify Controller page.
 
-    Raises ValueError for a page of another length than 4096 bytes.
+    Raises ValueError for any other length.
     """
     if len(page) != IDENTIFY_SIZE:
         raise ValueError(f"Identify Controller has {IDENTIFY_SIZE} bytes, this has {len(page)}")
@@ -84,10 +84,10 @@ def _words(raw: bytes) -> str:
 
 
 class NvmeSensor:
-    """The health log of one controller as a sensor; of drives that tell it, power too."""
+    """The health log of one controller as a sensor; includes power if the drive reports it."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
-        """Read the thresholds and the log once; raises OSError where the drive does not answer."""
+        """Read the thresholds and the log once; raises OSError if the drive does not answer."""
         self._admin = admin
         self._has_power = False
         self._watch = PlaceholderWatch()
@@ -127,12 +127,12 @@ class NvmeSensor:
         return first_that_answers(disk, roots, ioctl, cls)
 
     def leave_out(self, column: str) -> None:
-        """Give `column` no more: another sensor tells it better."""
+        """Stop reporting `column`: another sensor is a better source."""
         columns = tuple(name for name in self.info.columns if name != column)
         self.info = replace(self.info, columns=columns)
 
     def read(self) -> dict[str, float]:
-        """Return temperatures, counts and times; nothing where the drive does not answer."""
+        """Return temperatures, counts and times; nothing if the drive does not answer."""
         try:
             page = self._admin.health_log()
         except OSError as error:
@@ -169,7 +169,7 @@ class PowerStateSensor:
     """The current power state of one controller."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
-        """Ask once; raises OSError where the drive does not answer."""
+        """Read it once; raises OSError if the drive does not answer."""
         self._admin = admin
         self.last_error: str | None = None
         admin.power_state()
@@ -193,7 +193,7 @@ class PowerStateSensor:
         return first_that_answers(disk, roots, ioctl, cls)
 
     def read(self) -> dict[str, float]:
-        """Return the state's number; nothing where the drive does not answer."""
+        """Return the state's number; nothing if the drive does not answer."""
         try:
             state = self._admin.power_state()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Admin commands to an NVMe controller, as Linux passes them on, and its power states."""
+"""Admin commands to an NVMe controller through Linux's ioctl, and its power states."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ _CTRATT, _PMS = 96, 1 << 21
 _NPSS, _DESCRIPTORS, _DESCRIPTOR_SIZE = 263, 2048, 32
 _ENERGY, _INTERVAL_POWER = 232, 240
 _ESTIMATED, _ERROR_PCT = 1 << 2, 56
-#: Watts for each unit, by the scale's code; others are reserved, or not reported.
+#: Watts per unit, by scale code; other codes are reserved or mean "not reported".
 _SCALES_W = {1: 1e-4, 2: 1e-2}
 
 
@@ -27,10 +27,10 @@ def measures_power(identify: bytes) -> bool:
 
 
 def parse_power_states(identify: bytes) -> list[dict[str, Any]]:
-    """Return the power states of an Identify Controller page: what each is rated for.
+    """Return the power states of an Identify Controller page with their ratings.
 
-    Each has `state` and `operational`; and, where the drive states them, `max_w` (sustained),
-    `idle_w`, `active_w` (the most over 10 s), `entry_us` and `exit_us` (at most).
+    Each has `state` and `operational`, and if the drive states them `max_w` (sustained), `idle_w`,
+    `active_w` (maximum over 10 s), `entry_us` and `exit_us` (maximum latencies).
     """
     count = min(identify[_NPSS], 31) + 1
     return [_state(number, identify) for number in range(count)]
@@ -51,9 +51,9 @@ def _state(number: int, identify: bytes) -> dict[str, Any]:
 
 
 def parse_power(log: bytes) -> dict[str, float]:
-    """Return `power_w` and `energy_wh` of a health log, as far as the drive reports them.
+    """Return those of `power_w` and `energy_wh` that the drive reports in its health log.
 
-    Only for drives that :func:`measures_power`: in others these bytes have no meaning.
+    Only for drives that :func:`measures_power`: in others these bytes are undefined.
     """
     values = {}
     (energy_wh,) = struct.unpack_from("<Q", log, _ENERGY)
@@ -67,7 +67,7 @@ def parse_power(log: bytes) -> dict[str, float]:
 
 
 def parse_power_log(page: bytes) -> dict[str, Any]:
-    """Return how good a drive's own power readings are, from the begin of log page 25h."""
+    """Return how good a drive's own power readings are, from the start of log page 25h."""
     (attributes,) = struct.unpack_from("<H", page, 2)
     error_pct = page[_ERROR_PCT]
     return {
@@ -92,20 +92,20 @@ _TIMEOUT_MS = 5000
 
 T = TypeVar("T")
 
-#: Does what fcntl.ioctl does with a mutable buffer; tests put a drive of their own here.
+#: Like fcntl.ioctl with a mutable buffer; tests substitute a fake drive.
 Ioctl = Callable[[int, int, bytearray], int]
 
 
 class NvmeStatusError(OSError):
-    """The drive itself said no; `status` is its status code with type, as NVMe numbers them."""
+    """The drive rejected a command; `status` is NVMe's status code with its type."""
 
     def __init__(self, opcode: int, status: int) -> None:
-        super().__init__(f"the drive answers admin command {opcode:#04x} with {status:#x}")
+        super().__init__(f"the drive rejected admin command {opcode:#04x}: status {status:#x}")
         self.status = status
 
 
 def kernel_ioctl() -> Ioctl:
-    """Return fcntl.ioctl, which Windows has not, where recordings are read all the same."""
+    """Return fcntl.ioctl, imported late: Windows, where recordings can be read, has none."""
     import fcntl
 
     return fcntl.ioctl
@@ -122,10 +122,10 @@ def submit(
     timeout_ms: int = _TIMEOUT_MS,
     ioctl: Ioctl | None = None,
 ) -> tuple[bytes, int]:
-    """Run one command on the controller, or the controller of the namespace, behind `fd`.
+    """Run one command on the controller (or a namespace's controller) open as `fd`.
 
-    Returns the `length` bytes that it gave and the first word of its completion. Raises
-    NvmeStatusError where the drive says no, OSError where the kernel does.
+    Returns the `length` bytes of data and the completion's first dword. Raises NvmeStatusError if
+    the drive rejects the command, OSError if the kernel does.
     """
     data = ctypes.create_string_buffer(max(length, 1))
     address = ctypes.addressof(data) if length else 0
@@ -148,7 +148,7 @@ def log_page(fd: int, page: int, length: int, ioctl: Ioctl | None = None) -> byt
 
 
 class NvmeAdmin:
-    """Admin commands to one controller; only ones that read."""
+    """Read-only admin commands to one controller."""
 
     def __init__(self, path: Path, ioctl: Ioctl | None = None) -> None:
         """Open the controller's character device; raises OSError."""
@@ -160,7 +160,7 @@ class NvmeAdmin:
         return self.log_page(_HEALTH_LOG, LOG_SIZE)
 
     def power_log(self) -> bytes:
-        """Return the begin of log page 25h, 64 bytes; raises OSError."""
+        """Return the first 64 bytes of log page 25h; raises OSError."""
         return self.log_page(_POWER_LOG, POWER_LOG_SIZE)
 
     def log_page(self, page: int, length: int) -> bytes:
@@ -172,12 +172,12 @@ class NvmeAdmin:
         return self._run(IDENTIFY, IDENTIFY_SIZE, _CONTROLLER)[0]
 
     def thermal_management(self) -> tuple[int, int]:
-        """Return TMT1 and TMT2 in kelvin, 0 where off; raises OSError."""
+        """Return TMT1 and TMT2 in kelvin, 0 if off; raises OSError."""
         result = self._run(GET_FEATURES, 0, HOST_THERMAL_MANAGEMENT)[1]
         return result >> 16, result & 0xFFFF
 
     def power_state(self) -> int:
-        """Return the number of the power state it is in; raises OSError."""
+        """Return the number of the current power state; raises OSError."""
         return self._run(GET_FEATURES, 0, _POWER_MANAGEMENT)[1] & 0x1F
 
     def _run(self, opcode: int, length: int, cdw10: int) -> tuple[bytes, int]:
@@ -193,7 +193,7 @@ class NvmeAdmin:
 def first_that_answers(
     disk: Path, roots: Roots, ioctl: Ioctl | None, make: Callable[[NvmeAdmin, str], T]
 ) -> T | None:
-    """Return what `make` gives for the first controller of `disk` that answers, or None."""
+    """Return what `make` returns for the first controller of `disk` that answers, or None."""
     for controller in sysfs.nvme_controllers(disk):
         try:
             admin = NvmeAdmin(roots.dev / controller.name, ioctl)

@@ -1,9 +1,8 @@
-"""Reads the sensors while something else makes the load.
+"""Polls the sensors during a run.
 
-Each sensor has a thread of its own, asleep but for its reading: a read that hangs in the kernel
-(a drive that is resetting answers no log page for minutes) then costs its own column and no
-other. Reading is not free for the drive either: polling keeps an idle one awake and warm, so it
-can be slowed for pauses.
+Each sensor has its own thread: a read that hangs in the kernel (a drive being reset may not answer
+for minutes) then only affects that sensor's columns. Reading also costs the drive something:
+polling keeps an idle drive awake and warm, so it can be slowed down for pauses.
 """
 
 import threading
@@ -13,21 +12,21 @@ from typing import Protocol
 
 from heatsoak.sensor.base import Sensor
 
-#: A read that takes longer is told of.
+#: A read that takes longer is reported.
 SLOW_READ_S = 1.0
 
-#: A sensor that fails is tried again after twice as long each time, up to this.
+#: A failing sensor is retried with exponential backoff, up to this.
 LONGEST_RETRY_S = 60.0
 
-#: No sensor is read more often, whatever is asked for.
+#: No sensor is read more often, whatever the settings.
 SHORTEST_INTERVAL_S = 0.001
 
-#: How often a drive is read in a pause, where it should cool.
+#: How often a drive is read in a pause, where it should cool down.
 PAUSE_INTERVAL_S = 10.0
 
 
 class Now(Protocol):
-    """Whatever tells seconds since the recording began."""
+    """A clock of seconds since the start of the recording."""
 
     def now_s(self) -> float:
         """Return the time now."""
@@ -41,11 +40,11 @@ OnNote = Callable[[str, str], None]
 
 
 class Poller:
-    """Polls sensors from start to stop, each on its own beat.
+    """Polls sensors from start to stop, each at its own interval.
 
-    Not restartable. `sink` and `on_note` are called from the poller's threads, one call at a
-    time, and should return at once; if `sink` raises, its sensor's thread ends with a note.
-    The sensors are not closed: they may be polled by another Poller later.
+    Cannot be restarted. `sink` and `on_note` are called from the poller's threads, one call at a
+    time, and must return quickly; if `sink` raises, that sensor's thread ends with a note.
+    The sensors are not closed: another Poller may use them later.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Poller:
         )
 
     def start(self) -> "Poller":
-        """Begin; the first readings come at once."""
+        """Start polling; the first readings come immediately."""
         for thread in self._threads:
             thread.start()
         return self
@@ -96,7 +95,7 @@ class Poller:
         self.stop()
 
     def slow(self, interval_s: float = PAUSE_INTERVAL_S) -> None:
-        """Read drives only every `interval_s` from now on; CPU and cards keep their beat."""
+        """Read drives only every `interval_s` from now on; other sensors keep their intervals."""
         with self._changed:
             self._pause_s = interval_s
             self._changed.notify_all()
@@ -108,7 +107,7 @@ class Poller:
             self._changed.notify_all()
 
     def stop(self, timeout_s: float = 2.0) -> bool:
-        """End the polling; return False if a read still hangs after `timeout_s` in all."""
+        """Stop polling; return False if a read still hangs after `timeout_s` in total."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -142,67 +141,67 @@ class Poller:
                     return
             if not self._read(beat):
                 return
-            self._tell_of_hanging()
-            # On its own grid, so that intervals do not stretch by the time a read takes.
+            self._report_hanging()
+            # on a fixed grid, so that the time a read takes does not add to the interval
             wait_s = self._wait_s(beat)
             late_s = max(0.0, time.monotonic() - due)
             due += wait_s * (1 + late_s // wait_s)
 
     def _read(self, beat: "_Beat") -> bool:
-        began = time.monotonic()
-        beat.reading_since = began
+        started = time.monotonic()
+        beat.reading_since = started
         values: dict[str, float] = {}
         problem: str | None = None
         try:
             values = beat.sensor.read()
-        except Exception as error:  # whatever a driver or a library raises costs this reading only
+        except Exception as error:  # any error of a driver or library only affects this reading
             problem = f"{type(error).__name__}: {error}"
-        t_s = self._clock.now_s()  # the drive filled in its answer just before it arrived
+        t_s = self._clock.now_s()  # the drive took the reading just before its answer arrived
         beat.reading_since = None
-        took_s = time.monotonic() - began
+        took_s = time.monotonic() - started
         if self._stopping:
             return False
         if took_s > SLOW_READ_S:
-            self._tell_slow(beat, f"a reading took {took_s:.1f} s")
+            self._report_slow(beat, f"a reading took {took_s:.1f} s")
         if values:
             with self._out:
                 try:
                     self._sink({"t_s": t_s, **values})
                 except Exception as error:
-                    self._note("warning", f"{beat.name}: its readings cannot be kept: {error}")
+                    self._note("warning", f"{beat.name}: its readings cannot be stored: {error}")
                     return False
-        self._judge(beat, bool(values), problem)
+        self._report(beat, bool(values), problem)
         return True
 
-    def _judge(self, beat: "_Beat", answered: bool, problem: str | None) -> None:
+    def _report(self, beat: "_Beat", answered: bool, problem: str | None) -> None:
         if answered:
-            if beat.failures and beat.told_failure:
+            if beat.failures and beat.failure_reported:
                 self._say("info", f"{beat.name} answers again")
-                beat.told_failure = False
+                beat.failure_reported = False
             beat.failures = 0
         else:
             beat.failures += 1
-            if not beat.told_failure:
-                beat.told_failure = True
-                why = problem or getattr(beat.sensor, "last_error", None) or "it gives no values"
-                self._say("warning", f"{beat.name} cannot be read ({why}); it is tried more rarely")
-        fresh = getattr(beat.sensor, "notes", None)
-        for text in fresh() if callable(fresh) else ():
+            if not beat.failure_reported:
+                beat.failure_reported = True
+                why = problem or getattr(beat.sensor, "last_error", None) or "no values"
+                self._say("warning", f"{beat.name} cannot be read ({why}); retrying less often")
+        notes = getattr(beat.sensor, "notes", None)
+        for text in notes() if callable(notes) else ():
             self._say("warning", f"{beat.name}: {text}")
 
-    def _tell_of_hanging(self) -> None:
+    def _report_hanging(self) -> None:
         now = time.monotonic()
         for beat in self._beats:
             since = beat.reading_since
             if since is not None and now - since > SLOW_READ_S:
-                self._tell_slow(beat, f"a reading has hung for {now - since:.1f} s")
+                self._report_slow(beat, f"a reading has hung for {now - since:.1f} s")
 
-    def _tell_slow(self, beat: "_Beat", what: str) -> None:
+    def _report_slow(self, beat: "_Beat", what: str) -> None:
         with self._out:
-            if beat.told_slow:
+            if beat.slow_reported:
                 return
-            beat.told_slow = True
-            self._note("warning", f"{beat.name}: {what}; the drive may be slowed by being asked")
+            beat.slow_reported = True
+            self._note("warning", f"{beat.name}: {what}; polling may slow the drive down")
 
     def _say(self, level: str, text: str) -> None:
         with self._out:
@@ -220,6 +219,6 @@ class _Beat:
         self.sensor = sensor
         self.name = sensor.info.name
         self.failures = 0
-        self.told_failure = False
-        self.told_slow = False
+        self.failure_reported = False
+        self.slow_reported = False
         self.reading_since: float | None = None

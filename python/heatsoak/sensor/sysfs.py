@@ -1,7 +1,7 @@
 """The kernel's view of block devices, read from sysfs and procfs below injectable roots.
 
-Nothing here opens a device. Whatever is absent or unreadable reads as None or as nothing, since
-no machine has all of it.
+Nothing here opens a device. Whatever is missing or unreadable is returned as None or empty, since
+no machine has everything.
 """
 
 import os
@@ -41,7 +41,7 @@ def read_int(path: Path) -> int | None:
 
 
 def names(directory: Path) -> list[str]:
-    """Return the sorted names in `directory`, none where it cannot be listed."""
+    """Return the sorted names in `directory`; empty if it cannot be listed."""
     try:
         return sorted(entry.name for entry in directory.iterdir())
     except OSError:
@@ -79,9 +79,9 @@ def partitions(directory: Path) -> list[str]:
 
 
 def disks_beneath(directory: Path) -> set[str]:
-    """Return the kernel names of all whole disks that `directory` rests on, itself included.
+    """Return the kernel names of all whole disks below `directory`, itself included.
 
-    Partitions lead to their disk, and dm, md and their kin to all that they are made of.
+    Partitions lead to their disk; dm, md and the like to all their components.
     """
     found: set[str] = set()
     waiting = [directory]
@@ -101,10 +101,10 @@ def disks_beneath(directory: Path) -> set[str]:
 def device_behind(path: Path, roots: Roots | None = None) -> str | None:
     """Return the kernel name of the whole disk under a file, directory or device node.
 
-    A path that is yet to be made stands for its nearest parent. dm and md devices are followed
-    as long as they are made of exactly one; None where there is no disk (tmpfs, NFS, ZFS,
-    an array of several drives is itself the answer). What is written to an overlay goes to its
-    upper layer, where that can be seen from here.
+    For a path that does not exist yet, its nearest existing parent counts. dm and md devices are
+    followed as long as they have exactly one component; an array of several drives is itself the
+    answer. None without a disk (tmpfs, NFS, ZFS). Writes to an overlay go to its upper layer, if
+    that is visible from here.
     """
     roots = roots or Roots()
     path = path.absolute()
@@ -124,10 +124,10 @@ def device_behind(path: Path, roots: Roots | None = None) -> str | None:
 
 
 def disk_under_loop(directory: Path, roots: Roots) -> Path | None:
-    """Return the directory of the disk that a loop device's file lies on.
+    """Return the directory of the disk that holds a loop device's file.
 
-    None for other devices, and for a loop that goes through the page cache: what reaches the disk
-    of it comes at another time.
+    None for other devices, and for a loop device that uses the page cache, since its I/O reaches
+    the disk at other times.
     """
     file = read_text(directory / "loop" / "backing_file")
     if file is None or read_int(directory / "loop" / "dio") != 1:
@@ -147,7 +147,7 @@ def _directory_behind(path: Path, roots: Roots) -> Path | None:
         rdev = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
         if (directory := directory_of_number(number_of(rdev), roots)) is not None:
             return directory
-        # btrfs and its like number their own; the mount names the device
+        # btrfs and the like use device numbers of their own; the mount names the device
         if (mount := _mount_of(path.resolve(), roots)) is None:
             return None
         if (number := block_number(mount.source)) is not None:
@@ -173,14 +173,14 @@ def block_number(path: str) -> str | None:
     if not path.startswith("/"):
         return None
     try:
-        status = os.stat(path)  # noqa: PTH116 -- a text of the kernel's, not a path of ours
+        status = os.stat(path)  # noqa: PTH116 -- text from the kernel, not a path of ours
     except OSError:
         return None
     return number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
 
 
 class Mount:
-    """One line of mountinfo: device number, where, from what, and the file system's options."""
+    """One line of mountinfo: device number, mount point, source, and file system options."""
 
     __slots__ = ("number", "options", "place", "source")
 
@@ -209,7 +209,7 @@ def unescape(text: str) -> str:
 def nvme_controllers(disk: Path) -> list[Path]:
     """Return the sysfs directories of the NVMe controllers that serve a namespace.
 
-    One as a rule; with native multipath the namespace belongs to a subsystem, which has several.
+    Usually one; with native multipath the namespace belongs to a subsystem, which can have several.
     """
     parent = (disk / "device").resolve()
     if _CONTROLLER.fullmatch(parent.name):
@@ -218,10 +218,10 @@ def nvme_controllers(disk: Path) -> list[Path]:
 
 
 def hwmon_parents(disk: Path) -> set[Path]:
-    """Return the devices whose hwmon nodes speak of the drive `disk`.
+    """Return the devices whose hwmon nodes describe the drive `disk`.
 
-    The drive's own device (SATA), its NVMe controllers, and the PCI functions behind these,
-    where older kernels hang the node.
+    These are the drive's own device (SATA), its NVMe controllers, and the PCI functions behind
+    them, where older kernels put the node.
     """
     if not (disk / "device").exists():
         return set()

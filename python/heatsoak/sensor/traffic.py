@@ -1,4 +1,4 @@
-"""All traffic of a block device by the kernel's own counters, whoever causes it."""
+"""All traffic of a block device by the kernel's counters, whoever causes it."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import SensorInfo
 
-SECTOR = 512  # the unit of the counters, whatever the drive's own block size
+SECTOR = 512  # the counters' unit, whatever the drive's block size
 # Documentation/block/stat.rst
 _SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS = 2, 6, 9
 
@@ -36,10 +36,10 @@ class TrafficSensor:
     def find(
         cls, disk: Path, now_s: Callable[[], float] = time.monotonic
     ) -> "TrafficSensor | None":
-        """Return the sensor of a whole disk, None where the kernel does not count its traffic.
+        """Return the sensor of a whole disk, or None if the kernel does not count its traffic.
 
-        Counting can be switched off, and older kernels count nothing for an NVMe drive with
-        several paths. dm and md count whatever their `iostats` says.
+        Counting can be switched off, and older kernels do not count multipath NVMe drives. dm and
+        md count regardless of `iostats`.
         """
         sectors = _sectors(disk / "stat")
         is_off = sysfs.read_int(disk / "queue" / "iostats") == 0
@@ -48,18 +48,18 @@ class TrafficSensor:
         return cls(disk, now_s)
 
     def read(self) -> dict[str, float]:
-        """Return both rates; nothing after counters that wrapped or began anew."""
+        """Return both rates; nothing if the counters wrapped or were reset."""
         last, self._last = self._last, self._reading()
         if self._last is None:
             self.last_error = f"{self._stat} cannot be read"
             return {}
         if last is None:
-            self.last_error = f"{self._name} came back, and its counters have to be read twice"
+            self.last_error = f"{self._name} came back; rates need another reading"
             return {}
         elapsed_s = self._last[0] - last[0]
         read, written = (new - old for new, old in zip(self._last[1], last[1], strict=True))
         if elapsed_s <= 0 or read < 0 or written < 0:
-            self.last_error = f"the counters of {self._name} went back"
+            self.last_error = f"the counters of {self._name} went backwards"
             return {}
         self.last_error = None
         mb_s = SECTOR / 1e6 / elapsed_s
@@ -70,24 +70,24 @@ class TrafficSensor:
         return None if sectors is None else (self._now_s(), sectors)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 class BusyTime:
     """How much of the time a block device had any I/O in flight, whoever caused it.
 
-    The kernel counts it to a tick of its own clock (1 to 10 ms); of I/Os that take less it samples
-    but the begins and ends.
+    The kernel counts it in ticks of its clock (1 to 10 ms); for I/Os shorter than that it only
+    samples their starts and ends.
     """
 
     def __init__(self, disk: Path, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Begin to count for the device with the sysfs directory `disk`."""
+        """Start counting for the device with the sysfs directory `disk`."""
         self._stat = disk / "stat"
         self._now_s = now_s
         self._last = self._reading()
 
     def pct(self) -> float | None:
-        """Return the share since this was last asked, None where the kernel does not tell."""
+        """Return the share since the last call, or None if the kernel does not count it."""
         last, self._last = self._last, self._reading()
         if last is None or self._last is None:
             return None
@@ -111,7 +111,7 @@ def _sectors(stat: Path) -> Sectors | None:
     return int(fields[_SECTORS_READ]), int(fields[_SECTORS_WRITTEN])
 
 
-#: Places of the counters of reads and of writes: I/Os, sectors, milliseconds.
+#: Field numbers of the counters of reads and writes: I/Os, sectors, milliseconds.
 _READS, _WRITES = (0, 2, 3), (4, 6, 7)
 _BUSY_MS, _QUEUE_MS = 9, 10
 _LEAST_FIELDS = 11
@@ -119,7 +119,7 @@ _RATES = ("bw_mb_s", "iops", "lat_us")
 
 
 class CountersSensor:
-    """Rates of a whole disk as means since the last reading, in the columns of a load's samples."""
+    """Mean rates of a whole disk since the last reading, in the columns of a load's samples."""
 
     def __init__(
         self, disk: Path, interval_s: float, now_s: Callable[[], float] = time.monotonic
@@ -141,7 +141,7 @@ class CountersSensor:
 
     @classmethod
     def find(cls, disk: Path, interval_s: float) -> "CountersSensor | None":
-        """Return the sensor of a whole disk, None where the kernel does not count its I/O."""
+        """Return the sensor of a whole disk, or None if the kernel does not count its I/O."""
         fields = (sysfs.read_text(disk / "stat") or "").split()
         is_off = sysfs.read_int(disk / "queue" / "iostats") == 0
         if len(fields) < _LEAST_FIELDS or (is_off and "virtual" not in disk.parts):
@@ -149,19 +149,19 @@ class CountersSensor:
         return cls(disk, interval_s)
 
     def read(self) -> dict[str, float]:
-        """Return what was done since the last reading; nothing after counters that began anew."""
+        """Return the rates since the last reading; nothing if the counters were reset."""
         last, self._last = self._last, self._reading()
         if self._last is None:
             self.last_error = f"{self._name} is gone"
             return {}
         if last is None:
-            self.last_error = f"{self._name} came back, and its counters have to be read twice"
+            self.last_error = f"{self._name} came back; rates need another reading"
             return {}
         elapsed_s = self._last[0] - last[0]
         done = [new - old for new, old in zip(self._last[1], last[1], strict=True)]
         moved = [done[place] for places in (_READS, _WRITES) for place in places]
         if elapsed_s <= 0 or min(moved) < 0:
-            self.last_error = f"the counters of {self._name} went back"
+            self.last_error = f"the counters of {self._name} went backwards"
             return {}
         self.last_error = None
         row = {"interval_s": elapsed_s}

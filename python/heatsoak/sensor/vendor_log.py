@@ -1,10 +1,10 @@
-"""Counts of throttling that a drive keeps in a log page of its own, as nvme-cli shows them.
+"""Throttling counters in vendor-specific log pages, read with nvme-cli.
 
-Most drives have none: then there is no such sensor. What it costs: a process and an admin command a
-reading, so it is read seldom. The names in its JSON are those of nvme-cli 1.16 to 2.x:
+Most drives have none, and then there is no such sensor. Each reading costs a process and an admin
+command, so it is read rarely. The JSON keys are those of nvme-cli 1.16 to 2.x:
 
 - ``nvme ocp smart-add-log``: OCP Datacenter NVMe SSD, log page C0h, byte 96, which counts to 255;
-  nvme-cli itself makes sure by the page's GUID that it is one;
+  nvme-cli checks the page's GUID;
 - ``nvme intel smart-add-log``: log page CAh of Intel's and Solidigm's drives, attribute EAh.
 """
 
@@ -35,7 +35,7 @@ def _intel(document: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Log:
-    """A plugin's log: whose drives have it (PCI vendors; none are all), and where the count is."""
+    """A plugin's log: the PCI vendors that have it (empty for all), and where the count is."""
 
     name: str
     vendors: tuple[str, ...]
@@ -46,10 +46,10 @@ _LOGS = (_Log("ocp", (), _ocp), _Log("intel", ("0x8086", "0x025e"), _intel))
 
 
 class VendorLogSensor:
-    """The count in one log of one controller."""
+    """The throttling count in one log of one controller."""
 
     def __init__(self, tool: str, node: Path, log: _Log) -> None:
-        """Read it once; raises OSError or ValueError where the drive has no such log."""
+        """Read it once; raises OSError or ValueError if the drive has no such log."""
         self._command = [tool, log.name, "smart-add-log", str(node), "-o", "json"]
         self._log = log
         self._column = f"throttle_count.{log.name}"
@@ -80,7 +80,7 @@ class VendorLogSensor:
         return None
 
     def read(self) -> dict[str, float]:
-        """Return the count; nothing where the drive or nvme-cli does not answer."""
+        """Return the count; nothing if the drive or nvme-cli does not answer."""
         try:
             count = self._take()
         except (OSError, ValueError) as error:
@@ -108,16 +108,16 @@ class VendorLogSensor:
         return parse(done.stdout, self._log.count)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def parse(text: str, count: Callable[[Any], Any]) -> float:
-    """Return the count in what nvme-cli printed; raises ValueError where there is none."""
+    """Return the count from nvme-cli's output; raises ValueError if there is none."""
     try:
         document, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
         value = count(document)
     except (KeyError, TypeError) as error:
-        raise ValueError("it has no count of throttling") from error
+        raise ValueError("the log has no throttling count") from error
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"its count of throttling is {value!r}")
+        raise ValueError(f"the log's throttling count is {value!r}")
     return float(value)

@@ -1,7 +1,7 @@
-"""Past and running recordings of one directory, in a browser on this machine.
+"""Shows past and running recordings of one directory in a browser on this machine.
 
-`library` says what may be shown, `shelf` makes pages of it, `following` tells what a running
-recording brings, `listing` is the page of contents, `app` answers requests.
+`library` finds the recordings, `shelf` makes and caches their pages, `following` sends updates of
+running recordings, `listing` is the index page, `app` answers requests.
 """
 
 from heatsoak.serve.app import make_app

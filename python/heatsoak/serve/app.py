@@ -1,4 +1,4 @@
-"""Answers requests: reads only, of this machine only, of one directory only."""
+"""Answers requests: read-only, from this machine only, for one directory only."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from heatsoak.serve.library import Entry, Library
 from heatsoak.serve.listing import MOST_TOGETHER, listing
 from heatsoak.serve.shelf import Shelf
 
-#: What a browser may call this machine; whatever else it says, a page elsewhere sent it here.
+#: Allowed host names: with any other, a page elsewhere has sent the browser here.
 _HOSTS = ("127.0.0.1", "localhost")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -49,7 +49,7 @@ def make_app(library: Library, shelf: Shelf) -> Starlette:
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(_HOSTS), www_redirect=False),
         ],
-        exception_handlers={HeatsoakError: _told, 404: _missing},
+        exception_handlers={HeatsoakError: _failed, 404: _missing},
     )
 
 
@@ -85,7 +85,7 @@ class _Pages:
             if isinstance(entries, Response):
                 return entries
             if not any(entry.is_running for entry in entries):
-                return Response(status_code=204)  # so that the browser does not ask again
+                return Response(status_code=204)  # tells the browser not to reconnect
             look = await run_in_threadpool(self._looker, name, entries)
             channel = self.channels.setdefault(name, Channel(look, partial(self._close, name)))
         return EventSourceResponse(_sent(channel))
@@ -97,12 +97,13 @@ class _Pages:
     async def _entries(self, request: Request) -> "list[Entry] | Response":
         entries, unread = await run_in_threadpool(self.library.find, _name(request))
         if not entries and unread:
-            told = "\n".join(f"{one.name}: {one.why}" for one in unread)
-            return PlainTextResponse(f"{told}\n", 500 if any(u.has_meta for u in unread) else 404)
+            reasons = "\n".join(f"{one.name}: {one.why}" for one in unread)
+            status = 500 if any(one.has_meta for one in unread) else 404
+            return PlainTextResponse(f"{reasons}\n", status)
         if not entries:
             return _missing(request, None)
         if len(entries) > MOST_TOGETHER:
-            text = f"{len(entries)} recordings are too many for one page: choose some of them\n"
+            text = f"{len(entries)} recordings are too many for one page: choose fewer\n"
             return PlainTextResponse(text, 413)
         return entries
 
@@ -113,20 +114,20 @@ class _Pages:
 
 
 class _LookAtOne:
-    """Looks for what is new of one recording, sample by sample."""
+    """Looks for new samples of one recording."""
 
     def __init__(self, library: Library, shelf: Shelf, entry: Entry) -> None:
         self._library = library
         self._shelf = shelf
         self._name = entry.name
         self._follower = self._follow(entry)
-        #: What came and was not on the page, and was looked for there once: some never is.
+        #: Steps and tracks not on the page although it was made again: some never appear there.
         self._missed: set[tuple[str, str]] = set()
 
     def __call__(self) -> News:
         news = self._follower.look()
         if news.unknown - self._missed:
-            # a step has begun, or a sensor of it answers for the first time
+            # a step has started, or a sensor has its first reading
             self._missed |= news.unknown
             entries, _ = self._library.find(self._name)
             for entry in entries:
@@ -140,7 +141,7 @@ class _LookAtOne:
 
 @dataclass
 class _LookAtAll:
-    """Looks whether there are more recordings below a directory, or none that goes on."""
+    """Looks for new recordings below a directory, and whether any is still running."""
 
     library: Library
     name: str
@@ -162,17 +163,15 @@ def _name(request: Request) -> str:
 
 
 def _missing(_: Request, __: Exception | None) -> Response:
-    return PlainTextResponse(
-        "there is no such recording (any more); / lists those there are\n", 404
-    )
+    return PlainTextResponse("there is no such recording (any more); see / for a list\n", 404)
 
 
-def _told(_: Request, error: Exception) -> Response:
+def _failed(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{printable(str(error))}\n", 500)
 
 
 class _Headers:
-    """Adds what keeps other pages out to every answer."""
+    """Adds headers that keep other pages out to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

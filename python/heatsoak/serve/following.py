@@ -1,4 +1,4 @@
-"""What a running recording brings as it is written, followed once for all who look at it."""
+"""Follows a running recording as it is written, once for all its viewers."""
 
 import asyncio
 import json
@@ -11,25 +11,25 @@ import polars as pl
 from starlette.concurrency import run_in_threadpool
 
 from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.files import open_regular
 from heatsoak.importer import WATCH
 from heatsoak.recording import META, Recording, schema_of
-from heatsoak.recording.files import open_regular
 from heatsoak.recording.meta import EVENTS, JOURNAL
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses
 
-#: Of a journal that grew by more, such as while a laptop slept, the page is fetched anew.
+#: If a journal has grown by more, for example while a laptop slept, the page is fetched again.
 _MOST_BYTES = 8 << 20
 
 
 @dataclass
 class News:
-    """What came since one looked last.
+    """What is new since the last look.
 
     Attributes:
-        is_new: whether the page has to be fetched again: a step began, or all is over.
+        is_new: whether the page must be fetched again: a step has started, or the run has ended.
         is_over: whether nothing more will come.
-        unknown: steps, and tracks of them, that have samples and are not on the page.
+        unknown: steps and tracks that have samples but are not on the page.
     """
 
     appended: list[Appended] = field(default_factory=list)
@@ -39,17 +39,17 @@ class News:
 
 
 class Follower:
-    """Reads a journal's new lines and makes of them what the page's tracks lack."""
+    """Reads a journal's new lines and converts them to updates of the page's tracks."""
 
     def __init__(self, recording: Recording, page: Page) -> None:
-        """Follow the only recording of `page` from its journal's end as it is now.
+        """Follow the only recording of `page` from the current end of its journal.
 
-        What the page has already may come again; times tell.
+        Some samples may already be on the page; their times show that.
         """
         self._recording = recording
         self._schema = schema_of(recording.meta.columns)
         self._views = {view.step.name: view for view in judged_steps(recording)}
-        #: Rows of a watch have no step yet: they go on with the last load that was seen.
+        #: Rows of a watch have no step yet: they continue the last load seen.
         self._without_step = recording.meta.protocol.name == WATCH and list(self._views)[-1:]
         self._tracks = {
             (workload.step, track.name): workload.id
@@ -61,7 +61,7 @@ class Follower:
         self._events = _size(recording.path / EVENTS)
 
     def look(self) -> News:
-        """Return what is new; of a recording that was deleted, that it is over."""
+        """Return what is new; a deleted recording is over."""
         path = self._recording.path
         if not (path / META).exists():
             return News(is_new=True, is_over=True)
@@ -82,7 +82,7 @@ class Follower:
         return news
 
     def _read(self, journal: Path) -> pl.DataFrame | None:
-        """New rows; None where there is too much to send."""
+        """The new rows; None if there are too many to send."""
         with open_regular(journal, follow=False) as file:
             file.seek(self._offset)
             text = file.read(_MOST_BYTES + 1)
@@ -127,23 +127,23 @@ def _size(file: Path) -> int:
         return 0
 
 
-#: How often a running recording is looked at.
+#: How often a running recording is checked.
 LOOK_S = 0.5
-#: How often the verdict of a running recording is asked for again.
+#: How often a running recording is judged again.
 JUDGE_S = 15.0
-#: Events that a browser may be behind; then it fetches the page anew.
+#: Maximum number of queued events per browser; beyond that it fetches the page again.
 _MOST_BEHIND = 240
 
-#: An event's name and what it carries.
+#: An event's name and data.
 Event = tuple[str, str]
 _FETCH: Event = ("page", "{}")
 
 
 class Channel:
-    """Tells all who listen what `look` finds, until that is over."""
+    """Sends what `look` finds to all listeners, until the recording is over."""
 
     def __init__(self, look: Callable[[], News], on_end: Callable[["Channel"], None]) -> None:
-        """Call `on_end` once nobody listens any more, or all is over."""
+        """`on_end` is called when nobody listens any more or the recording is over."""
         self._look = look
         self._on_end = on_end
         self._listeners: set[asyncio.Queue[Event | None]] = set()
@@ -162,7 +162,7 @@ class Channel:
             self._listeners.discard(queue)
             if not self._listeners and self._task is not None:
                 self._task.cancel()
-                self._task = None  # somebody may just have been given this channel
+                self._task = None  # a new listener may just have got this channel
                 self._on_end(self)
 
     async def _watch(self) -> None:
@@ -175,14 +175,14 @@ class Channel:
                 news = await run_in_threadpool(self._look)
                 is_over = news.is_over
                 if news.appended:
-                    self._tell(("append", json.dumps([one.model_dump() for one in news.appended])))
+                    self._send(("append", json.dumps([one.model_dump() for one in news.appended])))
                 if news.is_new or loop.time() - judged_s > JUDGE_S:
                     judged_s = loop.time()
-                    self._tell(_FETCH)
+                    self._send(_FETCH)
         finally:
-            self._end()  # whatever ended it: who listens asks again, and is told
+            self._end()  # on errors too: listeners then ask again and get an answer
 
-    def _tell(self, event: Event) -> None:
+    def _send(self, event: Event) -> None:
         for queue in self._listeners:
             try:
                 queue.put_nowait(event)

@@ -1,4 +1,4 @@
-"""What may be shown: the recordings that lie below one directory, and nothing else."""
+"""Finds what may be shown: the recordings below one directory, and nothing else."""
 
 import os
 import time
@@ -9,24 +9,25 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording
-from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES, open_regular
+from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 
-#: A running recording that was not written to for so long was cut: in pauses, sensors are polled
+#: A running recording not written to for this long was cut off: even in pauses, sensors are polled
 #: every ten seconds.
 _QUIET_S = 60.0
-#: What is larger is not opened. Samples of a month at ten a second, compressed, are a gigabyte; a
-#: page of more would not fit in the memory of the machine that shows it.
+#: Larger files are not opened. A month of samples at 10 Hz is a compressed gigabyte; a page of more
+#: would not fit in memory.
 _MOST_BYTES = {
     META: MOST_META_BYTES,
     EVENTS: MOST_EVENTS_BYTES,
     JOURNAL: 2 << 30,
     PARQUET: 2 << 30,
 }
-#: Directories below each other; recordings lie in the first two or three.
+#: Depth of directories that are searched; recordings are in the first two or three.
 _DEEPEST = 8
 
 
@@ -35,7 +36,7 @@ class Entry:
     """A recording that may be shown.
 
     Attributes:
-        name: its directory as text, seen from the library's, with ``/``; ``.`` for its own.
+        name: its directory relative to the library's, with ``/``; ``.`` for that itself.
     """
 
     name: str
@@ -45,12 +46,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Unread:
-    """A directory, or a recording in one, that cannot be read.
+    """A directory or recording that cannot be read.
 
     Attributes:
-        name: as of an `Entry`.
-        why: in one line.
-        has_meta: whether ``recording.json`` can be read, and only the rest not.
+        name: as in `Entry`.
+        why: the reason, one line.
+        has_meta: whether only files other than ``recording.json`` are unreadable.
     """
 
     name: str
@@ -58,26 +59,26 @@ class Unread:
     has_meta: bool = False
 
 
-#: Device, number, time of change and size of each file: the same ones need no second look.
+#: Device, inode, change time and size of each file: if they are the same, so is the recording.
 Stamp = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class Library:
-    """The recordings below a directory, looked for anew each time.
+    """The recordings below a directory, searched again for each request.
 
-    A name is never made into a path: it is looked up among those that were found. No link is
-    followed.
+    A requested name never becomes a path: it is looked up among the names that were found. No link
+    is followed.
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises UsageError where `root` is no directory."""
+        """Raises UsageError if `root` is not a directory."""
         if not root.is_dir():
             raise UsageError(f"{root}: is not a directory")
         self.root = root.resolve()
         self._seen: dict[Path, tuple[Stamp, Entry | Unread]] = {}
 
     def contents(self) -> tuple[list[Entry], list[Unread]]:
-        """Return all recordings, newest first, and by name what cannot be read."""
+        """Return all recordings, newest first, and the unreadable ones by name."""
         entries, unread = self._found(".")
         return (
             sorted(
@@ -87,7 +88,7 @@ class Library:
         )
 
     def find(self, name: str) -> tuple[list[Entry], list[Unread]]:
-        """Return the recording of that name, or all below it, by name, and what cannot be read."""
+        """Return the recording `name` or all below it, and the unreadable ones, both by name."""
         entries, unread = self._found(name)
         return sorted(entries, key=lambda entry: entry.name), unread
 
@@ -99,9 +100,9 @@ class Library:
             seen[path] = stamp, found = self._look(path)
             if isinstance(found, Entry):
                 entries.append(replace(found, is_running=is_running(found.recording)))
-            elif stamp[0] is not None:  # else it went away meanwhile
+            elif stamp[0] is not None:  # otherwise it was just deleted
                 unread.append(found)
-        # what is gone is forgotten, where all was looked at
+        # after a full search, forget what no longer exists
         self._seen = seen if wanted == "." else {**self._seen, **seen}
         return entries, sorted(unread, key=lambda one: one.name)
 
@@ -109,14 +110,14 @@ class Library:
         return printable(directory.relative_to(self.root).as_posix())
 
     def _directories(self, wanted: str, unread: list[Unread]) -> Iterator[Path]:
-        """Directories with a recording, at or below `wanted`; adds those that are closed."""
+        """Directories with a recording, at or below `wanted`; adds unlistable ones to `unread`."""
 
-        def closed(error: OSError) -> None:
+        def on_error(error: OSError) -> None:
             name = self._name(Path(error.filename))
             if _is_below(name, wanted):
                 unread.append(Unread(name, f"cannot be listed: {error.strerror}"))
 
-        for directory, below, files in os.walk(self.root, onerror=closed):
+        for directory, below, files in os.walk(self.root, onerror=on_error):
             path = Path(directory)
             depth = len(path.relative_to(self.root).parts)
             holds = META in files or META in below
@@ -127,7 +128,7 @@ class Library:
                 yield path
 
     def _look(self, directory: Path) -> tuple[Stamp, Entry | Unread]:
-        """What is in a directory, which is looked at again only once a file of it has changed."""
+        """What is in a directory; cached until one of its files changes."""
         stamp = tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
         before = self._seen.get(directory)
         return (
@@ -153,7 +154,7 @@ class Library:
         except OSError as error:
             file_name = Path(error.filename or directory).name
             return Unread(name, printable(f"{file_name}: {error.strerror or error}"), has_meta)
-        except Exception as error:  # whatever is in one directory, the others are shown
+        except Exception as error:  # one bad directory must not hide the others
             told = " ".join(str(error).removeprefix(f"{directory}/").split())
             return Unread(name, printable(told or type(error).__name__), has_meta)
 
@@ -167,7 +168,7 @@ def _stamp(file: Path) -> tuple[int, int, int, int] | None:
 
 
 def is_running(recording: Recording) -> bool:
-    """Return whether somebody writes the recording now."""
+    """Return whether the recording is being written now."""
     if not recording.was_cut:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The page of contents: what has been recorded, newest first."""
+"""The index page: all recordings, newest first."""
 
 import datetime
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ a { color: var(--link); }
 
 
 def listing(entries: Sequence[Entry], unread: Sequence[Unread], where: str) -> str:
-    """Return the HTML of the list; `where` is the directory that it is of."""
+    """Return the index page as HTML; `where` is the directory that is shown."""
     rows = "\n".join(_row(entry) for entry in entries)
     together = "\n".join(_together(name, count) for name, count in _groups(entries))
     table = (
         "<div><table><thead><tr><th>Recording</th><th>Drive</th><th>Conditions</th>"
-        f"<th>Protocol</th><th>Begun</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
+        f"<th>Protocol</th><th>Started</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
         "</table></div>"
         if entries
         else ""
         if unread
-        else "<p>No recordings yet: <code>heatsoak run</code> makes one, to stand here.</p>"
+        else "<p>No recordings yet: make one with <code>heatsoak run</code>.</p>"
     )
     return f"""<!doctype html>
 <html lang="en">
@@ -69,7 +69,7 @@ def listing(entries: Sequence[Entry], unread: Sequence[Unread], where: str) -> s
 
 
 def address(name: str) -> str:
-    """Return the address of a recording's page, or of all below a directory."""
+    """Return the URL path of a recording's page, or of the page of a directory's recordings."""
     return "/r/" if name == "." else f"/r/{quote(name)}/"
 
 
@@ -80,7 +80,7 @@ def _unread(unread: Sequence[Unread]) -> str:
         f"<tr><td>{_text(one.name)}</td><td>{_text(one.why)}</td></tr>" for one in unread
     )
     return (
-        "<h2>What cannot be read</h2><div><table><thead><tr><th>Directory</th><th>Why</th></tr>"
+        "<h2>Unreadable recordings</h2><div><table><thead><tr><th>Directory</th><th>Why</th></tr>"
         f"</thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -95,7 +95,7 @@ def _row(entry: Entry) -> str:
         _text(str(drive)) + simulated,
         _text(conditions),
         _text(meta.protocol.name),
-        escape(_begun(meta.started_unix_s)),
+        escape(_start_time(meta.started_unix_s)),
         _state(entry),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
@@ -111,18 +111,18 @@ def _state(entry: Entry) -> str:
     return escape(f"{meta.status}{lasted}")
 
 
-def _begun(started_unix_s: float | None) -> str:
+def _start_time(started_unix_s: float | None) -> str:
     if started_unix_s is None:
         return ""
     try:
-        begun = datetime.datetime.fromtimestamp(started_unix_s)
+        started = datetime.datetime.fromtimestamp(started_unix_s)
     except (OverflowError, ValueError, OSError):
         return ""
-    return f"{begun:%Y-%m-%d %H:%M}"
+    return f"{started:%Y-%m-%d %H:%M}"
 
 
 def _groups(entries: Sequence[Entry]) -> list[tuple[str, int]]:
-    """Directories with several recordings in them, and how many."""
+    """Directories with several recordings, and their number."""
     counts: dict[str, int] = {}
     for entry in entries:
         for parent in PurePosixPath(entry.name).parents:

@@ -18,17 +18,17 @@ from heatsoak.serve.shelf import Shelf
 
 _HOST = "127.0.0.1"
 _BACKLOG = 2048
-#: Longer than connections are given to close.
+#: Longer than the time that connections get to close.
 _END_S = 4.0
-#: Files that are open beside connections.
+#: Descriptors reserved for files.
 _SPARE_FILES = 128
 
 
 def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
-    """Show the recordings below `root` until interrupted; port 0 is any that is free.
+    """Serve the recordings below `root` until interrupted; port 0 is any free one.
 
-    `on_ready` is told the address. Raises UsageError where `root` is no directory or the port is
-    taken, ToolError where the page's program was not built.
+    Calls `on_ready` with the address. Raises UsageError if `root` is not a directory or the port is
+    in use, ToolError if the page's scripts were not built.
     """
     app = make_app(Library(root), Shelf())
     listening = _listen(port)
@@ -54,18 +54,18 @@ def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends a while after it was told to, whatever a thread is still reading or judging."""
+    """Exits some time after it is told to, even if a thread is still reading or judging."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        # a thread cannot be interrupted, but it only reads: nothing is lost with it
+        # threads cannot be interrupted, but they only read: nothing is lost
         self.last = threading.Timer(_END_S, os._exit, [0])
         self.last.daemon = True
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        with contextlib.suppress(RuntimeError):  # it was told to before
+        with contextlib.suppress(RuntimeError):  # already started
             self.last.start()
 
 
@@ -77,14 +77,14 @@ def _listen(port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise UsageError(
-            f"--port {port}: cannot be listened on: {error.strerror}; --port 0 takes any"
+            f"--port {port}: cannot listen on it: {error.strerror}; --port 0 takes any free one"
         ) from error
     listening.listen(_BACKLOG)
     return listening
 
 
 def _most_connections() -> int | None:
-    """As many as there may be open files; beyond that an answer says so instead of a failure."""
+    """The limit of open files, so that beyond it clients get an error response."""
     try:
         import resource
     except ImportError:  # not on Windows

@@ -1,4 +1,4 @@
-"""Pages of recordings, made once for all who ask and kept while nothing changes."""
+"""Makes the pages of recordings, and caches them until something changes."""
 
 import threading
 from collections import OrderedDict
@@ -15,16 +15,16 @@ from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.make import make_page
 from heatsoak.serve.library import Entry
 
-#: Pages that are kept: a person looks at a few.
+#: Number of cached pages: people look at a few.
 _KEPT = 8
 
-#: Name, time and size of each file that a page was made of.
+#: Name, change time and size of each file that a page was made from.
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A page, as HTML and as the JSON that it holds."""
+    """A page, as HTML and as the JSON in it."""
 
     page: Page
     html: str
@@ -32,19 +32,19 @@ class Shown:
 
 
 class Shelf:
-    """Makes pages, one at a time: a thousand who ask for the same get the same."""
+    """A cache of pages, which makes one page at a time."""
 
     def __init__(self) -> None:
-        """Raises ToolError where the page's program was not built."""
+        """Raises ToolError if the page's scripts were not built."""
         self._bundle = Bundle.load()
         self._lock = threading.Lock()
         self._kept: OrderedDict[Stamp, Shown] = OrderedDict()
 
     def show(self, entries: Sequence[Entry]) -> Shown:
-        """Return the page of some recordings.
+        """Return the page of the given recordings.
 
-        Of several those are left out that are damaged or went away meanwhile; raises UsageError
-        where none is left.
+        Of several, those that are damaged or were just deleted are left out; raises UsageError if
+        none is left.
         """
         stamp = _stamp(entries)
         with self._lock:
@@ -66,7 +66,7 @@ class Shelf:
     def _can_be_shown(self, entry: Entry) -> bool:
         try:
             analyze([entry.recording])
-        except Exception:  # whatever is in one recording, the others are shown
+        except Exception:  # one bad recording must not hide the others
             return False
         return True
 

@@ -13,7 +13,8 @@ import numpy as np
 import tomlkit
 from numpy.typing import NDArray
 
-from heatsoak.errors import UsageError, require_file
+from heatsoak.errors import UsageError
+from heatsoak.files import require_file
 
 #: Without other words in the catalog, the spread of what is expected, as a share of the bounds.
 _SPREAD = 0.25
