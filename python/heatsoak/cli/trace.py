@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import hold_against
+from heatsoak.analysis.traces import compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError, require_file
@@ -140,7 +140,7 @@ def check_command(
     """Hold a trace that is made against its shape: asked and got, exit 1 where one is not met."""
     asked = load_trace(shape)
     found = _statistics(_made(asked, scale, seed), shape, 0.025)
-    rows = [row.as_dict() for row in hold_against(asked, found, scale)]
+    rows = [row.as_dict() for row in compare_with_shape(asked, found, scale)]
     holds = all(row["holds"] for row in rows)
     if output_format is Format.JSON:
         print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})
