@@ -12,9 +12,9 @@ import heatsoak.analysis.cause as cause_package
 import tomlkit
 from heatsoak.analysis.cause.fit import Labelled as Row
 from heatsoak.analysis.cause.fit import fit
-from heatsoak.analysis.cause.weigh import Table, table, written
+from heatsoak.analysis.cause.weigh import Table, as_toml, table
 from heatsoak.analysis.steps import judged_drops
-from heatsoak.analysis.view import Looked, siblings_of
+from heatsoak.analysis.view import RecordingView, siblings_of
 from heatsoak.corpus import DEVELOPMENT, make
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"
@@ -25,9 +25,9 @@ NEAR_S, NEAR_SHARE = 5.0, 0.1
 def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
     """Return what was seen of each drop of a case whose cause is known, and that cause."""
     labelled = make(seed)
-    looked = [Looked(recording) for recording in labelled.recordings]
+    opened = [RecordingView(recording) for recording in labelled.recordings]
     rows: list[tuple[list[tuple[str, str]], str]] = []
-    for index, one in enumerate(looked):
+    for index, one in enumerate(opened):
         for view in one.views:
             true = [
                 episode
@@ -35,7 +35,7 @@ def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
                 if episode.recording == index and episode.step == view.step.name
             ]
             others = [other for other in one.views if other is not view]
-            for case, judgement in judged_drops(view, others, siblings_of(one, looked)):
+            for case, judgement in judged_drops(view, others, siblings_of(one, opened)):
                 near = [
                     episode
                     for episode in true
@@ -57,7 +57,7 @@ def write(rules: Table, drops: int, cases: int) -> None:
         "judgement.toml; a finding that none of them shows keeps its judged weight.",
     ):
         document.add(tomlkit.comment(line))
-    for about, seen in written(rules).items():
+    for about, seen in as_toml(rules).items():
         section = tomlkit.table()
         for name, row in seen.items():
             if isinstance(row, dict):

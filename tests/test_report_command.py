@@ -208,7 +208,7 @@ def test_hostile_labels_do_no_harm(tmp_path: Path, suffix: str) -> None:
 def test_a_picture_names_its_axes_with_units(pair: Path) -> None:
     assert heatsoak_here("report", "r", "-o", "x.svg", cwd=pair).returncode == 0
     text = (pair / "x.svg").read_text("utf-8")
-    for label in ("throughput, MB/s", "temperature, °C", "seconds from the begin of the step"):
+    for label in ("throughput, MB/s", "temperature, °C", "seconds from the start of the step"):
         assert f"<!-- {label} -->" in text
     assert heatsoak_here("report", "r", "-o", "y.svg", cwd=pair).returncode == 0
     assert (pair / "y.svg").read_text("utf-8") == text

@@ -10,7 +10,7 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import hold_against
+from heatsoak.analysis.traces import compare_with_shape
 from heatsoak.errors import UsageError
 from test_catalog import ROOT, bare_numbers
 
@@ -56,7 +56,7 @@ def test_the_bundled_shapes_are_those_that_were_published() -> None:
 @pytest.mark.parametrize("scale", [1e-1, 1e-2, 1e-3, 1e-4])
 def test_what_was_asked_holds_at_every_scale(name: str, scale: float) -> None:
     scale = scale / 10 if name == "destroyer" else scale
-    rows = hold_against(catalog.load_trace(name), counted(name, scale), scale)
+    rows = compare_with_shape(catalog.load_trace(name), counted(name, scale), scale)
     assert [row.name for row in rows if not row.holds] == []
 
 
@@ -64,12 +64,12 @@ def test_what_was_asked_holds_at_every_scale(name: str, scale: float) -> None:
 @pytest.mark.slow
 def test_at_full_size_every_figure_holds_within_a_hundredth() -> None:
     for name in ("light", "heavy"):
-        rows = hold_against(catalog.load_trace(name), counted(name, 1), 1)
+        rows = compare_with_shape(catalog.load_trace(name), counted(name, 1), 1)
         assert all(row.off_pct is not None and abs(row.off_pct) < 1 for row in rows)
 
 
 def test_another_shape_s_trace_does_not_hold() -> None:
-    rows = hold_against(catalog.load_trace("light"), counted("heavy", 0.1), 0.1)
+    rows = compare_with_shape(catalog.load_trace("light"), counted("heavy", 0.1), 0.1)
     missed = {row.name for row in rows if not row.holds}
     assert {"reads", "writes", "read_gib", "32K_pct", "1_pct", "sequential_pct"} <= missed
 

@@ -7,7 +7,7 @@ import heatsoak.analysis.cause.evidence as evidence
 import numpy as np
 import pytest
 from heatsoak.analysis.cause.fit import UNFORESEEN, fit
-from heatsoak.analysis.cause.weigh import CAUSES, OTHER, table, written
+from heatsoak.analysis.cause.weigh import CAUSES, OTHER, as_toml, table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,7 +91,7 @@ def test_reads_are_never_slowed_by_a_cache_or_spare_area(pairs: set[tuple[str, s
 
 def test_a_table_survives_being_written_down() -> None:
     rules = table()
-    rows = written(rules)
+    rows = as_toml(rules)
     assert set(rows) == {"prior", *(about for about, _ in rules.weights)}
 
 

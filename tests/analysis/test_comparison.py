@@ -384,18 +384,18 @@ def step(**changes: Any) -> list[dict[str, Any]]:
         ({"steps": step(rate="100m")}, "rate is not set and 104857600"),
         ({"steps": step(runtime="100s"), "rates": steady(1000)[:1000]}, "it took 300 s and 100 s"),
         ({"rates": steady(1000)[:2000]}, "it took 300 s and 200 s"),
-        ({"steps": [{"kind": "purge"}, READ]}, "the second was purged before and the first not"),
+        ({"steps": [{"kind": "purge"}, READ]}, "only the second was purged beforehand"),
         (
             {"steps": [{"kind": "precondition", "name": "fill", "rw": "write"}, READ]},
-            "the second was preconditioned before and the first not",
+            "only the second was preconditioned beforehand",
         ),
-        ({"temp_c": 52.0}, "it began at 40 C and at 52 C"),
+        ({"temp_c": 52.0}, "it started at 40 C and at 52 C"),
         ({"drive": {"model": "another"}}, "drive is a drive and another"),
         ({"drive": {"serial": "S2"}}, "drive is a drive and a drive S2"),
         ({"drive": {"simulated": True}}, "drive is a drive and a drive (simulated)"),
         ({"imported": True}, "one was recorded here and one imported"),
         ({"status": "failed", "reason": "it was too hot"}, "failed in 'read': it was too hot"),
-        ({"status": "running"}, "'read' was cut, or is still running"),
+        ({"status": "running"}, "'read' was cut short, or is still running"),
     ],
 )  # fmt: skip
 def test_what_was_not_run_alike_is_refused_and_can_be_compared_anyway(
@@ -585,7 +585,7 @@ def test_the_baseline_is_none_or_the_first_and_the_choice_is_said() -> None:
     slots = [run({"slot": s}, steady(1000), seed=i) for i, s in enumerate(("top", "bottom"))]
     found = compare(slots, "slot")
     assert found.baseline == "top"
-    assert any("the first that was given" in note for note in found.notes)
+    assert any("the first one given" in note for note in found.notes)
     assert compare(slots, "slot", "BOTTOM").baseline == "bottom"
 
 

@@ -79,12 +79,12 @@ def test_the_others_cause_is_named_once_it_is_known() -> None:
     views = introduced(side("source", 0.4), side("destination", 8.0))
     partner = views["source"].partner
     assert partner is not None
-    partner.told = [(only_drop(views["destination"]), "thermal")]
+    partner.causes = [(only_drop(views["destination"]), "thermal")]
     (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
-    assert line.startswith("the destination fell at the same time, by 60%, and it has the cause")
-    partner.told = [(only_drop(views["destination"]), "unknown")]
+    assert line.startswith("the destination fell at the same time, by 60%, and the cause is there")
+    partner.causes = [(only_drop(views["destination"]), "unknown")]
     (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
-    assert "it has the cause" not in line
+    assert "the cause is there" not in line
 
 
 def test_heat_is_named_only_where_the_drive_did_not_wait() -> None:

@@ -76,7 +76,7 @@ def test_power_that_was_read_for_half_a_step_is_not_told_for_it(tmp_path: Path) 
             *(None, "reported", "the nvme (estimated by the drive, at most 10 % off"),
         ),
         ([], {"kind": "simulated", "model": "x"}, "modelled", "simulated drive"),
-        ([], None, "logged", "as the recording has it"),
+        ([], None, "logged", "in the recording"),
     ],
 )
 def test_it_is_said_whether_power_was_measured_reported_modelled_or_only_logged(

@@ -271,7 +271,7 @@ def test_rounds_are_compared_by_their_scores_however_many_it_took() -> None:
 @pytest.mark.slow
 def test_rounds_of_other_steps_are_not_compared() -> None:
     other = scaled(load("snia-pts"), 0.4)
-    with pytest.raises(NotAlikeError, match="their rounds are not of the same steps"):
+    with pytest.raises(NotAlikeError, match="their rounds have different steps"):
         compare(
             [
                 rounds("none", 1000, load("snia-pts"), 5),

@@ -220,19 +220,19 @@ def gappy() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("wanted", "by_step", "more", "why"),
     [
-        (score("iops", last="400s"), {"write": writes()}, {}, "took 60 s, and its last 400 s"),
+        (score("iops", last="400s"), {"write": writes()}, {}, "took 60 s, but its last 400 s"),
         (score("iops"), {"write": gappy()}, {}, "only 67 % of 'write' was measured"),
         (
             score("iops"),
             {"write": writes(23)},
             {"status": "running", "ends": {"write": None}},
-            "'write' was cut after 23 s: the recording ends before its end",
+            "'write' was interrupted after 23 s: the recording ends before the step does",
         ),
         (
             score("iops"),
             {"write": writes(23)},
             {"status": "failed", "ends": {"write": None}},
-            "'write' was cut after 23 s: the run was failed: the drive vanished",
+            "'write' was interrupted after 23 s: the run was failed: the drive vanished",
         ),
         (
             score("iops", "write", "later"),
@@ -250,9 +250,9 @@ def gappy() -> dict[str, Any]:
             "'later' was left out: nothing fell in 'write'",
         ),
         (score("energy_j"), {"write": writes()}, {}, "no power was logged in 'write'"),
-        (score("service_us"), {"write": writes()}, {}, "no latencies of 'write'"),
+        (score("service_us"), {"write": writes()}, {}, "no latencies were logged in 'write'"),
         (score("over_10ms_pct"), {"write": writes()}, {}, "over 10 ms were not counted"),
-        (score("mb_s", while_busy=True), {"write": writes()}, {}, "how busy the drive was"),
+        (score("mb_s", while_busy=True), {"write": writes()}, {}, "busy time was not logged"),
         (
             score("mb_s", while_busy=True),
             {"write": writes(write_bw_mb_s=0.0, busy_pct=0.0)},
@@ -263,13 +263,13 @@ def gappy() -> dict[str, Any]:
             score("iops", statistic="consistency"),
             {"write": writes()},
             {},
-            "do not differ at all",
+            "is the same in every second",
         ),
         (
             score("mb_s"),
             {"write": columns_of(60, write_iops=5.0)},
             {},
-            "no MB/s of 'write' were logged",
+            "no MB/s were logged in 'write'",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Steps that are slow from their begin, since a load right before them had throttled."""
+"""Steps that are slow from their start, since a load right before them had throttled."""
 
 from pathlib import Path
 from typing import Any
@@ -63,14 +63,14 @@ def test_who_asks_is_told_that_it_throttles_from_its_begin_and_why(tmp_path: Pat
     steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
     done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1
-    assert "right behind 'fill'" in " ".join(done.stdout.split())
+    assert "right after 'fill'" in " ".join(done.stdout.split())
     head = page_of([Recording.open(tmp_path / "r")]).headline
     assert head.tone == "bad"
-    assert head.text.startswith("Throttles from the begin in write: it began right behind 'fill'")
+    assert head.text.startswith("Throttles from the start in write: it began right after 'fill'")
     assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
-    assert "right behind 'fill'" in (tmp_path / "x.xml").read_text()
+    assert "right after 'fill'" in (tmp_path / "x.xml").read_text()
     assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0
-    assert "right behind 'fill'" in (tmp_path / "x.csv").read_text()
+    assert "right after 'fill'" in (tmp_path / "x.csv").read_text()
 
 
 def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_short_standstill_is_noted_and_no_episode(
     found = judged(tmp_path, flat({300.4: length_s}), sampling_s)
     assert found.steps[0].episodes == []
     assert found.steps[0].verdict == "steady"
-    (note,) = [note for note in found.notes if "stood still" in note]
+    (note,) = [note for note in found.notes if " stalled " in note]
     assert "'write'" in note
     assert "at 30" in note
 
@@ -64,7 +64,7 @@ def test_a_short_standstill_is_noted_and_no_episode(
 def test_several_standstills_are_one_note(tmp_path: Path) -> None:
     found = judged(tmp_path, flat({100.0: 4.0, 250.0: 7.0, 420.0: 5.0}))
     assert found.steps[0].verdict == "steady"
-    (note,) = [note for note in found.notes if "stood still" in note]
+    (note,) = [note for note in found.notes if " stalled " in note]
     assert "3 times for 4 to 7 s, first at 100 s" in note
 
 

@@ -35,7 +35,7 @@ def seen(shares: Array, temps: Array) -> dict[str, str]:
         }
     )
     view = StepView(STEP, samples, 0.0, {}, Course({}, {}))
-    drop = view.drops[0] if view.drops else view.swing
+    drop = view.drops[0] if view.drops else view.oscillation_from_start
     assert drop is not None
     return {found.about: found.seen for found in observe(Case(drop, view))}
 

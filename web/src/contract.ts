@@ -134,9 +134,9 @@ export interface StepFindings {
  * One stretch of lowered throughput.
  *
  * Attributes:
- *     onset_s: when throughput leaves its level, 2 % of it being lost, from the step's begin.
+ *     onset_s: when throughput leaves its level, 2 % of it being lost, from the step's start.
  *     end_s: when it is back, or the step's end.
- *     before_mb_s: mean from the step's begin, or the last recovery, to the onset.
+ *     before_mb_s: mean from the step's start, or the last recovery, to the onset.
  *     during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.
  *     before_iops: likewise, where no bytes were logged.
  *     before_lat_us: likewise, where only latencies were.
@@ -383,7 +383,7 @@ export interface Fact {
   text: string;
 }
 /**
- * Something that happened, at a time from the recording's begin.
+ * Something that happened, at a time from the recording's start.
  */
 export interface EventLine {
   t_s: number;
@@ -414,7 +414,7 @@ export interface Workload {
  *     recording: its number in `Page.recordings`.
  *     step: the number of the step in that recording's findings.
  *     label: what tells it from the other lines: its conditions that differ among them.
- *     start_s: when the step began, from the recording's begin.
+ *     start_s: when the step began, from the recording's start.
  *     tracks: throughput first, then what else there is.
  *     seconds: IOPS of each second, for the scatter; None where they are not known.
  *     level_mb_s: the level before the first episode, or the mean where there is none.
@@ -435,7 +435,7 @@ export interface Line {
  * Attributes:
  *     name: the column of the recording; ``bw_mb_s`` and ``iops`` are reads and writes together.
  *     label: for a legend: ``reads``, ``composite``.
- *     t: seconds from the step's begin, rising.
+ *     t: seconds from the step's start, rising.
  *     v: values in `unit`; there are none where nothing was measured.
  *     samples: how many the recording has; more than ``t.count`` where the track was thinned: of
  *         each stretch then its least and greatest are kept, in their order of time.

@@ -1,4 +1,4 @@
-"""Copies from one drive to another: which of the two held the other up."""
+"""Copies from one drive to another: which of the two slowed the other down."""
 
 import math
 from collections.abc import Sequence
@@ -11,29 +11,29 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     StepFindings,
 )
-from heatsoak.analysis.view import Looked, Partner, StepView
+from heatsoak.analysis.view import Partner, RecordingView, StepView
 from heatsoak.analysis.waiting import waiting_shares
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
 
-#: A side that waits for this share of the time never had its own say.
-ALL_ALONG = 0.9
-#: And a side that is waited for this share of the time is what bounds the copy.
+#: A side that waits for this share of the time never ran at its own speed.
+ALWAYS = 0.9
+#: A side that the other waits for in this share of the time limits the copy.
 MOSTLY = 0.5
 
 
-def pairs_of(looked: Sequence[Looked]) -> list[tuple[int, int]]:
-    """Return where source and destination of each copy stand, of which both are given."""
+def pairs_of_copies(recordings: Sequence[RecordingView]) -> list[tuple[int, int]]:
+    """Return the indices of source and destination of each copy that both are given of."""
     sides: dict[str, dict[Role, int]] = {}
-    for index, one in enumerate(looked):
+    for index, one in enumerate(recordings):
         part = one.recording.meta.part_of_copy
         if part is not None:
             sides.setdefault(part.id, {}).setdefault(part.role, index)
     return [(s["source"], s["destination"]) for s in sides.values() if len(s) == 2]
 
 
-def introduce(source: Looked, destination: Looked) -> None:
-    """Let the steps of a copy's two sides know of each other."""
+def link_partners(source: RecordingView, destination: RecordingView) -> None:
+    """Connect the steps of a copy's two sides as each other's partner."""
     reading = {view.step.name: view for view in source.views}
     for view in destination.views:
         other = reading.get(view.step.name)
@@ -42,29 +42,30 @@ def introduce(source: Looked, destination: Looked) -> None:
             other.partner = Partner("destination", view)
 
 
-def waited_all_along(view: StepView) -> str | None:
-    """Return that a step which never fell was only as fast as the copy's other side, if it was."""
+def always_waited(view: StepView) -> str | None:
+    """Return a sentence if a step that never fell waited for the copy's other side all the time."""
     partner = view.partner
     shares = None if partner is None else waiting_shares(view, partner.view)
-    if partner is None or shares is None or shares[0] < ALL_ALONG:
+    if partner is None or shares is None or shares[0] < ALWAYS:
         return None
     return f"it waited for the {partner.role} {100 * shares[0]:.0f} % of the time"
 
 
-def note_of(recording: Recording, *, is_alone: bool) -> str | None:
-    """Return what a reader must know of a recording that is one side of a copy."""
+def lone_side_note(recording: Recording, *, is_alone: bool) -> str | None:
+    """Return a note on a recording that is one side of a copy whose other side is not given."""
     part = recording.meta.part_of_copy
     if part is None or not is_alone:
         return None
     other = "destination" if part.role == "source" else "source"
     return (
         f"it is the {part.role} of a copy, and the {other}'s recording ({part.partner} as seen "
-        "from it) is not among those given: whether that side held it up cannot be told"
+        "from it) was not given: whether that side slowed it down is unknown"
     )
 
 
 def copy_findings(
-    source: tuple[Looked, RecordingFindings], destination: tuple[Looked, RecordingFindings]
+    source: tuple[RecordingView, RecordingFindings],
+    destination: tuple[RecordingView, RecordingFindings],
 ) -> CopyFindings:
     """Return what both sides of a copy show together."""
     found = {view.step.name: view for view in source[0].views}
@@ -89,12 +90,12 @@ def _step(
         "destination": next(step for step in destination.steps if step.step == name),
     }
     bottleneck: Role | Literal["neither"] | None = None
-    text = "which drive held the other up is not known: latencies were not logged"
+    text = "which drive slowed the other down is not known: latencies were not logged"
     if shares is not None:
-        held_up: dict[Role, float] = {"destination": shares[0], "source": shares[1]}
-        slow = max(held_up, key=lambda role: held_up[role])
-        bottleneck = slow if held_up[slow] >= MOSTLY else "neither"
-        text = _text(bottleneck, held_up, by_role)
+        slowed_other: dict[Role, float] = {"destination": shares[0], "source": shares[1]}
+        slow = max(slowed_other, key=lambda role: slowed_other[role])
+        bottleneck = slow if slowed_other[slow] >= MOSTLY else "neither"
+        text = _text(bottleneck, slowed_other, by_role)
     return CopyStepFindings(
         step=name,
         bytes=None if written_gb is None else round(written_gb * 1e9),
@@ -109,16 +110,21 @@ def _step(
 
 def _text(
     bottleneck: Role | Literal["neither"],
-    held_up: dict[Role, float],
+    slowed_other: dict[Role, float],
     steps: dict[Role, StepFindings],
 ) -> str:
     if bottleneck == "neither":
-        shares = ", ".join(f"the {role} {100 * share:.0f} %" for role, share in held_up.items())
-        return f"neither drive held the other up for most of the time ({shares} of it)"
+        shares = ", ".join(
+            f"the {role} {100 * share:.0f} %" for role, share in slowed_other.items()
+        )
+        return f"neither drive slowed the other down for most of the time ({shares} of it)"
     other: Role = "source" if bottleneck == "destination" else "destination"
-    text = f"the {bottleneck} held up the {other} {100 * held_up[bottleneck]:.0f} % of the time"
-    if held_up[other] >= 0.005:
-        text += f", the {other} the {bottleneck} {100 * held_up[other]:.0f} %"
+    text = (
+        f"the {bottleneck} slowed the {other} down {100 * slowed_other[bottleneck]:.0f} % of "
+        "the time"
+    )
+    if slowed_other[other] >= 0.005:
+        text += f", the {other} the {bottleneck} {100 * slowed_other[other]:.0f} %"
     own = [each for each in steps[bottleneck].episodes if each.cause != "limited-by-host"]
     return f"{text}: {_fell(max(own, key=lambda each: each.depth_pct))}" if own else text
 

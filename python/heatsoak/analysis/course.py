@@ -1,4 +1,4 @@
-"""What a recording did to its drive in the order of time: loads, rests, purges, bytes written."""
+"""What a recording did to its drive over time: loads, rests, purges, bytes written."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from heatsoak.recording import Recording, step_of_attempt
 
 @dataclass(frozen=True)
 class Load:
-    """One step that loaded the drive, preconditioning among them.
+    """One step that loaded the drive, preconditioning included.
 
     Attributes:
-        begin_s: when its load began, from the recording's begin.
+        begin_s: when its load started, from the recording's start.
         end_s: its last sample.
-        written_gb: what it wrote; 0 where nothing was logged.
+        written_gb: how much it wrote; 0 if that was not logged.
     """
 
     step: LoadStep | Observed
@@ -29,12 +29,12 @@ class Load:
 
 @dataclass(frozen=True)
 class Course:
-    """A recording's loads and purges, and the drive that took them.
+    """A recording's loads and purges, and the drive that they ran on.
 
     Attributes:
         drive: the target's identity, as the recording has it.
         purges_s: when each purge ended.
-        begins_purged: whether the drive held nothing when the recording began.
+        begins_purged: whether the drive was empty when the recording started.
     """
 
     drive: dict[str, Any]
@@ -46,7 +46,8 @@ class Course:
 
     @property
     def drive_gb(self) -> float | None:
-        """The size of the whole drive; None where the target was a part of one, or unknown."""
+        """The size of the whole drive; None if the target was a part of one, or if it is
+        unknown."""
         size = self.drive.get("size_bytes")
         is_whole = self.drive.get("kind") not in ("file", "nbd")
         return float(size) / 1e9 if size and is_whole else None
@@ -59,7 +60,8 @@ class Course:
         return (float(now), float(most or now)) if now else None
 
     def rest_before_s(self, begin_s: float) -> float:
-        """Return how long the drive had no load before `begin_s`; infinite before the first."""
+        """Return how long the drive had no load before `begin_s`; infinite before the first
+        load."""
         ends = [load.end_s for load in self.loads if load.begin_s < begin_s - 1e-6]
         return max(0.0, begin_s - max(ends)) if ends else math.inf
 
@@ -68,14 +70,14 @@ class Course:
         return any(first_s < t_s <= last_s + 1e-6 for t_s in self.purges_s)
 
     def last_purge_s(self, t_s: float) -> float | None:
-        """Return when the drive last held nothing, up to `t_s`; None where that is not known."""
+        """Return when the drive was last empty, up to `t_s`; None if unknown."""
         purges = [purge_s for purge_s in self.purges_s if purge_s <= t_s + 1e-6]
         if purges:
             return max(purges)
         return 0.0 if self.begins_purged else None
 
     def written_before_gb(self, begin_s: float) -> float:
-        """Return what earlier loads wrote since the last purge, or since the begin."""
+        """Return how much earlier loads wrote since the last purge, or since the start."""
         purge_s = self.last_purge_s(begin_s)
         since_s = -math.inf if purge_s is None else purge_s
         return sum(
@@ -86,12 +88,12 @@ class Course:
 
 
 def drive_of(recording: Recording) -> object:
-    """Return what two recordings of one drive have in common."""
+    """Return a key that is the same for recordings of the same drive."""
     drive = recording.meta.drive
     if drive.get("serial"):
         return str(drive["serial"])
     if not drive.get("model"):
-        # logs taken elsewhere seldom say what drive it was; one of several devices names each
+        # imported logs seldom say which drive it was; a log of several devices names each
         return str(recording.path), str(drive.get("path"))
     return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
 
@@ -99,7 +101,7 @@ def drive_of(recording: Recording) -> object:
 def course_of(
     recording: Recording, samples: pl.DataFrame, distrusted: frozenset[str] = frozenset()
 ) -> Course:
-    """Return the course of a recording whose `samples` hold step, time and rates of writing."""
+    """Return the course of a recording; `samples` hold step, time and write rates."""
     meta = recording.meta
     return Course(
         drive=meta.drive,
@@ -112,7 +114,7 @@ def course_of(
             and event.step in _purges(recording)
             and event.data.get("was_done", True)
         ),
-        # a simulated drive is made anew for each recording
+        # each recording has a new simulated drive
         begins_purged=bool(meta.drive.get("simulated")),
         distrusted=distrusted,
     )
@@ -147,6 +149,6 @@ def _loads(recording: Recording, samples: pl.DataFrame) -> list[Load]:
     return [
         Load(steps[name], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
         for row in rows.iter_rows(named=True)
-        # what was cut and taken again loaded the drive too
+        # an interrupted attempt loaded the drive too
         if (name := step_of_attempt(row["step"], steps)) is not None and np.isfinite(row["begin_s"])
     ]

@@ -1,23 +1,23 @@
-"""What is found in recordings: the contract of ``--format json``."""
+"""The findings of recordings: the contract of ``--format json``."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-#: ``measured``: by a sensor or a meter outside the drive's firmware; ``reported``: by the drive of
-#: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, which does not say.
+#: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
+#: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
 PowerSource = Literal["measured", "reported", "modelled", "logged"]
 
 
 class Power(BaseModel):
-    """Where power comes from; a rating is what the drive states, and no measurement.
+    """Where power figures come from; a rating is what the drive states, not a measurement.
 
     Attributes:
         source: None where no power was recorded.
-        text: who told it and how, in words.
-        rated_max_w: the most that the drive states for the power states it was seen in, of all
-            its states where that was not asked; None where it states none.
-        rated_states: those states' numbers.
+        text: the source in words.
+        rated_max_w: the highest power that the drive states for the power states it was seen in, or
+            for all its states if those were not recorded; None if it states none.
+        rated_states: the numbers of those states.
     """
 
     source: PowerSource | None = None
@@ -30,14 +30,13 @@ class CopyStepFindings(BaseModel):
     """What both sides of a copy show together.
 
     Attributes:
-        bytes: what was written.
+        bytes: bytes written.
         duration_s: from the first read to the last write.
-        mb_s: of the copy as a whole.
-        bottleneck: the drive that the other waited for, for at least half of the time; None where
-            that is not known.
-        source_pct: the share of the time in which the destination waited for the source, its queue
-            the emptier one; likewise `destination_pct`.
-        text: who held up whom, and why.
+        mb_s: rate of the copy as a whole.
+        bottleneck: the drive that the other waited for at least half of the time; None if unknown.
+        source_pct: the share of the time in which the destination waited for the source, since its
+            queue was the emptier one; `destination_pct` likewise.
+        text: which drive slowed the other down, and why.
     """
 
     step: str
@@ -51,7 +50,7 @@ class CopyStepFindings(BaseModel):
 
 
 class CopyFindings(BaseModel):
-    """A copy of which both recordings are given, by their paths."""
+    """A copy whose two recordings are given, by their paths."""
 
     source: str
     destination: str
@@ -68,16 +67,16 @@ class RoundStep(BaseModel):
 
 
 class RoundsFindings(BaseModel):
-    """Whether rounds became steady, as SNIA's performance test specification asks.
+    """Whether rounds became steady, as SNIA's performance test specification defines it.
 
     Attributes:
         taken: whole rounds.
-        tracked: the step whose mean IOPS have to be steady; None for rounds that only repeat.
+        tracked: the step whose mean IOPS must be steady; None for rounds that only repeat.
         iops: those means, round by round; null where nothing was measured.
         is_steady: whether the last five are; None where nothing is tracked.
-        range_pct: by how much the last five differ, of their average; at most 20.
-        slope_pct: by how much the line through them rises or falls, likewise; at most 10.
-        steps: of one round, with means over the last five.
+        range_pct: the range of the last five, in percent of their average; at most 20.
+        slope_pct: how much the line through them rises or falls, likewise; at most 10.
+        steps: the steps of one round, with means over the last five.
         text: the same in a sentence.
     """
 
@@ -93,20 +92,21 @@ class RoundsFindings(BaseModel):
 
 
 class Score(BaseModel):
-    """A number that a protocol is run for.
+    """The number that a protocol is run for.
 
     Attributes:
-        value: in `unit`; None where `why` says why there is none.
+        value: in `unit`; None if there is none, and `why` says why.
         better: which way is better.
-        definition: how it is worked out, in a sentence.
-        of_steps: what each step gives; the score is their mean. Of rounds, the last five.
-        window_s: how much of each step's end counts; None is all of it.
-        while_busy: whether time without any I/O in flight is left out.
-        power_w: of a rate, the mean power over the same time; None where none was logged.
-        mb_s_per_w: of a rate, what was moved for each watt: the same as megabytes a joule.
-        cpu_us_per_io: what the load generator's processors spent on each I/O of those steps.
+        definition: how it is calculated, in a sentence.
+        of_steps: the value of each step; the score is their mean. For rounds, the last five.
+        window_s: how much of the end of each step counts; None means all of it.
+        while_busy: whether time without I/O in flight is left out.
+        power_w: for a rate, the mean power over the same time; None if not logged.
+        mb_s_per_w: for a rate, throughput per watt: the same as megabytes per joule.
+        cpu_us_per_io: CPU time that the load generator used for each I/O of those steps.
         cpu_core_pct: the same as a share of one core.
-        scale: what share of the protocol's sizes and times was run; below 1 it is no result of it.
+        scale: the share of the protocol's sizes and times that was run; below 1 the value is not a
+            result of the protocol.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Score(BaseModel):
     scale: float = 1.0
 
 
-#: What can take throughput, in the order of the tables.
+#: What can reduce throughput, in the order of the tables.
 Cause = Literal[
     "thermal",
     "spare-area",
@@ -144,23 +144,23 @@ class Episode(BaseModel):
     """One stretch of lowered throughput.
 
     Attributes:
-        onset_s: when throughput leaves its level, 2 % of it being lost, from the step's begin.
-        end_s: when it is back, or the step's end.
-        before_mb_s: mean from the step's begin, or the last recovery, to the onset.
-        during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.
-        before_iops: likewise, where no bytes were logged.
-        before_lat_us: likewise, where only latencies were.
-        direction: which of reads and writes it is of, where the step's sum does not show it.
-        depth_pct: 1 - during / before, in percent; of latencies by what they let through.
+        onset_s: when 2 % of the level is lost, from the step's start.
+        end_s: when throughput recovers, or the step's end.
+        before_mb_s: mean from the step's start, or the last recovery, to the onset.
+        during_mb_s: mean of the episode's last 60 s, or of all of it if it is shorter.
+        before_iops: likewise, if no bytes were logged.
+        before_lat_us: likewise, if only latencies were logged.
+        direction: whether it is reads or writes that fell, if their sum does not show it.
+        depth_pct: 1 - during / before, in percent; for latencies, of the rate that they permit.
         confidence: how likely the named cause is right, 0 to 1; 0 where none is named.
-        evidence: sentences for and against the cause; of an unknown one, for the likeliest two, and
+        evidence: sentences for and against the cause; if it is unknown, for the likeliest two, and
             what would tell them apart.
-        likelihoods: the share of each cause, and of one that the judge does not know.
+        likelihoods: the probability of each cause, and of any that the judge does not know.
         shape: ``step``, ``slide`` or ``cycle``.
-        fall_s: from the onset to where 90 % of the loss is reached.
-        duty: the share of a cycle that is low.
-        oscillates: whether it is a cycle of falling and recovering; `period_s` is its length.
-        recovered: whether throughput came back before the step's end.
+        fall_s: from the onset to the time when 90 % of the loss is reached.
+        duty: the low share of a period.
+        oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
+        recovered: whether throughput recovered before the step's end.
     """
 
     onset_s: float
@@ -188,7 +188,7 @@ class Episode(BaseModel):
 
 
 class IopsPercentiles(BaseModel):
-    """Percentiles of the rates of single seconds."""
+    """Percentiles of the rates of individual seconds."""
 
     min: float
     p1: float
@@ -200,7 +200,7 @@ class IopsPercentiles(BaseModel):
 
 
 class RateLevel(BaseModel):
-    """A rate that is kept to: the part of the time spent there, and how long each stay usually is.
+    """A rate level: the share of the time spent there, and how long each stay usually is.
 
     Attributes:
         iops: the median of the seconds at this level.
@@ -214,9 +214,9 @@ class RateLevel(BaseModel):
 
 
 class LatencySummary(BaseModel):
-    """Latencies of a window, of which only `max_us` is the window's own.
+    """Latencies of a window; only `max_us` is taken over the whole window.
 
-    The percentiles were taken interval by interval: of those the median, and the largest.
+    The percentiles were taken for each interval; these are their median and largest values.
     """
 
     p50_median_us: float | None
@@ -228,16 +228,16 @@ class LatencySummary(BaseModel):
 
 
 class SteadyState(BaseModel):
-    """Whether five rounds in a row are steady, as SNIA's performance test specification asks.
+    """Whether five rounds in a row are steady, as SNIA's performance test specification defines it.
 
     Attributes:
-        reached: whether any five were.
-        since_s: when the first such window begins.
-        at_end: whether the last five were.
+        reached: whether any five were steady.
+        since_s: when the first such window starts.
+        at_end: whether the last five were steady.
         round_s: the length of a round, whose mean is tracked.
-        mean_iops: the average of the window told: the first that passes, or the last of all.
-        range_pct: by how much its rounds differ, of that average; at most 20.
-        slope_pct: by how much the line through them rises or falls, likewise; at most 10.
+        mean_iops: the average of the first window that passes, or of the last window if none does.
+        range_pct: the range of its rounds, in percent of that average; at most 20.
+        slope_pct: how much the line through them rises or falls, likewise; at most 10.
     """
 
     reached: bool
@@ -250,17 +250,17 @@ class SteadyState(BaseModel):
 
 
 class Consistency(BaseModel):
-    """IOPS of each second over the last `window_s`; the ratio is mean over standard deviation.
+    """IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
 
     Attributes:
-        each_s: 1, or the interval of a log that has nothing shorter.
-        derived_from_bytes: whether IOPS are bytes over the block size, since only those were
-            logged.
-        levels: the rates it keeps to, rising; one where it only scatters.
-        changes: how often it went from one level to another.
-        as_at_end_since_s: since when, in the whole step, mean and deviation have been those of its
-            end; None where it is too short to tell.
-        steady_state: over the whole step; None where it is shorter than five rounds.
+        each_s: 1, or the interval of a log with longer intervals.
+        derived_from_bytes: whether IOPS were calculated from bytes and the block size, since only
+            bytes were logged.
+        levels: the rates that it stays at, ascending; a single one if it only scatters.
+        changes: how often it changed from one level to another.
+        as_at_end_since_s: since when, in the whole step, mean and deviation have been as at its
+            end; None if it is too short to tell.
+        steady_state: over the whole step; None if it is shorter than five rounds.
     """
 
     window_s: float
@@ -283,15 +283,15 @@ class StepFindings(BaseModel):
 
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
-        cpu_us_per_io: what the load generator's processors spent on each I/O; None where that was
-            not measured, as for a simulated drive.
-        cpu_core_pct: the same as a share of one core, which several may exceed.
-        power_mean_w: over the whole step, and `energy_j` what that comes to; None where no power
-            was recorded for nine tenths of it. `RecordingFindings.power` tells who says so.
-        rounds: the name of the rounds that it belongs to, and in which it was taken.
-        start_temp_c: the drive's temperature when it began.
-        why: what a verdict without an episode rests on.
-        why_unknown: why its throughput could not be judged; None where it was.
+        cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
+            for a simulated drive.
+        cpu_core_pct: the same as a share of one core; more than 100 if it used several.
+        power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
+            recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
+        rounds: the name of the rounds that it belongs to; `round` is the number of its round.
+        start_temp_c: the drive's temperature at the start.
+        why: the reasons for a verdict without an episode.
+        why_unknown: why its throughput could not be judged; None if it was.
     """
 
     step: str
@@ -313,7 +313,7 @@ class StepFindings(BaseModel):
 
     @property
     def throttles(self) -> bool:
-        """Whether heat took anything from it: in an episode, or from its begin."""
+        """Whether heat slowed it, in an episode or from the start."""
         return self.verdict == "thermal" or any(ep.cause == "thermal" for ep in self.episodes)
 
 
@@ -321,12 +321,12 @@ class SensorTrust(BaseModel):
     """Whether a temperature can be trusted to explain throttling, and why.
 
     Attributes:
-        lag_s: how much later than the load it moves, where that can be seen.
-        step_c: the step that it is rounded to; None where it is not.
-        renewed_s: the shortest time in which it usually changes.
-        onsets: how many onsets of throttling it was held against.
-        spread_at_onset_k: how far its readings at those lie apart between conditions.
-        same_as: another sensor from which it never differs.
+        lag_s: how much later than the load it moves, if that is visible.
+        step_c: the step that it is rounded to; None if it is not rounded.
+        renewed_s: the shortest usual time between changes.
+        onsets: how many onsets of throttling it was compared with.
+        spread_at_onset_k: how far its readings at those onsets differ between conditions.
+        same_as: another sensor that always reads the same.
     """
 
     name: str
@@ -341,12 +341,12 @@ class SensorTrust(BaseModel):
 
 
 class RecordingFindings(BaseModel):
-    """What one recording shows; `notes` are warnings a reader of the result must know.
+    """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
-        scores: those that its protocol defines.
-        rounds: the rounds that its protocol has, and whether they became steady.
-        power: where power comes from; None where nothing is known of it.
+        scores: the scores that its protocol defines.
+        rounds: the rounds in its protocol, and whether they became steady.
+        power: where power figures come from; None if nothing is known.
     """
 
     path: str
@@ -361,7 +361,7 @@ class RecordingFindings(BaseModel):
 
 
 class Findings(BaseModel):
-    """What recordings show, in the order they were given, and copies with both their sides."""
+    """What recordings show, in the given order, and copies with both sides given."""
 
     recordings: list[RecordingFindings]
     copies: list[CopyFindings] = []

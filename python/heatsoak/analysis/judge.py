@@ -3,50 +3,50 @@
 from collections.abc import Iterable
 
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.copies import copy_findings, introduce, pairs_of
+from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
 from heatsoak.analysis.findings import Findings, RecordingFindings
-from heatsoak.analysis.notes import notes_of
+from heatsoak.analysis.notes import notes_for
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import Onset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, step_findings
 from heatsoak.analysis.totals import cost_of
-from heatsoak.analysis.view import Looked, StepView, siblings_of
+from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.recording import Recording
 
 
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
 
-    Recordings of one drive speak for each other.
+    Recordings of the same drive are evidence for each other.
     """
-    looked = [Looked(recording) for recording in recordings]
-    pairs = pairs_of(looked)
-    _introduce(pairs, looked)
-    found = [_judge(one, siblings_of(one, looked), window_s) for one in looked]
+    opened = [RecordingView(recording) for recording in recordings]
+    pairs = pairs_of_copies(opened)
+    _link_copies(pairs, opened)
+    found = [_judge(one, siblings_of(one, opened), window_s) for one in opened]
     trust = judge_sensors_together(
-        [one.recording for one in looked],
+        [one.recording for one in opened],
         [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
     )
     for findings, sensors in zip(found, trust, strict=True):
         findings.sensors = sensors
-    copies = [copy_findings((looked[s], found[s]), (looked[d], found[d])) for s, d in pairs]
+    copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     return Findings(recordings=found, copies=copies)
 
 
-def _introduce(pairs: list[tuple[int, int]], looked: list[Looked]) -> None:
-    """Let both sides of each copy know of the other, and of what took from it."""
+def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
+    """Connect both sides of each copy, and tell each the drops of the other and their causes."""
     for index, other in pairs:
-        introduce(looked[index], looked[other])
-    for one in looked:
+        link_partners(opened[index], opened[other])
+    for one in opened:
         for view in one.views:
             if view.partner is not None:
                 others = [other for other in one.views if other is not view]
-                told = judged_drops(view, others, siblings_of(one, looked))
+                judged = judged_drops(view, others, siblings_of(one, opened))
                 partner = view.partner.view.partner
                 assert partner is not None
-                partner.told = [(case.drop, judgement.cause) for case, judgement in told]
+                partner.causes = [(case.drop, judgement.cause) for case, judgement in judged]
 
 
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
@@ -54,8 +54,8 @@ def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings
     return analyze([recording], window_s).recordings[0]
 
 
-def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> RecordingFindings:
-    recording, views = looked.recording, looked.views
+def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> RecordingFindings:
+    recording, views = opened.recording, opened.views
     by_name = {view.step.name: view for view in views}
     rounds = rounds_of(recording, by_name)
     places = place_in_rounds(recording)
@@ -74,7 +74,7 @@ def _judge(looked: Looked, siblings: list[StepView], window_s: float) -> Recordi
             for view in views
         ],
         sensors=[],
-        notes=notes_of(recording, views, [v for v in views if v.step.name not in places]),
+        notes=notes_for(recording, views, [v for v in views if v.step.name not in places]),
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),

@@ -1,22 +1,22 @@
-"""What a reader must know of a recording beside its findings: fills just before the load, and what
-temperatures show where no throughput was logged."""
+"""What a reader must know about a recording besides its findings: fills just before the load, and
+what temperatures show if no throughput was logged."""
 
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from heatsoak.analysis.copies import note_of
+from heatsoak.analysis.copies import lone_side_note
 from heatsoak.analysis.view import StepView, Track
 from heatsoak.recording import Recording
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
-    """Say of each load that began at once behind a precondition how that had slowed the drive.
+    """Yield a note for each load that started right after a precondition that had slowed the drive.
 
-    A load that is slow from its begin has no fall.
+    A load that is slow from the start has no drop of its own.
     """
     for view in views:
-        fill = view.behind
+        fill = view.preceded_by
         if fill is None or fill.step.is_judged:
             continue
         last = fill.lasting_drop
@@ -25,50 +25,54 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         first = fill.drops[0]
         yield (
             f"'{fill.step.name}' fell by {100 * (1 - last.during / first.before):.0f} % after "
-            f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' began, which may "
-            "have been so from its begin: a pause between them would tell"
+            f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' started, which may "
+            "have been slow from the start: a pause between them would tell"
         )
 
 
-#: A temperature that moved less than this says nothing of the load.
+#: A temperature that moved less than this says nothing about the load.
 LEAST_RISE_K = 5.0
-#: This close to its highest a temperature counts as held there.
+#: A temperature this close to its maximum counts as held there.
 HELD_WITHIN_K = 3.0
-#: Held for less than this it may just have been passing.
+#: Held for less time than this, it may just have been passing.
 LEAST_HELD_S = 60.0
 
 
-def warmth(view: StepView) -> list[str]:
-    """Return sentences on the drive's temperature, its limits and its counters in this step."""
-    said = [*_course(view.temp), *_limits(view), *_counters(view)]
+def temperature_notes(view: StepView) -> list[str]:
+    """Return sentences on the drive's temperature, limits and counters in this step."""
+    said = [*_temperature_course(view.temp), *_limits(view), *_counters(view)]
     if not said:
         return ["neither throughput nor a temperature of the drive was logged"]
-    return [*said, "whether the drive slowed takes a log of its throughput from the same time"]
+    return [
+        *said,
+        "to tell whether the drive slowed takes a log of its throughput from the same time",
+    ]
 
 
-def _course(temp: Track) -> list[str]:
+def _temperature_course(temp: Track) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
     if len(temp.values) == 1:
         return [
-            f"the temperature was {start_c:.0f} C, in a single reading: a series has its course"
+            f"the temperature was {start_c:.0f} C, in a single reading: a series would show more"
         ]
     if top_c - low_c < LEAST_RISE_K:
-        return [f"the temperature hardly moved: {low_c:.0f} to {top_c:.0f} C"]
+        return [f"the temperature hardly changed: {low_c:.0f} to {top_c:.0f} C"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
     if top_c - start_c > HELD_WITHIN_K:
-        text = f"the temperature went from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
+        text = f"the temperature rose from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
     else:
         text = (
-            f"the temperature was between {low_c:.0f} and {top_c:.0f} C, {start_c:.0f} C at first"
+            f"the temperature was between {low_c:.0f} and {top_c:.0f} C, starting at "
+            f"{start_c:.0f} C"
         )
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
     if held_s >= LEAST_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
         text += (
-            f" and stayed within {HELD_WITHIN_K:.0f} K of that for {held_s:.0f} s, as it does "
-            "under a governor, or in balance with its cooling"
+            f" and stayed within {HELD_WITHIN_K:.0f} K of that for {held_s:.0f} s, as "
+            "under a governor, or in equilibrium with its cooling"
         )
     return [text]
 
@@ -82,7 +86,7 @@ def _limits(view: StepView) -> list[str]:
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
         if 0 < limit <= top_c
     ]
-    return [f"it reached the drive's limits: {', '.join(reached)}"] if reached else []
+    return [f"the temperature reached the drive's limits: {', '.join(reached)}"] if reached else []
 
 
 def _counters(view: StepView) -> list[str]:
@@ -95,33 +99,34 @@ def _counters(view: StepView) -> list[str]:
     return [f"the drive's own throttling counters rose: {', '.join(moved)}"] if moved else []
 
 
-def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) -> list[str]:
-    """Return what a reader must know; `once` are the steps that are no part of rounds."""
+def notes_for(recording: Recording, views: list[StepView], once: list[StepView]) -> list[str]:
+    """Return the notes on a recording; `once` are the steps that are not part of rounds."""
     meta = recording.meta
     notes = []
     if recording.was_cut:
-        notes.append("the recording was cut, or is still running: it ends where it was cut")
+        notes.append("the recording was cut short, or is still running")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
     if recording.was_changed:
-        notes.append("samples.parquet was changed, or damaged, since it was recorded")
+        notes.append("samples.parquet was changed or damaged after it was recorded")
     for view in views:
         if not view.has_rates:
-            notes += [f"'{view.step.name}': {text}" for text in warmth(view)]
-    notes += [text for view in views if (text := _standstills(view)) is not None]
+            notes += [f"'{view.step.name}': {text}" for text in temperature_notes(view)]
+    notes += [text for view in views if (text := _stall_note(view)) is not None]
     notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
-    if (text := note_of(recording, is_alone=is_alone)) is not None:
+    if (text := lone_side_note(recording, is_alone=is_alone)) is not None:
         notes.append(text)
-    # how a log was read that somebody else took is part of what it shows
+    # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
     return list(dict.fromkeys(notes))
 
 
-def _standstills(view: StepView) -> str | None:
-    """What stood still for some seconds and went on as before."""
+def _stall_note(view: StepView) -> str | None:
+    """Return a note on stalls: standstills of some seconds, after which throughput was as
+    before."""
     stalls = view.stalls
     if not stalls:
         return None
@@ -130,13 +135,14 @@ def _standstills(view: StepView) -> str | None:
     times = "" if len(stalls) == 1 else f" {len(stalls)} times"
     first = "first " if times else ""
     return (
-        f"'{view.step.name}' stood still{times} for {span}, {first}at {stalls[0].begin_s:.0f} s, "
-        "and went on as before: no episode, but what a flush, a reset or collected garbage may do"
+        f"'{view.step.name}' stalled{times} for {span}, {first}at {stalls[0].begin_s:.0f} s, "
+        "and then continued as before: not an episode; a flush, a reset or garbage "
+        "collection may cause it"
     )
 
 
 def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
-    """Steps that began clearly warmer than the coolest one; probes are taken as warm as it is."""
+    """Notes on steps that started clearly warmer than the coolest one; probes may start warm."""
     starts = [
         (view.step.name, temp)
         for view in views
@@ -146,7 +152,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         return []
     coolest = min(temp for _, temp in starts)
     return [
-        f"'{name}' began at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
+        f"'{name}' started at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
         "a longer pause would tell more"
         for name, temp in starts
         if temp - coolest > tolerance_k

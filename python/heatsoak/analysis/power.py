@@ -1,4 +1,4 @@
-"""Where a recording's power comes from, and what bounds it."""
+"""Where a recording's power figures come from, and what the drive's rating is."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from heatsoak.recording import Recording, SensorMeta
 
 
 def power_of(recording: Recording) -> Power | None:
-    """Return where a recording's power comes from; None where nothing is known of it."""
+    """Return where a recording's power figures come from; None if nothing is known."""
     found = _source(recording) or {}
     found |= _rating(recording)
     return Power(**found) if found else None
 
 
 def step_power(view: StepView) -> dict[str, float]:
-    """Return a step's mean power and its energy, by their names in the findings."""
+    """Return a step's mean power and energy, keyed by their names in the findings."""
     sums = totals(view)
     if sums.power_w is None or sums.energy_j is None:
         return {}
@@ -28,25 +28,25 @@ def _source(recording: Recording) -> dict[str, Any] | None:
     if "power_w" not in meta.columns or recording.samples(["power_w"])["power_w"].count() == 0:
         return None
     sensor = next((one for one in meta.sensors if "power_w" in one.columns), None)
-    told = None if sensor is None else sensor.details.get("power")
-    if sensor is not None and told in ("measured", "reported"):
-        return {"source": told, "text": f"{sensor.source}{_quality(sensor)}"}
+    kind = None if sensor is None else sensor.details.get("power")
+    if sensor is not None and kind in ("measured", "reported"):
+        return {"source": kind, "text": f"{sensor.source}{_quality(sensor)}"}
     if meta.drive.get("kind") == "simulated" or meta.drive.get("simulated"):
         return {"source": "modelled", "text": "by the simulated drive"}
     name = meta.protocol.name if meta.protocol.is_observed else "the recording"
-    return {"source": "logged", "text": f"as {name} has it"}
+    return {"source": "logged", "text": f"in {name}"}
 
 
 def _quality(sensor: SensorMeta) -> str:
     details = sensor.details
     words = ["estimated by the drive"] if details.get("estimated") else []
     if (error_pct := details.get("error_pct")) is not None:
-        words.append(f"at most {error_pct} % off by its own word")
+        words.append(f"at most {error_pct} % off, as it states")
     return f" ({', '.join(words)})" if words else ""
 
 
 def _rating(recording: Recording) -> dict[str, Any]:
-    """The greatest of what the drive states for the states that it was in."""
+    """The highest power that the drive states for the power states that it was in."""
     stated = (one.details.get("power_states") for one in recording.meta.sensors)
     states: list[dict[str, Any]] = next((found for found in stated if found), [])
     rated_w = {state["state"]: state["max_w"] for state in states if "max_w" in state}

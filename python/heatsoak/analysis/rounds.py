@@ -1,4 +1,4 @@
-"""Rounds: whether the step that they track became steady, and what the others gave."""
+"""Rounds: whether the tracked step became steady, and the means of the other steps."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,23 +14,23 @@ from heatsoak.recording import Recording
 
 
 def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
-    """Return the mean IOPS of one step's samples; NaN where nothing was measured."""
+    """Return the mean IOPS of one step's samples; NaN if nothing was measured."""
     if not frames:
         return float("nan")
     return iops(pl.concat(frames, how="diagonal"), 0.0).mean(-np.inf, np.inf)
 
 
 def judge_tracked(means: Sequence[float]) -> SteadyState | None:
-    """Return whether the last five of the rounds' means are steady; None for fewer."""
+    """Return whether the means of the last five rounds are steady; None if there are fewer."""
     return judge_rounds(np.array(means[-MIN_STEADY_ROUNDS:], dtype=float), 1.0)
 
 
 def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
-    """Return in a sentence whether the rounds that were taken became steady."""
+    """Return a sentence that says whether the completed rounds became steady."""
     if found is None:
         return (
             f"'{rounds.name}' cannot be called steady: {taken} whole rounds with IOPS of "
-            f"'{rounds.tracks}', and it takes {MIN_STEADY_ROUNDS}"
+            f"'{rounds.tracks}', but {MIN_STEADY_ROUNDS} are needed"
         )
     figures = f"differ by {found.range_pct:.0f} % and drift by {found.slope_pct:.0f} %"
     if found.reached:
@@ -38,17 +38,17 @@ def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
         return f"steady in rounds {first} to {taken}: IOPS of '{rounds.tracks}' {figures}"
     return (
         f"'{rounds.name}' did not become steady in {taken} rounds: in the last "
-        f"{MIN_STEADY_ROUNDS} the IOPS of '{rounds.tracks}' {figures}, and may by 20 and 10 %"
+        f"{MIN_STEADY_ROUNDS} the IOPS of '{rounds.tracks}' {figures}; the limits are 20 and 10 %"
     )
 
 
 def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[RoundsFindings]:
-    """Return what became of a recording's rounds; `views` are its judged steps by name."""
+    """Return the findings on a recording's rounds; `views` are its judged steps by name."""
     return [_found(rounds, recording, views) for rounds in recording.meta.protocol.rounds]
 
 
 def place_in_rounds(recording: Recording) -> dict[str, tuple[str, int]]:
-    """Return the rounds and the round of each step that belongs to some, by its name."""
+    """Return the name of the rounds and the round number of each step in rounds, by step name."""
     return {
         step.name: (rounds.name, number)
         for rounds in recording.meta.protocol.rounds

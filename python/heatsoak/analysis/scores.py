@@ -1,6 +1,6 @@
-"""The numbers that a protocol is run for, from a recording alone.
+"""The numbers that a protocol is run for, calculated from a recording alone.
 
-Where something that a score needs is missing, there is no score, and a sentence says why.
+If something that a score needs is missing, there is no score, and a sentence says why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
 from heatsoak.recording import Recording
 
-#: A stretch of which less was measured gives no score.
+#: If less than this share of a stretch was measured, there is no score.
 LEAST_MEASURED = 0.9
-#: A step may be shorter than the window that is asked for by what sampling cuts off.
+#: Sampling may cut this much off a step: it may be shorter than its window by this.
 _EDGE_S = 1.0
 _UNITS = {
     "iops": "IOPS",
@@ -36,7 +36,7 @@ class _NoScoreError(Exception):
 
 @dataclass(frozen=True)
 class _Part:
-    """What one step gives."""
+    """One step's contribution to a score."""
 
     name: str
     value: float
@@ -89,28 +89,28 @@ def _score(
 
 
 def better(wanted: ScoreRule) -> str:
-    """Return which way a score is better."""
+    """Return whether a higher or a lower score is better."""
     if wanted.statistic == "stdev" or wanted.metric not in RATES:
         return "lower"
     return "higher"
 
 
 def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -> list[str]:
-    """The recorded steps that a score's step stands for: itself, or those of the last rounds."""
+    """The recorded steps that a score's step means: itself, or its steps in the last rounds."""
     for each, found in zip(protocol.rounds, rounds, strict=True):
         if name not in [step.name for step in each.steps]:
             continue
         if found.is_steady is False:
             raise _NoScoreError(found.text)
         if found.taken == 0 or (found.tracked is None and found.taken < each.at_most):
-            raise _NoScoreError(f"only {found.taken} of {each.at_most} rounds were taken")
+            raise _NoScoreError(f"only {found.taken} of {each.at_most} rounds were run")
         first = max(1, found.taken - MIN_STEADY_ROUNDS + 1)
         return [f"{name}/{number}" for number in range(first, found.taken + 1)]
     return [name]
 
 
 def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> StepView:
-    """The step, if it was run to its end."""
+    """The step, if it ran to its end."""
     events = [event for event in recording.events if event.step == name]
     view = views.get(name)
     meta = recording.meta
@@ -119,11 +119,13 @@ def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> St
         if skipped is not None:
             raise _NoScoreError(f"'{name}' was left out: {skipped}")
         if view is not None:
-            raise _NoScoreError(f"'{name}' has no samples of its I/O")
+            raise _NoScoreError(f"'{name}' has no I/O samples")
         raise _NoScoreError(f"'{name}' was not run{_ended(recording)}")
     ends = [event for event in events if event.kind == "step-end"]
     if not ends and meta.status != "finished":
-        raise _NoScoreError(f"'{name}' was cut after {view.duration_s:.0f} s{_ended(recording)}")
+        raise _NoScoreError(
+            f"'{name}' was interrupted after {view.duration_s:.0f} s{_ended(recording)}"
+        )
     if ends and ends[-1].text:
         raise _NoScoreError(f"'{name}' {ends[-1].text}")
     return view
@@ -132,7 +134,7 @@ def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> St
 def _ended(recording: Recording) -> str:
     meta = recording.meta
     if recording.was_cut:
-        return ": the recording ends before its end"
+        return ": the recording ends before the step does"
     if meta.status == "finished":
         return ""
     return f": the run was {meta.status}{f': {meta.reason}' if meta.reason else ''}"
@@ -143,7 +145,7 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
     end_s = view.duration_s
     if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
         raise _NoScoreError(
-            f"'{name}' took {end_s:.0f} s, and its last {wanted.last_s:.0f} s are asked for"
+            f"'{name}' took {end_s:.0f} s, but its last {wanted.last_s:.0f} s count"
         )
     begin_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
     sums = totals(view, begin_s, end_s)
@@ -160,12 +162,12 @@ def _value(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
         case "iops" | "mb_s":
             return _rate(wanted, view, sums)
         case "service_us":
-            return _known(sums.service_us, f"no latencies of '{name}' were logged")
+            return _known(sums.service_us, f"no latencies were logged in '{name}'")
         case "over_10ms_pct" | "over_100ms_pct":
             limit = wanted.metric.removeprefix("over_").removesuffix("ms_pct")
             slow = sums.over_10ms if limit == "10" else sums.over_100ms
-            slow = _known(slow, f"I/Os of '{name}' over {limit} ms were not counted")
-            ios = _known(sums.ios or None, f"no I/O of '{name}' was counted")
+            slow = _known(slow, f"I/Os over {limit} ms were not counted in '{name}'")
+            ios = _known(sums.ios or None, f"no I/O was counted in '{name}'")
             return 100 * slow / ios
         case "duration_s":
             return view.duration_s
@@ -177,9 +179,9 @@ def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     name = view.step.name
     unit = _UNITS[wanted.metric]
     moved = sums.ios if wanted.metric == "iops" else sums.mb
-    moved = _known(moved, f"no {unit} of '{name}' were logged")
+    moved = _known(moved, f"no {unit} were logged in '{name}'")
     if wanted.while_busy:
-        busy_s = _known(sums.busy_s, f"how busy the drive was in '{name}' was not logged")
+        busy_s = _known(sums.busy_s, f"busy time was not logged in '{name}'")
         return moved / _known(busy_s or None, f"nothing was ever in flight in '{name}'")
     if wanted.statistic == "mean" and wanted.last_s is None:
         return moved / sums.measured_s
@@ -193,7 +195,7 @@ def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     if wanted.statistic == "stdev":
         return stdev
     if stdev <= 1e-9 * max(mean, 1.0):
-        raise _NoScoreError(f"the seconds of '{name}' do not differ at all")
+        raise _NoScoreError(f"the rate is the same in every second of '{name}'")
     return mean / stdev
 
 

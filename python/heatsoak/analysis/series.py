@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 MAD_TO_SIGMA = 1.4826
 
 
-#: An interval that was not logged is at most so many usual ones: more is a gap before it.
+#: An interval that was not logged is at most this many usual intervals long; the rest is a gap.
 _LONGEST_INTERVAL = 3.0
 
 Unit = Literal["mb_s", "iops", "lat_us"]
@@ -25,12 +25,12 @@ class Series:
     """Rates of one step.
 
     Attributes:
-        t_s: end of each interval, from the step's begin; rising.
+        t_s: end of each interval, from the step's start; rising.
         interval_s: length of each interval.
         values: the rates, in `unit`.
-        unit: ``mb_s``, or ``iops`` where no bytes were logged. ``lat_us`` where only latencies
-            were: the values are then 1e6 / latency, the I/Os a second of one in flight, so that
-            slower is lower here too.
+        unit: ``mb_s``, or ``iops`` if no bytes were logged. ``lat_us`` if only latencies were
+            logged: the values are then 1e6 / latency, the IOPS at one I/O in flight, so that slower
+            is lower here too.
     """
 
     t_s: Array
@@ -45,13 +45,13 @@ class Series:
 
     @property
     def duration_s(self) -> float:
-        """From the step's begin to the last sample."""
+        """From the step's start to the last sample."""
         return float(self.t_s[-1]) if len(self.t_s) else 0.0
 
     @cached_property
     def sums(self) -> tuple[Array, Array, Array]:
-        """Begins and ends of intervals; what was moved up to each, and how long was measured."""
-        # where intervals overlap, the later one is cut
+        """Starts and ends of intervals; for each, the data moved and the time measured up to it."""
+        # where intervals overlap, the later one is shortened
         edges_s = np.stack([self.t_s - self.interval_s, self.t_s], axis=1).ravel()
         edges_s = np.maximum.accumulate(edges_s)
         length_s = edges_s[1::2] - edges_s[::2]
@@ -61,14 +61,14 @@ class Series:
         return edges_s, moved, measured_s
 
     def mean(self, begin_s: float, end_s: float) -> float:
-        """Return the time-weighted mean of what lies in `begin_s` to `end_s`; NaN for nothing."""
+        """Return the time-weighted mean from `begin_s` to `end_s`; NaN if nothing was measured."""
         first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
         if first >= last:
             return float("nan")
         return float(np.average(self.values[first:last], weights=self.interval_s[first:last]))
 
     def between(self, begin_s: float, end_s: float) -> "Series":
-        """Return what ends after `begin_s` and up to `end_s`, at the same times."""
+        """Return the part that ends after `begin_s` and up to `end_s`; times are unchanged."""
         first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
         some = slice(first, last)
         return Series(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
@@ -77,9 +77,9 @@ class Series:
 def throughput(samples: pl.DataFrame, begin_s: float) -> Series:
     """Return reads and writes together of one step's samples, times counted from `begin_s`.
 
-    In bytes; in I/Os where no bytes were logged; by latency where neither was. Rows may come in
-    any order. Rows of the same time are one, with their mean; a value that is not finite or
-    negative was not measured.
+    In bytes; in I/Os if no bytes were logged; by latency if neither was. Rows may come in any
+    order. Rows of the same time are averaged; a value that is negative or not finite was not
+    measured.
     """
     return _rates(samples, begin_s, ("", "read_", "write_"))
 
@@ -90,10 +90,10 @@ def iops(samples: pl.DataFrame, begin_s: float) -> Series:
 
 
 def directions(samples: pl.DataFrame, begin_s: float) -> dict[str, Series]:
-    """Return ``read`` and ``write`` apart, as :func:`throughput` does both; those that were logged.
+    """Return ``read`` and ``write`` separately, each as :func:`throughput` does, if logged.
 
-    Rows in which a direction did nothing while the other worked, and that say so with a zero,
-    count; a direction that never moved anything is left out.
+    Zeros of one direction while the other worked count; a direction that never moved anything is
+    left out.
     """
     apart = {name: _rates(samples, begin_s, (f"{name}_",)) for name in ("read", "write")}
     return {name: series for name, series in apart.items() if np.any(series.values > 0)}
@@ -112,9 +112,9 @@ def _rates(samples: pl.DataFrame, begin_s: float, prefixes: tuple[str, ...]) -> 
 
 
 def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) -> list[Array]:
-    """What was logged of a quantity; not measured is NaN.
+    """The logged columns of a quantity; what was not measured is NaN.
 
-    Reads, writes, and what a log did not tell apart: a row has the last or the others.
+    Reads, writes, and both where a log does not separate them; a row has either.
     """
     found = []
     for prefix in prefixes:
@@ -146,14 +146,14 @@ def _total(samples: pl.DataFrame, begin_s: float, columns: list[Array], unit: Un
     together = np.nansum(columns, axis=0)
     if unit == "lat_us":
         mean_us = together / np.sum(np.isfinite(columns), axis=0)
-        # what took no time was not measured
+        # a latency of zero was not measured
         known = mean_us > 0
         t_s, logged, together = t_s[known], logged[known], 1e6 / mean_us[known]
     return Series(t_s, _intervals(t_s, logged), together, unit)
 
 
 def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
-    """The mean of each run of rows that starts at `first`, of those that were measured."""
+    """The mean of the measured values in each run of rows that starts at `first`."""
     if len(first) == len(values):
         return values
     measured = np.isfinite(values)
@@ -165,7 +165,8 @@ def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
 
 
 def _intervals(t_s: Array, logged: Array) -> Array:
-    """Lengths of the intervals: as logged, otherwise since the row before unless there is a gap."""
+    """Lengths of the intervals: as logged, otherwise since the previous row unless there is a
+    gap."""
     known = np.isfinite(logged) & (logged > 0)
     if known.all():
         return logged
@@ -176,9 +177,9 @@ def _intervals(t_s: Array, logged: Array) -> Array:
 
 
 def tidied(series: Series) -> Series:
-    """Return the series as :class:`Series` promises it: what is finite, in the order of time.
+    """Return the series as :class:`Series` promises it: finite values, in time order.
 
-    Intervals too short to give a rate (a run's last one, often) are left out.
+    Intervals that are too short for a rate (often the last of a run) are left out.
     """
     t_s, interval_s, values = series.t_s, series.interval_s, series.values
     good = np.isfinite(t_s) & np.isfinite(values) & (values >= 0) & (interval_s > 0)
@@ -198,7 +199,7 @@ def tidied(series: Series) -> Series:
 def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Array:
     """Return the time-weighted means of even steps from `begin_s` to `end_s`.
 
-    NaN where less than half of a step was measured.
+    NaN if less than half of a step was measured.
     """
     count = max(0, round((end_s - begin_s) / step_s))
     if len(series.t_s) == 0 or count == 0:
@@ -213,10 +214,10 @@ def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Ar
 
 
 def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
-    """Return the mean rate of each whole second in the last `window_s`, and how long that is.
+    """Return the mean rate of each whole second in the last `window_s`, and the window's length.
 
-    Seconds in which nothing was measured are left out. A series shorter than the window gives all
-    it has.
+    Seconds in which nothing was measured are left out. A series shorter than the window is used in
+    full.
     """
     if len(series.t_s) == 0:
         return np.empty(0), 0.0

@@ -11,25 +11,25 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.case import alike, level_of
 from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.consistency import step_consistency
-from heatsoak.analysis.copies import waited_all_along
+from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import RECOVERED
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.segments import Drop, find_drops, joined
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import StepView
 
-#: Causes that take what they take at once, and no more of it later.
+#: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
 
 
 def judged_drops(
     view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
 ) -> list[tuple[Case, Judgement]]:
-    """Return a step's drops with their causes; neighbours of one known cause are one drop.
+    """Return a step's drops with their causes; adjacent drops with the same known cause are one.
 
-    A governor or a host may take what it takes in two stairs, if both together still look like it.
-    A cache is full once and spare area used up once, so two falls that both look like that are not
-    one; each keeps the cause that its own evidence names, and what may be two causes stays apart.
+    A governor or host may lower throughput in two steps, if both together still look like it. A
+    cache fills up once and spare area runs out once, so two drops that both look like that are not
+    joined: each keeps the cause that its own evidence names.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):
@@ -48,7 +48,7 @@ def judged_drops(
 
 
 def episode_of(case: Case, judgement: Judgement) -> Episode:
-    """Return a drop and its cause as they stand in the findings."""
+    """Return a drop and its cause as an episode of the findings."""
     drop, view = case.drop, case.view
     return Episode(
         onset_s=drop.onset_s,
@@ -72,30 +72,30 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
-    """The levels before and in a drop, in the unit that was logged."""
+    """The levels before and during a drop, in the logged unit."""
     unit = view.throughput.unit
     if unit == "lat_us":
         return {"before_lat_us": 1e6 / drop.before, "during_lat_us": 1e6 / max(drop.during, 1e-6)}
     return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
 
 
-#: Packets and acknowledgements take their part of what a link carries.
+#: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
-#: A link is narrow where it carries less than this share of what the drive could take.
+#: A link is narrow if it carries less than this share of what the drive's own link could.
 NARROW = 0.95
 
 
-def bound_by_host(view: StepView) -> str | None:
-    """Return why a step's level is its host's and not its drive's; None where it is not.
+def limited_by_link(view: StepView) -> str | None:
+    """Return why the link limits a step's throughput, not its drive; None if it does not.
 
-    A rate that stays at the ceiling of a link with fewer lanes, or of an older generation, than
-    the drive has, would be higher elsewhere.
+    A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
+    would be higher in another host.
     """
     series = view.throughput
     if series.unit != "mb_s" or len(series.values) == 0 or view.course.link_ceiling_mb_s is None:
         return None
     ceiling, most = view.course.link_ceiling_mb_s
-    # links sleep when idle: what they carried under load counts
+    # links sleep when idle: what they carry under load counts
     readings = view.track("link_mb_s").values
     if len(readings):
         ceiling = float(np.median(readings))
@@ -104,31 +104,30 @@ def bound_by_host(view: StepView) -> str | None:
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
     return (
-        f"{level:,.0f} MB/s is what its PCIe link carries ({ceiling:,.0f} MB/s before protocol); "
-        f"the drive's own would carry {most:,.0f} MB/s"
+        f"{level:,.0f} MB/s is all that its PCIe link carries ({ceiling:,.0f} MB/s before protocol "
+        f"overhead); at the drive's full width and speed it would carry {most:,.0f} MB/s"
     )
 
 
-#: A governor holds a drive this close to where it held it before.
+#: A governor holds a drive this close to the temperature at which it held it before.
 HELD_WITHIN_K = 3.0
-#: Sequential loads do about the same in blocks of any usual size.
+#: Sequential loads run at about the same speed in blocks of any usual size.
 _SEQUENTIAL = ("read", "write")
-#: How long the end of the earlier load is looked at for its temperature.
+#: The time at the end of the earlier load over which its temperature is taken.
 _LATE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Slowed:
-    """What a step began behind.
+class SlowStart:
+    """Why a step may have been slow from its start.
 
     Attributes:
-        origin: the load that had fallen, the first of those right behind each other.
-        drop: its drop that still lasted.
-        before: what it, or a like load, did at full speed, in the step's unit; None where no like
-            load is known.
-        lost: the share of `before` that is missing from the step's begin; None as `before` is.
+        origin: the first of the loads directly before it whose throughput had fallen.
+        drop: the drop of that load that lasted to its end.
+        before: the full speed of the same load, in the step's unit; None if unknown.
+        lost: the share of `before` that is missing from the step's start; None if `before` is.
         is_held: whether the drive stayed as hot; None without temperatures.
-        is_counted: whether the drive counted that it throttled in the step.
+        is_counted: whether the drive counted throttling in the step.
     """
 
     origin: StepView
@@ -139,10 +138,10 @@ class Slowed:
     is_counted: bool
 
     def verdict(self, cause: Verdict) -> Verdict | None:
-        """Return what the step's slowness is, where `cause` is that of the drop that lasted.
+        """Return the step's verdict, given the `cause` of the drop that lasted.
 
-        None where nothing shows that it was slow, or where the earlier load used up what stays used
-        up: steps are run behind such loads for what a drive does then.
+        None if nothing shows that it was slow, or if the earlier load used up a cache or spare
+        area: steps are run after such loads on purpose, to see what a drive does then.
         """
         if cause == "thermal":
             if self.is_counted or (self.is_held and self.lost is not None):
@@ -150,30 +149,30 @@ class Slowed:
             return "unknown" if self.is_held or self.lost is not None else None
         return "unknown" if cause == "unknown" and self.lost is not None else None
 
-    def said(self, cause: Verdict) -> str:
-        """Return the reason of the verdict as a sentence; `cause` is that of the earlier drop."""
+    def reason(self, cause: Verdict) -> str:
+        """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
         fell = 1 - self.drop.during / self.drop.before
         by = "heat" if cause == "thermal" else "something"
         text = (
-            f"it began right behind '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
+            f"it started right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
         )
         if self.is_held:
             text += ", and stayed as hot"
         if self.is_counted:
-            text += "; the drive counted its throttling"
+            text += "; the drive counted throttling"
         if self.lost is not None:
-            text += f"; from its begin {self.lost:.0%} of its full speed were missing"
+            text += f"; from the start it ran {self.lost:.0%} below its full speed"
         if self.verdict(cause) == "thermal":
             return text
         return f"{text}: a pause between them would tell"
 
 
-def began_slowed(view: StepView, others: list[StepView]) -> Slowed | None:
-    """Return how a step was slow from its begin; None where nothing before it says that.
+def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
+    """Return why a step may have been slow from its start; None if no load before it suggests that.
 
-    `others` are further steps of the drive: a like one that was faster shows what is missing.
+    `others` are other steps of the drive: a faster one with the same load shows the loss.
     """
-    origin = view.fallen_before
+    origin = view.slowed_by
     drop = None if origin is None else origin.lasting_drop
     if origin is None or drop is None:
         return None
@@ -181,16 +180,16 @@ def began_slowed(view: StepView, others: list[StepView]) -> Slowed | None:
     lost = None if before is None else 1 - level_of(view) / before
     if lost is not None and lost <= 1 - RECOVERED:
         return None
-    return Slowed(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
+    return SlowStart(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
 
 
 def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
-    """What a like load did before it fell, or after a rest; None where there was none."""
+    """The speed of the same load before it fell, or after a rest; None if there was none."""
     unit = view.throughput.unit
     known = [
         level_of(other)
         for other in others
-        if other.fallen_before is None and alike(other.step, view.step)
+        if other.slowed_by is None and alike(other.step, view.step)
     ]
     rw = origin.step.rw
     if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
@@ -216,23 +215,23 @@ def step_findings(
     view: StepView, others: list[StepView], siblings: list[StepView], window_s: float
 ) -> StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
-    # what one direction loses may be hidden in the sum
-    parts = view.apart() if view.drops == [] else [view]
+    # the loss of one direction may be hidden in the sum
+    parts = view.by_direction() if view.drops == [] else [view]
     episodes = [
         episode_of(case, judgement)
         for part in parts
         for case, judgement in judged_drops(part, others, siblings)
     ]
-    if not episodes and view.swing is not None:
-        case = Case(view.swing, view, list(others), list(siblings))
+    if not episodes and view.oscillation_from_start is not None:
+        case = Case(view.oscillation_from_start, view, list(others), list(siblings))
         judgement = weigh(case)
-        # what swings from the begin may be the drive's way; a governor leaves other traces too
+        # oscillation from the start may be normal for the drive; a governor leaves other traces too
         if judgement.cause == "thermal":
             episodes = [episode_of(case, judgement)]
     mean = view.throughput.mean(-math.inf, math.inf)
-    bound = bound_by_host(view) if view.drops == [] and not episodes else None
-    waited = waited_all_along(view) if not episodes else None
-    slow = None if bound or waited else _slow_from_its_begin(view, others, siblings, episodes)
+    bound = limited_by_link(view) if view.drops == [] and not episodes else None
+    waited = always_waited(view) if not episodes else None
+    slow = None if bound or waited else _slow_from_the_start(view, others, siblings, episodes)
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
@@ -247,22 +246,22 @@ def step_findings(
     )
 
 
-def _slow_from_its_begin(
+def _slow_from_the_start(
     view: StepView, others: list[StepView], siblings: list[StepView], episodes: list[Episode]
 ) -> tuple[Verdict, str] | None:
-    """Return the verdict on a step that was slow before anything in it fell, and the reason."""
-    slowed = None if view.drops is None else began_slowed(view, [*others, *siblings])
+    """Return the verdict on a step that was slow from its start, and the reason."""
+    slowed = None if view.drops is None else slow_start(view, [*others, *siblings])
     if slowed is None:
         return None
     deepest = max((episode.depth_pct for episode in episodes), default=0.0)
     if episodes and (slowed.lost is None or 100 * slowed.lost < deepest):
         return None
     beside = [other for other in (view, *others) if other is not slowed.origin]
-    told = judged_drops(slowed.origin, beside, siblings)
-    # the last that lasted: what fell first may have another cause
-    lasting = [judgement.cause for case, judgement in told if not case.drop.recovered]
+    judged = judged_drops(slowed.origin, beside, siblings)
+    # the last drop that lasted: the first may have another cause
+    lasting = [judgement.cause for case, judgement in judged if not case.drop.recovered]
     verdict = slowed.verdict(lasting[-1]) if lasting else None
-    return None if verdict is None else (verdict, slowed.said(lasting[-1]))
+    return None if verdict is None else (verdict, slowed.reason(lasting[-1]))
 
 
 def _verdict(view: StepView, episodes: list[Episode]) -> Verdict:
@@ -274,7 +273,7 @@ def _verdict(view: StepView, episodes: list[Episode]) -> Verdict:
 
 
 def _why_unknown(view: StepView) -> str | None:
-    """Why nothing can be said of a step's throughput; None where it was judged."""
+    """Why a step's throughput could not be judged; None if it was."""
     if view.drops is not None:
         return None
     samples = len(view.throughput.t_s)
@@ -283,7 +282,7 @@ def _why_unknown(view: StepView) -> str | None:
     if not view.has_moved:
         return "nothing was moved"
     if samples == 1:
-        return "one mean, no series"
+        return "a single mean, not a series"
     return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"
 
 
@@ -291,9 +290,9 @@ __all__ = ["Drop", "drops_of"]
 
 
 def drops_of(samples: pl.DataFrame) -> list[Drop] | None:
-    """Return the drops in one step's samples; None where they are too few to tell.
+    """Return the drops in one step's samples; None if there are too few to tell.
 
-    Times count from the begin of the first interval that has rates.
+    Times count from the start of the first interval that has rates.
     """
     rates = samples.filter(pl.col("interval_s").is_not_null())
     if rates.is_empty():

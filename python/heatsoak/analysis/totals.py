@@ -1,4 +1,4 @@
-"""What a step did in a stretch of time, summed up over its samples, and what that cost the host."""
+"""Totals over a stretch of a step's samples, and what the I/O cost the host."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
 
 _DIRECTIONS = ("", "read_", "write_")
-#: A reading of power speaks for at most so many of the usual intervals.
+#: A power reading holds for at most this many of the usual intervals.
 _LONGEST_INTERVALS = 3.0
-#: Where power is known for less of a stretch, it is not told for it.
+#: If power is known for less than this share of a stretch, there is no mean.
 _LEAST_COVERED = 0.9
 
 
@@ -21,14 +21,14 @@ class Totals:
     """Sums over a stretch; None for what was not logged.
 
     Attributes:
-        length_s: of the stretch.
+        length_s: length of the stretch.
         measured_s: the part of it that rates were logged for.
         busy_s: the time with any I/O in flight.
         mb: megabytes moved, 10^6 bytes.
         ios: I/Os completed.
         service_us: the mean time from issue to completion.
         over_10ms: I/Os that took longer; likewise `over_100ms`.
-        power_w: the mean; None, too, where a tenth of the stretch or more has no readings.
+        power_w: the mean; None also if a tenth of the stretch or more has no readings.
     """
 
     length_s: float
@@ -43,14 +43,14 @@ class Totals:
 
     @property
     def energy_j(self) -> float | None:
-        """What the drive drew in the stretch."""
+        """The energy that the drive drew in the stretch."""
         return None if self.power_w is None else self.power_w * self.length_s
 
 
 def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Totals:
-    """Return what `view` did from `begin_s` to `end_s`, counted from its begin.
+    """Return the totals of `view` from `begin_s` to `end_s`, counted from its start.
 
-    Intervals that reach over an edge count by the part that lies inside.
+    Intervals that cross an edge count by the part inside.
     """
     begin_s, end_s = max(begin_s, 0.0), min(end_s, view.duration_s)
     rows = _Rows(view, begin_s, end_s)
@@ -70,7 +70,7 @@ def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Total
 
 
 class _Rows:
-    """A step's samples, and how much of each one's interval lies in a stretch."""
+    """A step's samples, and how much of each sample's interval is in the stretch."""
 
     def __init__(self, view: StepView, begin_s: float, end_s: float) -> None:
         self._view = view
@@ -85,7 +85,7 @@ class _Rows:
         self.measured_s = float(np.sum(self.overlap_s[known]))
 
     def summed(self, names: list[str], weights: Array) -> float | None:
-        """The weighted sum of columns; None where none of them was logged in the stretch."""
+        """The weighted sum of columns; None if none of them was logged in the stretch."""
         found = None
         for name in names:
             values = self._view.column(name)
@@ -95,7 +95,7 @@ class _Rows:
         return found
 
     def latencies(self) -> Iterator[tuple[Array, Array]]:
-        """Numbers of I/Os and their mean latencies, of each direction that was logged."""
+        """Numbers of I/Os and their mean latencies, for each logged direction."""
         for name in _DIRECTIONS:
             latency_us, count = self._view.column(f"{name}lat_us"), self._view.column(f"{name}iops")
             known = np.isfinite(latency_us) & np.isfinite(count) & (self.overlap_s > 0)
@@ -103,9 +103,9 @@ class _Rows:
                 yield (count * self.overlap_s)[known], latency_us[known]
 
     def power_w(self) -> float | None:
-        """The mean power, None where too little of it is known.
+        """The mean power; None if too little of it is known.
 
-        A reading speaks for the time since the one before it, and the last one a while longer.
+        A reading holds for the time since the previous one, and the last one a while longer.
         """
         watts = self._view.column("power_w")
         known = np.isfinite(watts) & (self._t_s > 0)
@@ -130,10 +130,10 @@ class _Rows:
 
 @dataclass(frozen=True)
 class Cost:
-    """Processor seconds, user's and system's, that a number of I/Os took.
+    """CPU seconds, user and system, that a number of I/Os took.
 
     Attributes:
-        duration_s: the time in which they were spent.
+        duration_s: the elapsed time.
     """
 
     cpu_s: float
@@ -142,7 +142,7 @@ class Cost:
 
     @property
     def us_per_io(self) -> float:
-        """Processor time of one I/O."""
+        """CPU time per I/O."""
         return 1e6 * self.cpu_s / self.ios
 
     @property
@@ -152,7 +152,7 @@ class Cost:
 
 
 def cost_of(recording: Recording, view: StepView) -> Cost | None:
-    """Return what a step cost; None where that was not measured, as for a simulated drive."""
+    """Return the CPU cost of a step; None if not measured, as for a simulated drive."""
     for event in reversed(recording.events):
         if event.kind == "step-end" and event.step == view.step.name:
             cpu_s = event.data.get("load_cpu_s")

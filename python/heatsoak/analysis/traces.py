@@ -1,4 +1,4 @@
-"""Whether a trace has the shape that was asked for."""
+"""Whether a trace has the requested shape."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -10,20 +10,20 @@ from heatsoak.units import GB, GIB
 
 TOLERANCE = 0.01
 _PAGE = 4096
-# the first I/O of each direction goes on from nothing, and the last run may have no end
+# the first I/O of each direction continues nothing, and the last run may have no end
 _RUNS_LOST = 3
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A figure that was asked for, and what a trace has.
+class TraceFigure:
+    """A requested figure, and what a trace has.
 
     Attributes:
         group: what it is about: ``totals``, ``sizes``, ``depths``, ``addresses`` or ``time``.
         name: the figure, with its unit.
-        off_pct: how far what was got lies off, of what was asked; None where nothing was asked.
-        holds: whether it lies within 1 %, or as near as whole I/Os can.
-        note: why it may lie further off than 1 %, where it does.
+        off_pct: how far `got` is from `asked`, in percent of it; None if nothing was asked for.
+        holds: whether it is within 1 %, or as close as whole I/Os allow.
+        note: why it may be off by more than 1 %, if it is.
     """
 
     group: str
@@ -35,12 +35,14 @@ class Asked:
     note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as a row of JSON."""
+        """Return it as a JSON row."""
         return asdict(self)
 
 
-def hold_against(shape: TraceShape, statistics: dict[str, Any], scale: float) -> list[Asked]:
-    """Return every figure of `shape` at `scale`, beside that of a trace's statistics."""
+def compare_with_shape(
+    shape: TraceShape, statistics: dict[str, Any], scale: float
+) -> list[TraceFigure]:
+    """Return every figure of `shape` at `scale`, next to that of a trace's statistics."""
     return [
         *_totals(shape, statistics, scale),
         *_sizes(shape, statistics),
@@ -50,38 +52,40 @@ def hold_against(shape: TraceShape, statistics: dict[str, Any], scale: float) ->
     ]
 
 
-def _row(group: str, name: str, asked: float, got: float, grain: float, note: str = "") -> Asked:
+def _row(
+    group: str, name: str, asked: float, got: float, grain: float, note: str = ""
+) -> TraceFigure:
     """A figure that may be off by 1 %, or by `grain` where whole I/Os allow no better."""
     off = abs(got - asked)
     close = off <= TOLERANCE * abs(asked)
     holds = close or off <= grain * (1 + 1e-9)
-    return Asked(
+    return TraceFigure(
         group,
         name,
         asked,
         got,
         (got - asked) / asked * 100 if asked else None,
         holds,
-        "" if close or not holds else note or "as near as whole I/Os can",
+        "" if close or not holds else note or "as close as whole I/Os allow",
     )
 
 
-def _totals(shape: TraceShape, got: dict[str, Any], scale: float) -> Iterator[Asked]:
+def _totals(shape: TraceShape, got: dict[str, Any], scale: float) -> Iterator[TraceFigure]:
     totals = shape.totals
     yield _row("totals", "reads", totals.reads.value * scale, got["reads"], 0.5)
     yield _row("totals", "writes", totals.writes.value * scale, got["writes"], 0.5)
-    # in the unit that the figures were published in
+    # in the unit of the published figures
     unit, size = ("gib", GIB) if totals.unit_bytes == GIB else ("gb", GB)
     for name, asked in (("read", shape.read_bytes), ("write", shape.write_bytes)):
         found = got[f"{name}_bytes"] / size
         yield _row("totals", f"{name}_{unit}", asked * scale / size, found, _PAGE / size)
 
 
-def _sizes(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+def _sizes(shape: TraceShape, got: dict[str, Any]) -> Iterator[TraceFigure]:
     one_pct = 100 / max(got["ios"], 1)
     found = got["size_pct"]["all"]
     listed = {size_name(name): share for name, share in shape.sizes.pct.items()}
-    # sizes that the table of statistics has no class for are among its others
+    # the statistics count sizes without a class of their own as others
     listed = {name: share for name, share in listed.items() if name in found}
     for name, asked in listed.items():
         yield _row("sizes", f"{name}_pct", asked, found[name] or 0.0, one_pct)
@@ -89,7 +93,7 @@ def _sizes(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
     yield _row("sizes", "others_pct", others, found["others"] or 0.0, one_pct)
 
 
-def _depths(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+def _depths(shape: TraceShape, got: dict[str, Any]) -> Iterator[TraceFigure]:
     depth = got["depth"] or {"pct": {}, "mean": 0.0}
     counts = _whole_counts(shape, got["ios"])
     one_pct = 100 / max(got["ios"], 1)
@@ -109,7 +113,7 @@ def _depths(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
 
 @dataclass(frozen=True)
 class _Class:
-    """I/Os that are asked at a class of depths."""
+    """The I/Os requested in a class of depths."""
 
     name: str
     least: int
@@ -130,10 +134,10 @@ def _whole_counts(shape: TraceShape, ios: int) -> list[_Class]:
 
 
 def _grains(classes: list[_Class]) -> dict[str, float]:
-    """How many I/Os each class may be off: a queue that grows passes every depth.
+    """By how many I/Os each class may be off: a growing queue passes every depth.
 
-    Where a class has not one I/O for each of its depths, no deeper one can be had, and what was
-    asked there is spread over what can be reached.
+    If a class has fewer I/Os than depths, no deeper class can be reached, and the I/Os requested
+    there are spread over the depths that can.
     """
     grains = {}
     unreachable = 0.0
@@ -146,7 +150,7 @@ def _grains(classes: list[_Class]) -> dict[str, float]:
 
 
 def _deepest_mean(classes: list[_Class]) -> float:
-    """The greatest mean depth that so many I/Os of these classes can have."""
+    """The greatest mean depth that this many I/Os of these classes can have."""
     total = 0.0
     for entry in classes:
         ramp = entry.ios if entry.most is None else min(entry.ios, entry.width)
@@ -155,7 +159,7 @@ def _deepest_mean(classes: list[_Class]) -> float:
     return total / max(sum(entry.ios for entry in classes), 1)
 
 
-def _addresses(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+def _addresses(shape: TraceShape, got: dict[str, Any]) -> Iterator[TraceFigure]:
     one_pct = 100 / max(got["ios"], 1)
     sequential = got["sequential"]["pct"]["all"] or 0.0
     asked = shape.addresses.sequential_pct.value
@@ -163,7 +167,7 @@ def _addresses(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
     yield _row("addresses", "span_gb", shape.span_bytes / GB, got["span"]["bytes"] / GB, 0.0)
 
 
-def _times(shape: TraceShape, got: dict[str, Any]) -> Iterator[Asked]:
+def _times(shape: TraceShape, got: dict[str, Any]) -> Iterator[TraceFigure]:
     alone = shape.depths.pct.get("1")
     bursts = got["bursts"]["count"]
     if alone is not None:

@@ -1,4 +1,4 @@
-"""One judged step of a recording, ready to be asked for evidence, and the recordings of a set."""
+"""Views of a recording and its steps, as the judge reads them."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -18,15 +18,15 @@ from heatsoak.protocol import LoadStep, Observed, Precondition, Role
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
-#: A direction that carries less of the throughput than this is not judged by itself.
+#: A direction that carries less than this share of the throughput is not judged by itself.
 _LEAST_SHARE = 0.1
-#: A drop that ends this close to its step's end went on to it, in samples and at least.
+#: A drop that ends this close to its step's end lasted to it: in samples, and at least in seconds.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
 
 
 @dataclass(frozen=True)
 class Track:
-    """One column of sensor readings: times from the step's begin, rising, and values."""
+    """One column of sensor readings: times from the step's start, rising, and values."""
 
     t_s: Array
     values: Array
@@ -46,13 +46,13 @@ class Track:
 
 
 class StepView:
-    """A step's series, sensors and drops; times count from the step's begin.
+    """A step's series, sensors and drops; times count from the step's start.
 
     Attributes:
-        begin_s: when its load began, from the recording's begin.
-        direction: ``read`` or ``write`` where only that part of its throughput is looked at.
-        partner: the other side of the copy that it is one side of, where that was recorded too.
-        behind: the load, a precondition too, that this one began right behind, without a rest.
+        begin_s: when its load started, from the recording's start.
+        direction: ``read`` or ``write`` if only that part of its throughput is judged.
+        partner: the other side of a copy, if that was recorded too.
+        preceded_by: the load or precondition right before this one, without a rest.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class StepView:
         self.begin_s = begin_s
         self.direction: str | None = None
         self.partner: Partner | None = None
-        self.behind: StepView | None = None
+        self.preceded_by: StepView | None = None
         self._samples = samples
         self._tracks: dict[str, Track] = {}
         self._columns: dict[str, Array] = {}
@@ -77,7 +77,7 @@ class StepView:
 
     @property
     def samples(self) -> pl.DataFrame:
-        """Its samples, with times from the recording's begin."""
+        """The step's samples, with times from the recording's start."""
         return self._samples
 
     @cached_property
@@ -87,17 +87,17 @@ class StepView:
 
     @cached_property
     def drops(self) -> list[Drop] | None:
-        """The episodes of lowered throughput; None where the step is too short to tell."""
+        """The drops in throughput; None if the step is too short to tell."""
         return None if self._found is None else self._found.drops
 
     @property
-    def swing(self) -> Drop | None:
-        """A swing that was there from the begin, where nothing else fell; by itself no episode."""
+    def oscillation_from_start(self) -> Drop | None:
+        """Oscillation from the start, if there are no drops; by itself it is not an episode."""
         return None if self._found is None else self._found.swing
 
     @property
     def stalls(self) -> list[Stall]:
-        """Short standstills from which it came back, which are no episodes."""
+        """Short standstills after which throughput recovered; they are not episodes."""
         return stalls_of(tidied(self.throughput)) if self.drops is not None else []
 
     @cached_property
@@ -106,7 +106,7 @@ class StepView:
 
     @property
     def lasting_drop(self) -> Drop | None:
-        """The last drop that still lasted when the step was over."""
+        """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
         lasting = [
             drop
@@ -116,18 +116,18 @@ class StepView:
         return lasting[-1] if lasting else None
 
     @property
-    def fallen_before(self) -> "StepView | None":
-        """The first of the loads right before it whose fall lasted on; None where none did."""
-        found, before = None, self.behind
+    def slowed_by(self) -> "StepView | None":
+        """The first of the loads directly before it whose drop lasted; None if there is none."""
+        found, before = None, self.preceded_by
         while before is not None and (not before.drops or before.lasting_drop is not None):
             found = before if before.drops else found
-            before = before.behind
+            before = before.preceded_by
         return found
 
-    def apart(self) -> list["StepView"]:
-        """Return reads and writes as steps of their own, where both ran and were logged apart.
+    def by_direction(self) -> list["StepView"]:
+        """Return reads and writes as separate steps, if both ran and were logged separately.
 
-        What one of them loses can be hidden by the other. Without a direction that carried little.
+        The loss of one can be hidden by the other. A direction that carried little is left out.
         """
         if not (self.step.reads and self.step.writes):
             return []
@@ -187,17 +187,17 @@ class StepView:
 
     @property
     def has_moved(self) -> bool:
-        """Whether anything was moved in this step."""
+        """Whether any data was moved in this step."""
         return bool(np.any(self.throughput.values > 0))
 
     @property
     def end_s(self) -> float:
-        """When it ended, from the recording's begin."""
+        """When it ended, from the recording's start."""
         return self.begin_s + self.duration_s
 
     @property
     def duration_s(self) -> float:
-        """How long its load was seen, or its sensors where no load was."""
+        """How long its load was logged, or its sensors if no load was."""
         if self.has_rates:
             return self.throughput.duration_s
         return float(self._samples["t_s"][-1]) - self.begin_s
@@ -218,7 +218,7 @@ class StepView:
         )
 
     def written_gb(self, t_s: float) -> float | None:
-        """Return what was written from the step's begin to `t_s`."""
+        """Return how much was written from the step's start to `t_s`."""
         if not self.step.writes or not self.columns("write_bw_mb_s"):
             return None
         rows = int(np.searchsorted(self.column("t_s"), self.begin_s + t_s + 1e-9, side="right"))
@@ -226,7 +226,7 @@ class StepView:
 
     @cached_property
     def _written_mb(self) -> Array:
-        """What was written before each row, and in all."""
+        """What was written before each row, and in total."""
         written_mb = self.column("write_bw_mb_s") * self.column("interval_s")
         return np.cumsum(np.append(0.0, np.where(np.isfinite(written_mb), written_mb, 0.0)))
 
@@ -236,7 +236,7 @@ def judged_steps(
 ) -> Iterator[StepView]:
     """Yield the steps that are judged and have samples, in order.
 
-    `distrusted` are temperatures that no evidence is taken from, by their names.
+    `distrusted` are the names of temperatures that are not used as evidence.
     """
     return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
 
@@ -262,18 +262,18 @@ def loaded_steps(
 
 
 def _begin_s(rows: pl.DataFrame) -> float:
-    """When the load began: a step may first have laid out its file, and sensors read meanwhile."""
+    """When the load started: a step may lay out its file first, while sensors are read."""
     rates = rows.filter(pl.col("interval_s").is_not_null())
     first = (rates if not rates.is_empty() else rows).row(0, named=True)
     return float(first["t_s"] - (first["interval_s"] or 0.0))
 
 
-#: A shorter rest is none.
+#: A shorter pause does not count as a rest.
 _RESTED_S = 5.0
 
 
-class Looked:
-    """A recording, read and looked at; temperatures with a flaw give no evidence.
+class RecordingView:
+    """A recording and its steps; temperatures with a flaw are not used as evidence.
 
     Attributes:
         views: its judged steps; `fills` are its preconditions.
@@ -288,51 +288,51 @@ class Looked:
         for before, view in pairwise(loaded):
             purged = view.course.was_purged_between(before.end_s, view.begin_s)
             if view.course.rest_before_s(view.begin_s) < _RESTED_S and not purged:
-                view.behind = before
+                view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if not isinstance(view.step, Precondition)]
 
     @property
     def drive(self) -> object:
-        """What two recordings of one drive have in common."""
+        """A key that is the same for recordings of the same drive."""
         return drive_of(self.recording)
 
 
-def siblings_of(one: Looked, looked: Sequence[Looked]) -> list[StepView]:
+def siblings_of(one: RecordingView, opened: Sequence[RecordingView]) -> list[StepView]:
     """Return the steps of the other recordings of the same drive."""
     return [
         view
-        for other in looked
+        for other in opened
         if other is not one and other.drive == one.drive and not _copied(one, other)
         for view in other.views
     ]
 
 
-def _copied(one: Looked, other: Looked) -> bool:
-    """Whether one was copied to the other: two drives, even if they are of one model."""
+def _copied(one: RecordingView, other: RecordingView) -> bool:
+    """Whether both are sides of one copy: two drives, even if of the same model."""
     parts = [each.recording.meta.part_of_copy for each in (one, other)]
     return parts[0] is not None and parts[1] is not None and parts[0].id == parts[1].id
 
 
 @dataclass
 class Partner:
-    """The same step of a copy on its other side.
+    """The same step on the other side of a copy.
 
     Attributes:
-        role: the other's.
-        told: its drops with their causes, once those are known.
+        role: the role of the other side.
+        causes: its drops with their causes, once those are known.
     """
 
     role: Role
     view: "StepView"
-    told: Sequence[tuple[Drop, Verdict]] = ()
+    causes: Sequence[tuple[Drop, Verdict]] = ()
 
     def cause_between(self, begin_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
-        """Return its drop that has most in common with a time, from the recording's begin."""
+        """Return its drop that overlaps most with a time, from the recording's start."""
 
-        def common_s(drop: Drop) -> float:
+        def overlap_s(drop: Drop) -> float:
             zero_s = self.view.begin_s
             return min(end_s, zero_s + drop.end_s) - max(begin_s, zero_s + drop.onset_s)
 
-        drops = [told for told in self.told if common_s(told[0]) > 0.5 * (end_s - begin_s)]
-        return max(drops, key=lambda told: common_s(told[0]), default=None)
+        drops = [each for each in self.causes if overlap_s(each[0]) > 0.5 * (end_s - begin_s)]
+        return max(drops, key=lambda each: overlap_s(each[0]), default=None)

@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 
-#: Queues that differ by less than this share of their depth are as full as each other.
-APART = 0.25
-#: How often it is asked which of the two waits.
-EACH_S = 1.0
+#: Queues that differ by less than this share of their depth count as equally full.
+MIN_DIFFERENCE = 0.25
+#: The time step in which each drive is found to wait or not.
+STEP_S = 1.0
 
 
 @dataclass(frozen=True)
 class Queue:
-    """How many I/Os were in flight, by Little's law: I/Os a second times how long each took.
+    """How many I/Os were in flight, by Little's law: IOPS times latency.
 
     Attributes:
-        end_s: when each interval ends, from the recording's begin; `length_s` is how long it is.
-        in_flight: the mean in it.
-        depth: I/Os that the load keeps in flight where nothing holds it up.
+        end_s: when each interval ends, from the recording's start; `length_s` is its length.
+        in_flight: the mean in each interval.
+        depth: how many I/Os the load keeps in flight if nothing makes it wait.
     """
 
     end_s: Array
@@ -31,10 +31,10 @@ class Queue:
     depth: int
 
     def means(self, edges_s: Array) -> Array:
-        """Return the mean between each two edges; NaN where less than half was measured."""
+        """Return the mean between adjacent edges; NaN if less than half was measured."""
         known = np.isfinite(self.in_flight)
         ends_s, lengths_s = self.end_s[known], self.length_s[known]
-        # both sums grow in straight lines from each interval's begin to its end
+        # both sums grow linearly from each interval's start to its end
         corners_s = np.stack([ends_s - lengths_s, ends_s], axis=1).ravel()
         corners_s = np.maximum.accumulate(corners_s)
 
@@ -54,7 +54,7 @@ class Queue:
 
 
 def queue_of(view: StepView) -> Queue | None:
-    """Return the queue of a step; None where its depth or its latencies are not known."""
+    """Return the queue of a step; None if its depth or latencies are unknown."""
     depth = view.step.iodepth
     rows = view.samples.filter(pl.col("interval_s").is_not_null())
     if not depth or rows.is_empty():
@@ -65,14 +65,14 @@ def queue_of(view: StepView) -> Queue | None:
         if not set(columns) <= set(rows.columns):
             continue
         iops, lat_us = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
-        # without an I/O that came back there is no latency, and of an unused direction no rate
+        # an interval without completed I/O has no latency, and an unused direction has no rate
         in_flight += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
     return Queue(rows["t_s"].to_numpy(), rows["interval_s"].to_numpy(), in_flight, int(depth))
 
 
 @dataclass(frozen=True)
 class Fullness:
-    """How full both queues were at the same times, 0 to 1; NaN where that is not known."""
+    """How full both queues were at the same times, 0 to 1; NaN if unknown."""
 
     own: Array
     other: Array
@@ -85,29 +85,29 @@ class Fullness:
     @property
     def own_waits(self) -> NDArray[np.bool_]:
         """When this side waited for the other."""
-        return self.other - self.own >= APART
+        return self.other - self.own >= MIN_DIFFERENCE
 
     @property
     def other_waits(self) -> NDArray[np.bool_]:
         """When the other side waited for this one."""
-        return self.own - self.other >= APART
+        return self.own - self.other >= MIN_DIFFERENCE
 
 
 def fullness(own: Queue, other: Queue, edges_s: Array) -> Fullness:
-    """Return how full both queues were between each two edges, from the recordings' begin."""
+    """Return how full both queues were between adjacent edges, from the recordings' start."""
     return Fullness(own.means(edges_s) / own.depth, other.means(edges_s) / other.depth)
 
 
 def waiting_shares(own: StepView, other: StepView) -> tuple[float, float] | None:
     """Return the share of the time in which `own` waited for `other`, and the other way round.
 
-    Of the time in which both ran, second by second; None where queues are not known.
+    Second by second, while both ran; None if the queues are unknown.
     """
     queues = queue_of(own), queue_of(other)
     begin_s, end_s = max(own.begin_s, other.begin_s), min(own.end_s, other.end_s)
     if queues[0] is None or queues[1] is None or end_s <= begin_s:
         return None
-    edges_s = np.linspace(begin_s, end_s, max(int((end_s - begin_s) / EACH_S), 1) + 1)
+    edges_s = np.linspace(begin_s, end_s, max(int((end_s - begin_s) / STEP_S), 1) + 1)
     full = fullness(queues[0], queues[1], edges_s)
     if not np.any(full.is_known):
         return None

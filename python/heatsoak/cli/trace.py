@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import hold_against
+from heatsoak.analysis.traces import compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
@@ -145,7 +145,7 @@ def check_command(
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
     wanted = load_trace(shape)
     statistics = _statistics(_synthesize(wanted, scale, seed), shape, 0.025)
-    rows = [row.as_dict() for row in hold_against(wanted, statistics, scale)]
+    rows = [row.as_dict() for row in compare_with_shape(wanted, statistics, scale)]
     holds = all(row["holds"] for row in rows)
     if output_format is Format.JSON:
         print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})

@@ -283,7 +283,7 @@ class _Seen:
 
 
 def _run(take: Take, frame: Frame) -> tuple[list[Course], int]:
-    """Return how the steps of a take go, times counted from the recording's begin, and its size."""
+    """Return how the steps of a take go, times counted from the recording's start, and its size."""
     machine = Machine(take.setup.drive, take.setup.place, frame.scale, frame.grid_s, take.seed)
     for before in take.history:
         machine.take(before)

@@ -24,7 +24,7 @@ class TrueEpisode:
     Attributes:
         recording: index of the recording in its case.
         step: name of the step.
-        onset_s: when the noise-free rate has lost 2 % of its level, from the step's begin.
+        onset_s: when the noise-free rate has lost 2 % of its level, from the step's start.
         end_s: when it is back, when another cause takes it lower, or the step's end.
         depth_pct: 1 - mean of the last 60 s / mean before the onset, of the noise-free rate.
         cause: what held it back, from the state of the simulated drive.
@@ -93,7 +93,7 @@ class NoiseFree:
     """The rate of a step before noise, dips and gaps: what its truth was taken from.
 
     Attributes:
-        grid_s: so far apart are the points; the first covers `grid_s` from the step's begin.
+        grid_s: so far apart are the points; the first covers `grid_s` from the step's start.
         mb_s: (points,), reads and writes together, 10^6 bytes/s.
     """
 

@@ -62,7 +62,7 @@ class Course:
 
     @property
     def t_s(self) -> Array:
-        """Where each interval ends, from the step's begin."""
+        """Where each interval ends, from the step's start."""
         return np.arange(1, len(self) + 1, dtype=float) * self.grid_s
 
     @property

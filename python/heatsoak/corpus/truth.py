@@ -240,7 +240,7 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
     found: list[_Stretch] = []
     for index, (opened, closed, cause) in enumerate(runs):
         if opened < second:
-            continue  # it was so from the begin: there is nothing that it fell from
+            continue  # it was so from the start: there is nothing that it fell from
         before = [stretch.onset for stretch in found] + [c for _, c, _ in runs[:index]]
         since = max((at for at in before if at < opened), default=0)
         since = min(since, opened - second)

@@ -68,7 +68,7 @@ def _steady(found: Consistency) -> list[str]:
     figures = f"range {steady.range_pct:.0f} %, slope {steady.slope_pct:.0f} %"
     if not steady.reached or steady.since_s is None:
         return [f"no steady state by SNIA's test ({figures})"]
-    begin = format_duration(steady.since_s) if steady.since_s > 0 else "the begin"
+    begin = format_duration(steady.since_s) if steady.since_s > 0 else "the start"
     text = f"steady state by SNIA's test from {begin}"
     return [text if steady.at_end else f"{text}, not at the end"]
 
@@ -182,7 +182,7 @@ def power_text(recording: RecordingFindings) -> str | None:
 
 
 def _told(text: str) -> str:
-    return text if text.startswith(("by ", "as ")) else f"by {text}"
+    return text if text.startswith(("by ", "in ")) else f"by {text}"
 
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}

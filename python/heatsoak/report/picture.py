@@ -181,7 +181,7 @@ class _Block:
             loc="left",
             fontsize=10,
         )
-        axes[-1].set_xlabel("seconds from the begin of the step")
+        axes[-1].set_xlabel("seconds from the start of the step")
         longest = max(self._series(track)[0].max() for track in _tracks(self._workload))
         axes[-1].set_xlim(0, longest)
         self._episodes(axes)

@@ -1,4 +1,4 @@
-"""Why throughput fell: what is seen, and what that is worth for each cause."""
+"""Why throughput fell: the evidence, and its weight for each cause."""
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.observe import observe

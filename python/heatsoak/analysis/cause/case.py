@@ -1,4 +1,4 @@
-"""A drop with everything that may speak to its cause."""
+"""A drop with everything that may be evidence of its cause."""
 
 import math
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ FULL = 0.9
 
 @dataclass(frozen=True)
 class Finding:
-    """One observation: what was looked at, what was seen, and a sentence that says so.
+    """One piece of evidence: what it is about, what was seen, and a sentence for people.
 
-    `about` and `seen` name a row of the table of weights.
+    `about` and `seen` name a row in the table of weights.
     """
 
     about: str
@@ -27,7 +27,7 @@ class Finding:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Its row."""
+        """Its row in the table of weights."""
         return self.about, self.seen
 
 
@@ -36,7 +36,7 @@ class Case:
     """A drop, the step it is in, and what else is known of the drive.
 
     Attributes:
-        others: the other judged steps of the same recording, in the order of time.
+        others: the other judged steps of the same recording, in time order.
         siblings: judged steps of other recordings of the same drive.
         index: which of the step's drops it is.
     """
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def is_nested(self) -> bool:
-        """Whether it falls from a level that was lowered already."""
+        """Whether it falls from a level that was already lowered."""
         drops = self.view.drops or []
         if self.index == 0 or self.index >= len(drops):
             return False
@@ -60,7 +60,7 @@ class Case:
 
     @property
     def level_since_s(self) -> float:
-        """When the level that it fell from was taken up."""
+        """When the level that it fell from started."""
         drops = self.view.drops or []
         return drops[self.index - 1].onset_s if self.is_nested else self._last_end_s(drops)
 
@@ -69,21 +69,21 @@ class Case:
         return max(ends, default=0.0)
 
     @property
-    def last_s(self) -> float:
+    def length_s(self) -> float:
         """The length of the drop."""
         return self.drop.end_s - self.drop.onset_s
 
     @cached_property
     def onset_c(self) -> float | None:
-        """The drive's temperature where the drop began."""
+        """The drive's temperature at the onset."""
         return self.view.temp.at(self.drop.onset_s)
 
     @cached_property
     def late_c(self) -> float | None:
-        """The drive's mean temperature in the later half of the drop; None for too short ones."""
-        half_s = self.drop.onset_s + 0.5 * self.last_s
+        """The drive's mean temperature in the second half of the drop; None if it is too short."""
+        half_s = self.drop.onset_s + 0.5 * self.length_s
         late = self.view.temp.between(half_s, self.drop.end_s)
-        return float(np.mean(late)) if len(late) and self.last_s >= 10 else None
+        return float(np.mean(late)) if len(late) and self.length_s >= 10 else None
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:
         """Return the medians of a column's readings before the onset and in the drop."""
@@ -95,7 +95,7 @@ class Case:
         return float(np.median(before)), float(np.median(during))
 
     def later_alike(self) -> list[StepView]:
-        """Return later steps of the recording that ask for the same as this one."""
+        """Return later steps of the recording with the same load as this one."""
         return [
             other
             for other in self.others
@@ -104,16 +104,16 @@ class Case:
 
 
 def level_of(view: StepView) -> float:
-    """Return the level that a step began at: before its first drop, or its mean."""
+    """Return the level that a step started at: before its first drop, or its mean."""
     if view.drops:
         return view.drops[0].before
     return view.throughput.mean(-math.inf, math.inf)
 
 
 def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
-    """Return whether no step that asks for the same began clearly faster than this one.
+    """Return whether no step with the same load started clearly faster than this one.
 
-    A step that begins hot may be held back from its first sample on, and then never falls.
+    A step that starts hot may be throttled from its first sample on, and then never falls.
     """
     level = level_of(view)
     return all(
@@ -124,6 +124,6 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
 
 
 def alike(one: object, other: object) -> bool:
-    """Return whether two steps ask the same of a drive, as far as is known of them."""
+    """Return whether two steps have the same load, as far as known."""
     keys = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "reads", "writes")
     return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)

@@ -1,9 +1,9 @@
 """Fits the table of weights to labelled drops, starting from judgement.
 
-Multinomial logistic regression on findings: the most likely weights where each keeps near to what
-judgement says of it (a normal prior about it) and never changes its sign. A finding that the
-labelled drops do not show keeps its judged weight, as does what `judged` in the rules names.
-Findings that go together share what they are worth, which weights set one by one would count twice.
+Multinomial logistic regression on findings: the most likely weights, where each stays near its
+judged value (a normal prior around it) and never changes its sign. A finding that does not occur in
+the labelled drops keeps its judged weight, as do those that `judged` in the rules names. Findings
+that occur together share their weight, which weights set one by one would count twice.
 """
 
 from collections import Counter
@@ -15,26 +15,28 @@ import numpy as np
 from heatsoak.analysis.cause.weigh import CAUSES, Seen, Table
 from heatsoak.analysis.series import Array
 
-#: A drop of a logged drive may have a cause that is not in the table: this share of them.
+#: The share of drops in real logs whose cause is not in the table.
 UNFORESEEN = 0.02
-#: How far a weight may wander from judgement, in nats: one standard deviation. What judgement
-#: does not name says little about that cause, whatever chance may make of a few drops.
-WANDER = 1.5
-WANDER_UNNAMED = 0.3
-#: How often causes are in the corpus is not how often they are in the world.
-WANDER_PRIOR = 0.5
+#: How far a weight may move from its judged value, in nats: one standard deviation. A cause that
+#: judgement does not name for a finding gets little weight from it, whatever chance makes of a few
+#: drops.
+PRIOR_SD = 1.5
+PRIOR_SD_UNNAMED = 0.3
+#: Causes are not as frequent in the corpus as in the world.
+PRIOR_SD_OF_PRIOR = 0.5
 
 Labelled = tuple[Collection[Seen], str]
 
 
 def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
-    """Return `judgement` with weights and prior fitted to `drops`: their findings and causes."""
+    """Return `judgement` with weights and prior fitted to `drops`: the findings and the cause of
+    each."""
     from scipy.optimize import minimize  # not every command fits
 
     names = sorted({pair for seen, _ in drops for pair in seen})
     start = np.vstack([judgement.prior, *(_judged(judgement.weights, name) for name in names)])
-    wander = np.where(start != 0, WANDER, WANDER_UNNAMED)
-    wander[0] = WANDER_PRIOR
+    wander = np.where(start != 0, PRIOR_SD, PRIOR_SD_UNNAMED)
+    wander[0] = PRIOR_SD_OF_PRIOR
     column = {name: 1 + index for index, name in enumerate(names)}
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
@@ -55,7 +57,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
         gradient = features.T @ (shares - target)[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
-    # what speaks for a cause by judgement never speaks against it, or the other way round
+    # a finding that is judged to support a cause never counts against it, and the other way round
     signs = np.sign(start)
     signs[0] = 0
     low = np.where(signs > 0, 0.0, -np.inf)
@@ -79,7 +81,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
 
 
 def counts(drops: Sequence[Labelled]) -> dict[Seen, Counter[str]]:
-    """Return how often each finding was there with each cause."""
+    """Return how often each finding occurred with each cause."""
     counted: dict[Seen, Counter[str]] = {}
     for seen, cause in drops:
         for pair in seen:

@@ -1,9 +1,9 @@
-"""Looks at a case from every side."""
+"""Runs every check on a case."""
 
 from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.cause.evidence import LOOKS
+from heatsoak.analysis.cause.evidence import CHECKS
 
 
 def observe(case: Case) -> list[Finding]:
-    """Return everything that can be said of a drop's cause, whatever it is worth."""
-    return [finding for look in LOOKS if (finding := look(case)) is not None]
+    """Return all findings about a drop's cause, whatever their weight."""
+    return [finding for check in CHECKS if (finding := check(case)) is not None]

@@ -1,5 +1,5 @@
-"""From evidence to a cause: a table of weights adds up to log-odds, and the likeliest cause may be
-named."""
+"""From evidence to a cause: weights add up to log-odds, and the likeliest cause is named if it is
+likely enough."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +20,7 @@ from heatsoak.analysis.series import Array
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 #: What a finding is about, and what was seen.
 Seen = tuple[str, str]
-#: A cause that is not in the table: its weight is always 0.
+#: A cause that is not in the table; its weight is always 0.
 OTHER = "other"
 
 
@@ -29,13 +29,13 @@ class Table:
     """Weights in nats.
 
     Attributes:
-        prior: how likely each cause is before anything is seen, by its order in `CAUSES`.
+        prior: how likely each cause is before any evidence, in the order of `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
-        judged: what findings are about whose weights are not fitted.
-        either: findings that leave open which of some others they are.
-        needs: for each cause, groups of findings; to name it, one of each group must be there.
-        witnesses: for some causes, findings of them at work just then.
-        probes: for each two causes, what would tell them apart.
+        judged: the `about` of findings whose weights are not fitted.
+        either: ambiguous findings, with the findings that each may stand for.
+        needs: for each cause, groups of findings; naming it takes one finding of each group.
+        witnesses: for some causes, the findings that show them at work during the drop.
+        probes: for each pair of causes, what would tell them apart.
     """
 
     prior: Array
@@ -47,9 +47,9 @@ class Table:
     probes: Mapping[frozenset[str], str]
 
     def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
-        """Return whether something of each group that a cause needs was seen.
+        """Return whether a finding of each group that the cause needs was seen.
 
-        Where others were seen at work, it must have been seen at work too.
+        If other causes were seen at work, this one must have been seen at work too.
         """
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
@@ -57,9 +57,9 @@ class Table:
         return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
-        """Return the probability of each cause, and of another one; they add up to 1.
+        """Return the probability of each cause, and of any other one; they add up to 1.
 
-        What a finding leaves open is averaged over what it may be, each as likely.
+        An ambiguous finding is averaged over what it may stand for, all equally likely.
         """
         ways = product(*(self.either.get(pair, (pair,)) for pair in seen))
         mean = np.mean([self._shares(way) for way in ways], axis=0)
@@ -77,7 +77,7 @@ class Table:
 
 @cache
 def table(name: str = "weights") -> Table:
-    """Return a table that stands beside this module: the fitted ``weights``, or ``judgement``."""
+    """Return a table from this package: the fitted ``weights``, or ``judgement``."""
     package = resources.files("heatsoak.analysis.cause")
     weights = tomllib.loads((package / f"{name}.toml").read_text())
     rules = tomllib.loads((package / "rules.toml").read_text())
@@ -107,7 +107,7 @@ def table(name: str = "weights") -> Table:
     )
 
 
-def written(rules: Table) -> dict[str, dict[str, dict[str, float] | float]]:
+def as_toml(rules: Table) -> dict[str, dict[str, dict[str, float] | float]]:
     """Return a table's prior and weights as :func:`table` reads them from TOML."""
     rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
     for (about, seen), row in rules.weights.items():
@@ -132,12 +132,12 @@ def _pair(text: str) -> Seen:
     return about, seen
 
 
-#: The least share that names a cause.
-NAMED = 0.75
-#: A finding that moves the odds by less than this speaks for nobody.
-SPEAKS = 0.3
-#: No judgement from logs is surer than this.
-MOST = 0.99
+#: The lowest probability at which a cause is named.
+MIN_SHARE_NAMED = 0.75
+#: A finding that moves the log-odds by less than this is neither for nor against.
+MIN_GAIN = 0.3
+#: No judgement from logs is more certain than this.
+MAX_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ class Judgement:
 
     Attributes:
         cause: the cause named, or ``unknown``.
-        confidence: its share, 0 where none is named.
-        evidence: sentences, each with what it speaks for or against.
-        shares: the probability of each cause, and of one that is not in the table.
+        confidence: its probability, 0 if none is named.
+        evidence: sentences, each with the cause that it is for or against.
+        shares: the probability of each cause, and of any that is not in the table.
     """
 
     cause: Verdict
@@ -159,26 +159,26 @@ class Judgement:
 
 
 def weigh(case: Case) -> Judgement:
-    """Return the cause of a drop with its evidence, by the rule of this module."""
+    """Return the cause of a drop with its evidence."""
     findings = observe(case)
     rules = table()
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    if shares[first] >= NAMED and rules.can_name(first, seen):
+    if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
         evidence = [_said(finding, first, None, shares, rules) for finding in findings]
-        return Judgement(first, min(shares[first], MOST), evidence, shares, findings)
+        return Judgement(first, min(shares[first], MAX_CONFIDENCE), evidence, shares, findings)
     evidence = [_said(finding, first, second, shares, rules) for finding in findings]
     if len(case.view.temp.values) == 0:
         distrusted = sorted(case.view.course.distrusted)
         missing = (
-            f"of {', '.join(distrusted)} nothing can be believed"
+            f"the readings of {', '.join(distrusted)} cannot be trusted"
             if distrusted
             else "no temperature of the drive was recorded"
         )
         evidence.append(
-            f"open: {missing}; a log of it, or the same step again after a pause and in other "
+            f"open: {missing}; a log of it, or the same step again after a pause and with other "
             "cooling, would tell"
         )
     evidence.append(f"open: {_probe(first, second, rules)}")
@@ -188,14 +188,14 @@ def weigh(case: Case) -> Judgement:
 def _said(
     finding: Finding, first: str, second: str | None, shares: dict[str, float], rules: Table
 ) -> str:
-    """A finding's sentence with what it speaks for, among the likeliest causes."""
+    """A finding's sentence, with which of the likeliest causes it is for or against."""
     row = rules.weights.get(finding.pair)
     if row is None:
         return f"open: {finding.text}"
     weights = dict(zip((*CAUSES, OTHER), (*row.tolist(), 0.0), strict=True))
     if second is not None:
         gain = weights[first] - weights[second]
-        if abs(gain) < SPEAKS:
+        if abs(gain) < MIN_GAIN:
             return f"open: {finding.text}"
         return f"for {first if gain > 0 else second}: {finding.text}"
     rest = 1 - shares[first]
@@ -205,7 +205,7 @@ def _said(
         else float(np.mean([w for c, w in weights.items() if c != first]))
     )
     gain = weights[first] - others
-    if abs(gain) < SPEAKS:
+    if abs(gain) < MIN_GAIN:
         return f"open: {finding.text}"
     return f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"
 

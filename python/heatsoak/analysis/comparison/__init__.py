@@ -1,9 +1,8 @@
-"""What a condition changes: recordings with and without it, held against each other.
-
-`runs` groups recordings, `pairing` finds those that differ in nothing else, `alike` (with
-`likeness`, `warmth`) leaves out what was not run alike. `measures` takes the metrics of each step
-and `noise` says how far they are to be trusted within a run, `spread` between runs and conditions.
-`rows` and `ranking` put the results together.
+"""What a condition changes: recordings with and without it, compared. `runs` groups recordings,
+`pairing` finds those that differ in nothing else, `alike` (with `likeness`, `warmth`) leaves out
+what was not run alike. `measures` takes the metrics of each step and `noise` says how far they are
+to be trusted within a run, `spread` between runs and conditions. `rows` and `ranking` put the
+results together.
 """
 
 from heatsoak.analysis.comparison.compare import compare

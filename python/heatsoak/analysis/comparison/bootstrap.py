@@ -1,10 +1,10 @@
-"""How far the mean of an autocorrelated series is to be trusted: a block bootstrap.
+"""How far to trust the mean of an autocorrelated series: a block bootstrap.
 
-Throughput slides and steps while a drive throttles, and a repetition would slide and step alike;
-what it would not repeat is the noise about that. So noise is taken from second differences of
-adjacent blocks, as the Hadamard variance does (Baugh, 25th Symposium on Frequency Control, 1971):
-straight slides drop out of them, and blocks that contain a known fall are left out. Means of
-resampled blocks then say how far a mean over any window may be off.
+Throughput slides and steps while a drive throttles, and a repetition would do the same; only the
+noise around that would differ. So noise is estimated from second differences of adjacent blocks, as
+in the Hadamard variance (Baugh, 25th Symposium on Frequency Control, 1971): linear slides cancel,
+and blocks that contain a known fall are left out. Means of resampled blocks then tell how far a
+mean over any window may be off.
 """
 
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from heatsoak.analysis.series import Array, Series
 DRAWS = 2000
 #: No block is shorter: shorter ones understate the noise of a drive's 10 Hz samples.
 LEAST_BLOCK_S = 15.0
-#: A step has at least so many blocks, however long its noise is correlated.
+#: A step has at least this many blocks, however long its noise is correlated.
 LEAST_BLOCKS = 8
-#: Fewer blocks in one stretch of a step say less than all of the step.
+#: With fewer blocks in one stretch of a step, the noise of the whole step is used.
 _ENOUGH_BLOCKS = 6
-#: Wander that is slower than this, and than this share of the step, is taken for a slide.
+#: Variation slower than this, and than this share of the step, counts as a slide.
 _SLIDE_S, _SLIDE_SHARE = 60.0, 0.2
 
 
 class Noise:
     """The noise of one step's rates.
 
-    `edges_s` are where the step's level changes, from its begin; `cycle_s` is the length of a
-    cycle that it follows, if it does: a block takes at least one.
+    `edges_s` are the times at which the step's level changes, from its start; `cycle_s` is the
+    period of its oscillation, if any: a block covers at least one.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Noise:
     ) -> None:
         self._series = series
         self._grid_s = max(1.0, series.sampling_s) if len(series.values) else 1.0
-        # time that was measured: gaps between samples are no part of it
+        # measured time: gaps between samples do not count
         self._measured_s = np.concatenate([[0.0], np.cumsum(series.interval_s)])
         self._amount = np.concatenate([[0.0], np.cumsum(series.values * series.interval_s)])
         self.duration_s = float(self._measured_s[-1])
@@ -54,27 +54,27 @@ class Noise:
 
     @property
     def is_known(self) -> bool:
-        """Whether the step is long enough to tell its noise."""
+        """Whether the step is long enough to estimate its noise."""
         return len(self._residuals) > 0 and self.duration_s >= 4 * self.block_s
 
     def draws(self, begin_s: float, end_s: float, rng: np.random.Generator) -> Array | None:
-        """Return by how much the mean over `begin_s` to `end_s` may be off, `DRAWS` times.
+        """Return `DRAWS` random errors of the mean over `begin_s` to `end_s`.
 
-        Draws are widened by Student's t for the number of blocks that the noise is known from, so
-        that their percentiles are an interval. None where :attr:`is_known` is false.
+        Draws are widened by Student's t for the number of blocks behind the noise estimate, so that
+        their percentiles are a confidence interval. None if :attr:`is_known` is false.
         """
         if not self.is_known:
             return None
-        begin, end = self._to_measured(begin_s), self._to_measured(end_s)
-        length_s = max(end - begin, self._grid_s)
-        residuals, known_s = self._of_stretch(begin, end)
+        start, end = self._to_measured(begin_s), self._to_measured(end_s)
+        length_s = max(end - start, self._grid_s)
+        residuals, known_s = self._of_stretch(start, end)
         blocks = length_s / self.block_s
-        # the last block counts for the part of it that lies in the window
+        # the last block counts by its part in the window
         weights = np.ones(int(np.ceil(blocks - 1e-9)))
         weights[-1] = blocks - (len(weights) - 1)
         chosen = rng.integers(0, len(residuals), size=(DRAWS, len(weights)))
-        # a part of a block is noisier than a whole one, by the root of how short it is
-        # what is left of a bend in the slide is no noise: draws are about 0
+        # part of a block is noisier than a whole one, by the square root of its share; what remains
+        # of a curved slide is not noise: draws are centred on 0
         means = (residuals - residuals.mean())[chosen] @ np.sqrt(weights) / blocks
         return np.asarray(means * _widening(known_s / self.block_s - 2))
 
@@ -82,13 +82,13 @@ class Noise:
         return float(np.interp(t_s, np.concatenate([[0.0], self._series.t_s]), self._measured_s))
 
     def _detrended(self, cells: Array) -> Array:
-        """The cells about a running mean within each stretch between edges."""
+        """The cells minus a running mean, within each stretch between edges."""
         cuts = [round(edge / self._grid_s) for edge in self._edges_s]
         width = round(max(_SLIDE_S, _SLIDE_SHARE * self.duration_s) / self._grid_s)
         return np.concatenate([part - _running_mean(part, width) for part in np.split(cells, cuts)])
 
     def _hadamard(self, cells: Array, size: int) -> tuple[Array, Array]:
-        """Where triples of adjacent blocks begin, and their scaled second differences."""
+        """Where triples of adjacent blocks start, and their scaled second differences."""
         if len(cells) < 3 * size or size < 1:
             return np.empty(0), np.empty(0)
         blocks = np.convolve(cells, np.full(size, 1 / size), mode="valid")
@@ -101,8 +101,8 @@ class Noise:
                 keep &= ~inside
         return np.asarray(starts_s[keep], float), np.asarray(second[keep], float)
 
-    def _of_stretch(self, begin: float, end: float) -> tuple[Array, float]:
-        """The residuals of the stretch that a window ends in, and how long that is."""
+    def _of_stretch(self, start: float, end: float) -> tuple[Array, float]:
+        """The residuals of the stretch that a window ends in, and its length."""
         bounds = [0.0, *self._edges_s, self.duration_s]
         last = max(index for index, edge in enumerate(bounds[:-1]) if edge < end or index == 0)
         first, until = bounds[last], bounds[last + 1]
@@ -110,16 +110,16 @@ class Noise:
             self._starts_s + 3 * self.block_s <= until + 1e-9
         )
         is_enough = until - first >= _ENOUGH_BLOCKS * self.block_s and inside.any()
-        if begin >= first - 1.0 and is_enough:
+        if start >= first - 1.0 and is_enough:
             return self._residuals[inside], until - first
         return self._residuals, self.duration_s
 
 
 def block_length(values: Array) -> float:
-    """Return the length of blocks that suits the autocorrelation of `values`, in samples.
+    """Return the block length that suits the autocorrelation of `values`, in samples.
 
     Politis and White, Econometric Reviews 23 (2004), corrected by Patton, Politis and White (2009);
-    for circular blocks. 1 for white noise, and for too little to tell.
+    for circular blocks. 1 for white noise, and if there are too few values.
     """
     count = len(values)
     centred = values - values.mean() if count else values
@@ -146,13 +146,13 @@ def block_length(values: Array) -> float:
 
 
 def _means(measured_s: Array, amount: Array, grid_s: float) -> Array:
-    """Means of `grid_s` of measured time each; what is left at the end is left out."""
+    """Means over `grid_s` of measured time each; the remainder at the end is left out."""
     edges = np.arange(int(measured_s[-1] / grid_s + 1e-9) + 1) * grid_s
     return np.asarray(np.diff(np.interp(edges, measured_s, amount)) / grid_s, float)
 
 
 def _running_mean(values: Array, width: int) -> Array:
-    """Means of the `width` values about each, of fewer towards the ends."""
+    """Means of the `width` values around each, of fewer near the ends."""
     count = len(values)
     total = np.concatenate([[0.0], np.cumsum(values)])
     index = np.arange(count)

@@ -1,4 +1,4 @@
-"""Recordings in, what a condition changes out: steps first, then scores."""
+"""From recordings to what a condition changes: steps first, then scores."""
 
 from collections.abc import Sequence
 
@@ -25,10 +25,10 @@ def score_sections(
     *,
     anyway: bool = False,
 ) -> tuple[list[Section], list[str]]:
-    """Return the scores that can be compared, and a sentence for each that a run does not have.
+    """Return the scores that can be compared, and a note for each that a run lacks.
 
-    `sections` are those of the steps. Rounds are alike where all that led to them and they
-    themselves are, whatever number of them it took.
+    `sections` are those of the steps. Rounds are alike if they and all steps before them are,
+    however many rounds were run.
     """
     found: dict[tuple[str, str], Section] = {}
     notes: list[str] = []
@@ -73,10 +73,10 @@ def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
 
 
 def _unlike_rounds(protocol: Protocol, run: Run) -> str | None:
-    """How a run is unlike one of `protocol` where rounds are compared."""
+    """How a run differs from one of `protocol`, if rounds are compared."""
     other = run.recording.meta.protocol
     if not isinstance(other, Protocol) or protocol.steps != other.steps:
-        return "their rounds are not of the same steps, or other steps came before them"
+        return "their rounds have different steps, or different steps before them"
     if protocol.scale != other.scale:
         return f"one is at {protocol.scale:g} and one at {other.scale:g} of the sizes and times"
     return None
@@ -90,7 +90,7 @@ def _is_alike(
     number: int,
     of_protocol: str,
 ) -> bool:
-    """Whether a run has the score, and all of its steps that are taken once are compared."""
+    """Whether a run has the score, and all of its steps outside of rounds are compared."""
     if score not in run.recording.meta.protocol.scores:
         return False
     for name in set(score.steps) - _steps_of_rounds(protocol):
@@ -112,13 +112,13 @@ def compare(
     anyway: bool = False,
     rank_by: str | None = None,
 ) -> Comparison:
-    """Return how recordings that differ in `by` differ in what they measured.
+    """Return how the measurements of recordings differ that differ in `by`.
 
-    `by` is a condition's key, ``drive``, ``model`` or ``protocol``; `baseline` the value that the
-    others are compared with, ``none`` or the first where it is not given; `rank_by` a metric.
-    Recordings are compared where all other conditions are the same and both were run alike.
-    Raises UsageError where there is nothing to compare, and NotAlikeError, with a line for each
-    two recordings, where none were run alike, unless they are to be compared `anyway`.
+    `by` is a condition's key, ``drive``, ``model`` or ``protocol``; `baseline` is the value that
+    the others are compared with, by default ``none`` or the first; `rank_by` is a metric.
+    Recordings are compared if all other conditions are the same and both were run alike. Raises
+    UsageError if there is nothing to compare, and NotAlikeError, with a line for each pair of
+    recordings, if none were run alike, unless `anyway` is true.
     """
     _refuse_unknown(rank_by)
     runs, notes = group_runs(recordings, by)
@@ -163,7 +163,7 @@ def compare(
 
 
 def _with_rank(row: Row, ranking: Sequence[Ranked]) -> Row:
-    """The row with the places of its two groups, where it is of all that was ranked."""
+    """The row with the ranks of its two groups, if it covers everything that was ranked."""
     found = {
         each.group: each
         for each in ranking
@@ -194,7 +194,7 @@ def _refuse_unknown(metric: str | None) -> None:
     ranked = [name for name, known in METRICS.items() if known.better is not None]
     if metric is not None and metric not in ranked:
         raise UsageError(
-            f"--rank-by {metric}: cannot be ranked by{suggestion(metric, ranked)}: "
+            f"--rank-by {metric}: not a metric to rank by{suggestion(metric, ranked)}: "
             f"there are {', '.join(ranked)}"
         )
 

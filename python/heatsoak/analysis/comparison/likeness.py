@@ -1,4 +1,4 @@
-"""Whether two runs of a step were alike but for what is compared; each difference is a sentence."""
+"""Whether two runs of a step were alike except in what is compared; a sentence per difference."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from heatsoak.protocol import (
 )
 from heatsoak.units import Size, format_block, format_bytes
 
-#: Starts that are this close are alike.
+#: Start temperatures this close are alike.
 TOLERANCE_K = 5.0
-#: A drive is at rest when it cooled by no more than this in so long.
+#: A drive is at rest if it cooled by at most this much in this time.
 _REST_K, _REST_S = 1.0, 60.0
-#: Conditions that say how warm the drive's surroundings, or its start, are.
+#: Names of conditions that affect the temperature of the drive's surroundings or its start.
 _SURROUNDINGS = re.compile(
     r"slot|gpu|heat$|heat_|load|ambient|air|temp|warm|cold|start|enclosure|place|case|room|season",
     re.IGNORECASE,
@@ -25,7 +25,8 @@ _SURROUNDINGS = re.compile(
 
 
 def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
-    """Return how one began the step warm; None where both did not, or where it cannot be told."""
+    """Return how the start temperatures differ; None if they do not, or if that is to be
+    expected."""
     starts = [r.views[step].temp.at(0.0) for r in (run, other)]
     if starts[0] is None or starts[1] is None or abs(starts[0] - starts[1]) <= TOLERANCE_K:
         return None
@@ -37,15 +38,15 @@ def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
             return None
     elif rest:
         return None
-    how = "" if rest is None else f", the {said} still cooling"
-    return f"it began at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
+    how = "" if rest is None else f", with the {said} still cooling"
+    return f"it started at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
 
 
 def _rests(run: Run, step: str) -> bool | None:
-    """Whether a drive had come to rest as the step began; None where that was not seen.
+    """Whether a drive had cooled to rest when the step started; None if that is unknown.
 
-    A step that follows another at once begins as warm as that left the drive: what is compared may
-    do that, so it counts as rest.
+    A step right after another starts as warm as that one left the drive, which may be an effect of
+    what is compared, so it counts as rest.
     """
     protocol = run.recording.meta.protocol
     if not protocol.is_observed:
@@ -69,18 +70,18 @@ def _rests(run: Run, step: str) -> bool | None:
     return float(before[0]) - float(before[-1]) <= _REST_K
 
 
-#: Lengths of a step, and sizes of what it works on, may differ by this share.
+#: Lengths of steps, and sizes of their spans, may differ by this share.
 LENGTH_TOLERANCE = 0.03
 
-#: What says which workload a step is; lengths are asked apart.
+#: The keys that define a workload; lengths are compared separately.
 _WORKLOAD = ("rw", "rwmixread", "bs", "iodepth", "numjobs")
 _MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
-#: What says which trace was replayed, and how; its depth is asked with those above.
+#: The keys that define a replay; its depth is compared with those above.
 _REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
 
 
 def cut_short(run: Run, step: str) -> str | None:
-    """Return why the step of a run is not whole; None where it is."""
+    """Return why the step of a run is incomplete; None if it is complete."""
     meta = run.recording.meta
     if meta.status == "finished":
         return None
@@ -89,12 +90,13 @@ def cut_short(run: Run, step: str) -> str | None:
     if step != last or ended:
         return None
     if run.recording.was_cut:
-        return f"'{step}' was cut, or is still running"
+        return f"'{step}' was cut short, or is still running"
     return f"the run was {meta.status} in '{step}'{f': {meta.reason}' if meta.reason else ''}"
 
 
 def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
-    """Return how `other`'s run of a step is unlike that of `run`, besides what is compared."""
+    """Return how `other`'s run of a step differs from that of `run`, apart from what is
+    compared."""
     found = [*_origin(run, other), *_workload(run, other, step, by), *_length(run, other, step)]
     if by != PROTOCOL:
         found += _history(run, other, step)
@@ -121,7 +123,7 @@ def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
         return
     for key in _REPLAY if ours.is_replay else ():
         yield from _unequal(key, getattr(ours, key), getattr(theirs, key), True)
-    # where nothing is said a default holds, but a log may just not have said it
+    # an unset key means the default, but a log may simply not have it
     says_all = not (ours.is_observed or theirs.is_observed)
     for key in _WORKLOAD:
         yield from _unequal(key, getattr(ours, key), getattr(theirs, key), says_all)
@@ -181,16 +183,16 @@ def _sized(size: Size, whole_bytes: int) -> str:
 def _length(run: Run, other: Run, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
     if ours.step.is_replay:
-        # it ends with its trace: how long that takes is a result
+        # it ends with its trace: its duration is a result
         return
     lengths = ours.duration_s, theirs.duration_s
     if not (ours.step.is_observed or theirs.step.is_observed or theirs.step.is_replay):
         planned = ours.step.runtime_s, theirs.step.runtime_s
         if planned == (None, None):
-            # it ends with its bytes: how long that takes is a result
+            # it ends with its bytes: its duration is a result
             return
         if planned[0] is None or planned[1] is None:
-            yield "one has a runtime and one has none"
+            yield "one has a runtime and the other has none"
             return
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
@@ -199,7 +201,7 @@ def _length(run: Run, other: Run, name: str) -> Iterator[str]:
 
 
 def _history(run: Run, other: Run, name: str) -> Iterator[str]:
-    """What was done before the step, as far as the protocols say it."""
+    """What was done before the step, according to the protocols."""
     ours, theirs = run.recording.meta.protocol, other.recording.meta.protocol
     if ours.is_observed or theirs.is_observed:
         return
@@ -209,12 +211,12 @@ def _history(run: Run, other: Run, name: str) -> Iterator[str]:
     for kind, verb in (("purge", "purged"), ("precondition", "preconditioned")):
         has = [any(step.kind == kind for step in steps) for steps in before]
         if has[0] != has[1]:
-            yes, no = (0, 1) if has[0] else (1, 0)
-            yield f"the {_ORDER[yes]} was {verb} before and the {_ORDER[no]} not"
+            yes = 0 if has[0] else 1
+            yield f"only the {_ORDER[yes]} was {verb} beforehand"
             return
     for one, two in zip(*before, strict=False):
         if one != two:
-            yield f"before it came {one.mention()} and {two.mention()}"
+            yield f"{one.mention()} and {two.mention()} came before it"
             return
     yield f"{len(before[0])} and {len(before[1])} steps came before it"
 

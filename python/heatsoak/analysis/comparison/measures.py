@@ -1,4 +1,4 @@
-"""What is compared of a step or a score: each metric's value in one run, and its uncertainty."""
+"""What is compared: each metric's value for a step or score in one run, and its uncertainty."""
 
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
 
-#: What is read here of a recording.
+#: The columns of a recording that are read here.
 COLUMNS = [
     "t_s", "step", "interval_s", "read_iops", "write_iops", "iops", "read_lat_us", "write_lat_us",
     "lat_us", "read_lat_p99_us", "write_lat_p99_us", "power_w",
@@ -27,7 +27,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Weighted:
-    """Values of a step's intervals, and what each counts."""
+    """Values of a step's intervals, with their weights."""
 
     series: Series
     weights: Array
@@ -39,7 +39,7 @@ class Weighted:
 
 
 class StepSamples:
-    """One step's samples of `COLUMNS`, times counted from when its load began."""
+    """One step's samples of `COLUMNS`, with times counted from the start of its load."""
 
     def __init__(self, samples: pl.DataFrame) -> None:
         self._columns = {
@@ -55,7 +55,7 @@ class StepSamples:
         self._t_s = self._columns["t_s"] - begin_s
 
     def power(self) -> Weighted | None:
-        """Return the watts; None where none were logged."""
+        """Return the power in watts; None if it was not logged."""
         return self._weighted(self._columns["power_w"], np.ones_like(self._t_s))
 
     def mean_latency(self) -> Weighted | None:
@@ -72,9 +72,9 @@ class StepSamples:
         return self._weighted(means, weight)
 
     def tail_latency(self, direction: Literal["read", "write"]) -> Weighted | None:
-        """Return the 99th percentile of each interval's latency, in us; each second counts alike.
+        """Return the 99th percentile of each interval's latency, in us, weighted by time.
 
-        Their mean is no percentile of the step: those of intervals cannot be added up to that.
+        Their mean is not a percentile of the step: percentiles of intervals do not combine to that.
         """
         return self._weighted(self._columns[f"{direction}_lat_p99_us"], np.ones_like(self._t_s))
 
@@ -95,9 +95,9 @@ class Measure:
     """One run's value of a metric.
 
     Attributes:
-        value: None where it lies beyond the step's end.
-        at_least: what it then is at least.
-        draws: deviations by which noise within the run may have moved it; None where not known.
+        value: None if it is beyond the step's end.
+        at_least: its lower bound in that case.
+        draws: possible errors due to noise within the run; None if unknown.
     """
 
     value: float | None
@@ -106,7 +106,7 @@ class Measure:
 
     @property
     def bound(self) -> float:
-        """The value, or what it is at least."""
+        """The value, or its lower bound."""
         known = self.value if self.value is not None else self.at_least
         assert known is not None
         return known
@@ -115,7 +115,7 @@ class Measure:
 def measure(
     recording: Recording, views: Mapping[str, StepView], seed: int
 ) -> dict[str, dict[str, Measure]]:
-    """Return what was measured of each step, by its name and the metric's.
+    """Return the measures of each step, by step name and metric name.
 
     Draws are the same for the same samples and `seed`, which no two recordings should share.
     """
@@ -172,7 +172,7 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
 
 
 def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
-    """What traces are measured by, besides the mean over all of their time."""
+    """The measures of a replay, besides the mean over its whole time."""
     sums = totals(view)
     if sums.busy_s:
         yield "busy_mb_s", _times(mean, sums.measured_s / sums.busy_s)
@@ -208,14 +208,14 @@ def _mean(
 
 
 def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measure:
-    """The mean over a whole step, by the weights that belong to it."""
+    """The weighted mean over a whole step."""
     series = found.series
     draws = _noise(view, series).draws(0.0, series.duration_s, rng)
     return Measure(found.mean, draws=draws)
 
 
 def _falls(view: StepView, noise: Noise, rng: np.random.Generator) -> Iterator[tuple[str, Measure]]:
-    """When the step first falls, and how far it falls at most."""
+    """When throughput first falls, and how far it falls at most."""
     if view.drops is None:
         return
     if not view.drops:
@@ -234,7 +234,8 @@ def _falls(view: StepView, noise: Noise, rng: np.random.Generator) -> Iterator[t
 
 
 def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
-    """Each drop with when and at which level its descent began: falls upon falls are one."""
+    """Each drop, with the time and level that its descent started from; nested drops are one
+    descent."""
     level_from_s, before, end_s, stays_low = 0.0, 0.0, 0.0, False
     for drop in drops:
         if not (stays_low and drop.onset_s <= end_s):
@@ -267,7 +268,7 @@ def _ratio(above: Measure, below: Measure) -> Measure:
 
 
 def _seeds(salt: str) -> Iterator[np.random.Generator]:
-    """Random numbers that are the same whenever the same is measured."""
+    """Random generators that are the same whenever the same thing is measured."""
     seeds = np.random.SeedSequence([_SEED, zlib.crc32(salt.encode())])
     while True:
         yield np.random.default_rng(seeds.spawn(1)[0])
@@ -276,9 +277,9 @@ def _seeds(salt: str) -> Iterator[np.random.Generator]:
 def score_measures(
     score: Score, of_steps: Mapping[str, Mapping[str, Measure]]
 ) -> dict[str, Measure]:
-    """Return what a score that has a value is compared by, by the metric's name.
+    """Return the measures of a score that has a value, by metric name.
 
-    `of_steps` is what was measured of each step; the noise of a score is that of its steps.
+    `of_steps` are the measures of each step; the noise of a score is that of its steps.
     """
     kind = score.metric if score.statistic == "mean" else f"stdev_{score.metric}"
     if score.statistic == "consistency":
@@ -300,7 +301,8 @@ def _draws(score: Score, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array
 
 
 def _metric_of_step(score: Score) -> str:
-    """The metric of a step that is the same as what the score takes of it; or one there is not."""
+    """The step metric that equals what the score uses; a name that does not exist if there is
+    none."""
     if score.statistic == "mean" and score.metric in ("iops", "mb_s"):
         if score.window_s is None:
             return f"{'busy' if score.while_busy else 'mean'}_{score.metric}"

@@ -13,12 +13,12 @@ Direction = Literal["higher", "lower"]
 Verdict = Literal[
     "better", "worse", "higher", "lower", "no difference shown", "negligible", "not tested"
 ]
-#: What an interval speaks of: these runs, further runs of the same, or further conditions.
+#: What a confidence interval covers: these runs, further runs of the same, or further conditions.
 IntervalOf = Literal["this run", "runs", "conditions"]
 
 
 class NotAlikeError(UsageError):
-    """Nothing is left that was run alike; `differences` has a line for each two recordings."""
+    """No recordings were run alike; `differences` has a line for each pair."""
 
     def __init__(self, differences: list[str]) -> None:
         super().__init__("; ".join(differences))
@@ -26,34 +26,34 @@ class NotAlikeError(UsageError):
 
 
 class Row(BaseModel):
-    """One metric of one step in one group, against the baseline.
+    """One metric of one step in one group, compared with the baseline.
 
     Attributes:
-        protocol: whose step it is.
-        group: the group's value of the condition that is compared.
-        value: the group's mean, in `unit`; None where it lies beyond what was measured.
-        value_at_least: where a fall never came: the mean if each had come as the step ended.
+        protocol: the protocol of the step.
+        group: the group's value of the compared condition.
+        value: the group's mean, in `unit`; None if it is beyond what was measured.
+        value_at_least: if throughput never fell: the mean if each run had fallen at the step's end.
         baseline: the baseline's mean over the same other conditions, likewise.
-        delta_pct: 100 (value - baseline) / baseline; None where one is unknown or the baseline 0.
-        ci95_pct: its 95 % interval; both None where there is none.
+        delta_pct: 100 (value - baseline) / baseline; None if one is unknown or the baseline is 0.
+        ci95_pct: its 95 % confidence interval; both None if there is none.
         delta: value - baseline, in `delta_unit`.
         ci95: its 95 % interval.
-        interval_of: what the interval speaks of; None where there is none.
-        runs: the group's recordings behind it.
-        better: which way is better, if one is.
+        interval_of: what the interval covers; None if there is none.
+        runs: the number of the group's recordings.
+        better: which direction is better, if either is.
         better_by_pct: `delta_pct` with the sign that AnandTech prints: worse is negative, for MB/s
             and for us alike.
-        definition: of a score, how it is worked out; None for a step.
-        steps: of a score, the steps that it is made of.
-        p: how likely a difference as large is without a true one, two-sided.
+        definition: how a score is calculated; None for a step.
+        steps: the steps of a score.
+        p: the two-sided p value of the difference.
         p_holm: the same after Holm's correction for all groups of this metric and step.
-        other_conditions: those that group and baseline share, where they all share one value.
-        pairs: the sets of other conditions that it is a mean over.
-        pairs_higher: in how many of them the group's value is the higher one.
-        pooled: whether it is a mean over several of them; rows for each one follow.
-        rank: the group's rank where its step is ranked by this metric; None elsewhere.
+        other_conditions: those that have the same value in group and baseline.
+        pairs: the number of sets of other conditions that it is a mean over.
+        pairs_higher: in how many of them the group's value is higher.
+        pooled: whether it is a mean over several sets; rows for each one follow.
+        rank: the group's rank if its step is ranked by this metric, otherwise None.
         best_share: as :attr:`Ranked.best_share`, likewise.
-        caveats: what speaks against the comparison, where it was asked for anyway.
+        caveats: how recordings that were compared anyway differ.
     """
 
     metric: str
@@ -95,15 +95,16 @@ class Row(BaseModel):
 
 
 class Ranked(BaseModel):
-    """A group's place in one step.
+    """A group's rank in one step.
 
     Attributes:
-        rank: one more than the groups that are shown to be better, so that groups share ranks.
-        ranks: the least and the greatest rank that the data leave open.
+        rank: one more than the number of groups that are shown to be better, so groups may share
+            ranks.
+        ranks: the lowest and the highest rank that the data permit.
         value: mean over the other conditions that all ranked groups have.
         ci95: its 95 % interval, in `unit`.
         best_share: the share of bootstrap draws in which it is the best, 0 to 1.
-        not_told_apart_from: groups whose difference from it is not shown.
+        not_told_apart_from: groups without a shown difference from it.
     """
 
     protocol: str
@@ -122,15 +123,15 @@ class Ranked(BaseModel):
 
 
 class Comparison(BaseModel):
-    """What recordings show of a condition.
+    """What recordings show about a condition.
 
     Attributes:
         groups: the values of the condition, the baseline first.
-        rows: for each step, metric and group; pooled rows before those of each condition. Those
-            of scores come last.
-        ranking: of the steps in which at least two groups can be ranked.
+        rows: for each step, metric and group; pooled rows before those of each condition. Rows of
+            scores come last.
+        ranking: for the steps in which at least two groups can be ranked.
         notes: what was chosen, left out, or not paired, in sentences.
-        caveats: how recordings that were compared anyway are unlike.
+        caveats: how recordings that were compared anyway differ.
     """
 
     by: str
@@ -149,10 +150,10 @@ class Metric:
     """Something that is compared.
 
     Attributes:
-        better: which way is better; None where neither is.
+        better: which direction is better; None if neither is.
         scale: whether a change is a ratio, or a difference in `delta_unit`.
-        negligible: a change that matters to nobody, as a share or in `delta_unit`.
-        is_shown: whether the tables for people have it.
+        negligible: a change too small to matter, as a share or in `delta_unit`.
+        is_shown: whether tables for people include it.
     """
 
     name: str
@@ -165,7 +166,7 @@ class Metric:
     is_shown: bool = True
 
 
-#: Of steps.
+#: The metrics of steps.
 METRICS = {
     metric.name: metric
     for metric in (
@@ -194,7 +195,7 @@ METRICS = {
     )
 }
 
-#: Of scores; each score has one of them, and a rate its efficiency too.
+#: The metrics of scores; each score has one of them, and a rate its efficiency too.
 SCORE_METRICS = {
     metric.name: metric
     for metric in (
@@ -214,5 +215,5 @@ SCORE_METRICS = {
 
 
 def metric_of(name: str) -> Metric:
-    """Return a metric of steps or of scores; raises KeyError for a name that is neither's."""
+    """Return a metric of steps or scores; raises KeyError for an unknown name."""
     return METRICS.get(name) or SCORE_METRICS[name]

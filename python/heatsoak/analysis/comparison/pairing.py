@@ -1,4 +1,4 @@
-"""Which runs are compared with which: the same step under the same other conditions."""
+"""Which runs are compared with which: the same step in the same other conditions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,14 @@ from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, Run
 from heatsoak.protocol import Label, ScoreRule
 
-#: Differ along with what is compared as a matter of course; what matters of them is asked apart.
+#: Keys that naturally differ along with what is compared; what matters in them is checked
+#: elsewhere.
 _GOES_ALONG = (ENCLOSURE, PROTOCOL)
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """Runs whose other conditions are the same; the baseline's are among them."""
+    """Runs with the same other conditions, including runs of the baseline."""
 
     conditions: dict[str, Label | None]
     runs: dict[Label, list[Run]]
@@ -22,7 +23,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The strata; `notes` say what was not paired, `unlike` what had to be the same and is not."""
+    """The strata; `notes` say what was not paired, `unlike` what should be the same but is not."""
 
     strata: list[Stratum]
     notes: list[str]
@@ -32,9 +33,9 @@ class Pairing:
 def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False) -> Pairing:
     """Return the runs in strata of equal other conditions.
 
-    Where a condition never has the same value in a group and in the baseline, the group cannot be
-    paired: with `anyway`, that condition is then left out for all. An enclosure stands for the
-    conditions of a simulated place: the one differs along with the others.
+    If a condition never has the same value in a group and in the baseline, the group cannot be
+    paired; with `anyway`, that condition is then ignored for all. An enclosure implies the
+    conditions of a simulated place, so it differs along with them.
     """
     keys = list(runs[0].others)
     notes: list[str] = []
@@ -73,7 +74,7 @@ def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False)
 
 
 def _all_of(runs: Sequence[Run], keys: list[str]) -> Stratum:
-    """All runs as one stratum, whatever they differ in."""
+    """All runs as one stratum, however they differ."""
     groups: dict[Label, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
@@ -90,7 +91,7 @@ def _apart(runs: Sequence[Run], key: str, baseline: Label) -> list[Label]:
 
 
 def _difference(runs: Sequence[Run], keys: list[str], baseline: Label, group: Label) -> str:
-    """Name the two recordings of the groups that differ least in `keys`, and in what."""
+    """Name the two recordings of the groups that differ least in `keys`, and how."""
     ours, theirs = min(
         ((a, b) for a in runs if a.group == group for b in runs if b.group == baseline),
         key=lambda two: sum(two[0].others[key] != two[1].others[key] for key in keys),
@@ -100,8 +101,8 @@ def _difference(runs: Sequence[Run], keys: list[str], baseline: Label, group: La
         one, two = theirs.others[key], ours.others[key]
         if one != two:
             said.append(
-                f"{key} is {'not said' if one is None else one} and "
-                f"{'not said' if two is None else two}"
+                f"{key} is {'not stated' if one is None else one} and "
+                f"{'not stated' if two is None else two}"
             )
     return f"{theirs.name} and {ours.name}: {'; '.join(said)}"
 
@@ -124,13 +125,13 @@ def _unpaired(
 ) -> list[str]:
     varying = [k for k in conditions if len({run.others[k] for run in runs}) > 1]
     where = ", ".join(
-        f"{key} not said" if conditions[key] is None else f"{key} {conditions[key]}"
+        f"{key} not stated" if conditions[key] is None else f"{key} {conditions[key]}"
         for key in varying
     )
     at = f" with {where}" if where else ""
     names = {group: ", ".join(run.name for run in members) for group, members in groups.items()}
     if baseline in groups:
-        return [f"not paired: {names[baseline]}: {by} '{baseline}' is alone{at}"]
+        return [f"not paired: {names[baseline]}: only {by} '{baseline}' was run{at}"]
     return [f"not paired: {name}: there is no {by} '{baseline}'{at}" for name in names.values()]
 
 
@@ -139,9 +140,9 @@ class Section:
     """One step of one protocol, or one of its scores.
 
     Attributes:
-        score: where it is one; `step` is then its name.
+        score: the score, if it is one; `step` is then its name.
         cells: the runs of each group in each stratum, by the stratum's number.
-        caveats: how runs that were taken all the same are unlike.
+        caveats: how runs that are compared anyway differ.
     """
 
     protocol: str
@@ -152,13 +153,13 @@ class Section:
     score: ScoreRule | None = None
 
     def measured(self, run: Run) -> dict[str, Measure]:
-        """Return what `run` measured of it, by the metric's name."""
+        """Return the measures of `run` for it, by metric name."""
         return (run.measures if self.score is None else run.scores).get(self.step, {})
 
 
 @dataclass
 class Unlike:
-    """Differences between two recordings, with the steps that they were found in."""
+    """Differences between two recordings, with the steps in which they were found."""
 
     first: str
     second: str
@@ -166,7 +167,7 @@ class Unlike:
     steps: list[str] = field(default_factory=list)
 
     def sentence(self) -> str:
-        """Return all of it as a line."""
+        """Return all differences as one line."""
         parts = []
         for text, steps in self.found.items():
             is_everywhere = len(steps) == len(self.steps) and len(steps) > 1
@@ -178,10 +179,10 @@ class Unlike:
 def find_sections(
     strata: Sequence[Stratum], by: str, baseline: Label, *, anyway: bool = False
 ) -> tuple[list[Section], list[str]]:
-    """Return the steps that can be compared, and a line for each two runs that are unlike.
+    """Return the steps that can be compared, and a line for each pair of runs that differ.
 
-    Each run of a stratum is held against the first of the baseline's; unlike ones are left out,
-    or with `anyway` taken with a caveat.
+    Each run of a stratum is compared with the first of the baseline; runs that differ are left out,
+    or with `anyway` kept with a caveat.
     """
     sections: dict[tuple[str, str], Section] = {}
     unlike: dict[tuple[str, str], Unlike] = {}
@@ -224,7 +225,7 @@ def find_sections(
 
 def _against(reference: Run, run: Run, name: str, by: str) -> list[str]:
     if name not in run.views:
-        return ["the second has no such step"]
+        return ["the second does not have this step"]
     texts = []
     for each, place in ((reference, "first"), (run, "second")):
         why = cut_short(each, name)
@@ -238,7 +239,7 @@ def _against(reference: Run, run: Run, name: str, by: str) -> list[str]:
 def _name_missing(
     stratum: Stratum, names: list[str], reference: Run, unlike: dict[tuple[str, str], Unlike]
 ) -> None:
-    """Steps that only a recording of another group has."""
+    """Add steps that only a recording of another group has."""
     for runs in stratum.runs.values():
         for run in runs:
             for name in run.views:
@@ -246,7 +247,7 @@ def _name_missing(
                     entry = unlike.setdefault(
                         (reference.name, run.name), Unlike(reference.name, run.name)
                     )
-                    entry.found.setdefault("the first has no such step", []).append(name)
+                    entry.found.setdefault("the first does not have this step", []).append(name)
 
 
 def _quoted(names: list[str]) -> str:

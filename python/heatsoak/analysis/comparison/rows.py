@@ -1,4 +1,4 @@
-"""Groups against the baseline: a row for each metric of each step, and the groups in order."""
+"""Groups compared with the baseline: a row for each metric of each step, and the ranking."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from heatsoak.analysis.comparison.pairing import Section, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
 from heatsoak.protocol import Label
 
-#: Where more than this share of doubt is left, no difference is shown.
+#: At a p value of this or more, no difference is shown.
 SIGNIFICANCE = 0.05
 _NONE: Bounds = (None, None)
 
@@ -29,7 +29,7 @@ Cells = dict[int, dict[Label, list[Measure]]]
 
 
 def measured_cells(section: Section, metric: str) -> Cells:
-    """Return what the runs of a section measured of a metric, where all of a group's have it."""
+    """Return a metric's measures in a section, for groups in which all runs have it."""
     cells: Cells = {}
     for number, groups in section.cells.items():
         for group, runs in groups.items():
@@ -43,7 +43,7 @@ def measured_cells(section: Section, metric: str) -> Cells:
 def section_rows(
     section: Section, strata: Sequence[Stratum], groups: Sequence[Label]
 ) -> Iterator[Row]:
-    """Yield the rows of a step, those over all strata before those of each."""
+    """Yield the rows of a step: those over all strata, then those of each."""
     baseline = groups[0]
     metrics = METRICS if section.score is None else SCORE_METRICS
     for metric in metrics.values():
@@ -117,7 +117,7 @@ def _rows(
 
 
 def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int]) -> int:
-    """In how many strata the group's mean is the higher one."""
+    """In how many strata the group's mean is higher."""
     return sum(
         np.mean([m.bound for m in cells[n][group]]) > np.mean([m.bound for m in cells[n][baseline]])
         for n in numbers
@@ -144,7 +144,7 @@ def _verdict(
 
 
 def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> Verdict:
-    """Where one group always fell and the other never did, that is a difference."""
+    """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
         is_alike = apart <= LENGTH_TOLERANCE * max(one.bound, two.bound)
@@ -163,7 +163,7 @@ def _direction(metric: Metric, *, is_higher: bool) -> Verdict:
 
 
 def _better_by(metric: Metric, difference: Difference | None) -> float | None:
-    """The change with the sign that reviews print: worse is negative, whichever way it is."""
+    """The change with the sign that reviews print: worse is always negative."""
     share = None if difference is None else difference.share
     if share is None or metric.better is None:
         return None
@@ -182,7 +182,7 @@ def _pct_bounds(difference: Difference | None) -> Bounds:
 
 
 def _shared(strata: Sequence[Stratum]) -> dict[str, Label | None]:
-    """The conditions that have one value in all of them."""
+    """The conditions with the same value in all strata."""
     first = strata[0].conditions
     return {
         key: value
@@ -191,7 +191,7 @@ def _shared(strata: Sequence[Stratum]) -> dict[str, Label | None]:
     }
 
 
-#: What is ranked by where nobody says it: the first that was measured.
+#: The default metrics for ranking; the first that was measured is used.
 _DEFAULTS = ("end_mb_s", "end_iops", "depth_pct", "temp_max_c")
 _SEED = 2016
 
@@ -199,10 +199,10 @@ _SEED = 2016
 def rank(
     section: Section, groups: Sequence[Label], metric_name: str | None
 ) -> tuple[list[Ranked], list[str]]:
-    """Return the groups of a step in order, the best first, and sentences on what is left out.
+    """Return the groups of a step in order, the best first, and notes on what is left out.
 
-    Groups are ranked over the strata that all of them have. A group is told from another where
-    the difference is shown, after Holm's correction for all pairs of the step.
+    Groups are ranked over the strata that all of them have. Two groups are distinguished if their
+    difference is significant after Holm's correction for all pairs of the step.
     """
     is_random = section.workload.startswith("random")
     defaults = ("end_iops", *_DEFAULTS) if is_random else _DEFAULTS
@@ -215,7 +215,7 @@ def rank(
             continue
         if not common:
             names = ", ".join(map(str, present))
-            return [], [f"not ranked where there are no other conditions that {names} all have"]
+            return [], [f"not ranked: there are no other conditions in which {names} were all run"]
         notes = []
         if len(common) < len(cells):
             notes.append(
@@ -231,7 +231,7 @@ def _rank(section: Section, metric: Metric, cells: Cells, groups: list[Label]) -
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
     estimates = {group: spread.estimate(group, list(cells)) for group in groups}
-    ahead = _told_apart(spread, estimates, sign)
+    ahead = _shown_better(spread, estimates, sign)
     seed = zlib.crc32(f"{section.step}/{metric.name}".encode())
     draws = spread.draws(list(estimates.values()), np.random.default_rng([_SEED, seed]))
     shares = None
@@ -265,10 +265,10 @@ def _rank(section: Section, metric: Metric, cells: Cells, groups: list[Label]) -
     return sorted(ranked, key=lambda each: (each.rank, -sign * estimates[each.group].bound))
 
 
-def _told_apart(
+def _shown_better(
     spread: Spread, estimates: dict[Label, Estimate], sign: int
 ) -> set[tuple[Label, Label]]:
-    """Pairs of which the first is shown to be better than the second."""
+    """Pairs in which the first is shown to be better than the second."""
     pairs = list(combinations(estimates, 2))
     differences = [
         spread.difference(estimates[one], estimates[two])

@@ -1,4 +1,4 @@
-"""Recordings as runs of groups: what each is grouped by, and what it must share to be paired."""
+"""Recordings as runs in groups: what they are grouped by, and what pairs must share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording
 
-#: What recordings can be grouped by besides their conditions.
+#: What recordings can be grouped by, besides their conditions.
 DRIVE, MODEL, PROTOCOL = "drive", "model", "protocol"
 #: The simulated place, which stands for conditions.
 ENCLOSURE = "enclosure"
@@ -27,9 +27,9 @@ class Run:
     """One recording, and the group that it belongs to.
 
     Attributes:
-        number: its place among those given.
-        others: what it must share with another to be its pair.
-        alias: what its only step is called here, where logs name the same load differently.
+        number: its index among the given recordings.
+        others: what it must share with another run to be paired with it.
+        alias: the name used here for its only step, if logs name the same load differently.
     """
 
     recording: Recording
@@ -40,7 +40,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What a message calls it."""
+        """Its name in messages."""
         return self.recording.path_text
 
     @property
@@ -50,7 +50,7 @@ class Run:
 
     @cached_property
     def views(self) -> dict[str, StepView]:
-        """Its judged steps that have rates, by name; none of rounds, whose number differs."""
+        """Its judged steps with rates, by name, without steps in rounds, whose number varies."""
         of_rounds = place_in_rounds(self.recording)
         views = [view for view in self._views if view.has_rates and view.step.name not in of_rounds]
         return {self.alias or view.step.name: view for view in views}
@@ -61,14 +61,14 @@ class Run:
 
     @cached_property
     def found_scores(self) -> dict[str, Score]:
-        """The scores of its protocol, by name, those without a value among them."""
+        """The scores of its protocol, by name, including those without a value."""
         views = {view.step.name: view for view in self._views}
         found = scores_of(self.recording, views, rounds_of(self.recording, views))
         return {score.name: score for score in found}
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Measure]]:
-        """What was measured of each score that has a value, by the metric's name."""
+        """The measures of each score that has a value, by score and metric name."""
         return {
             score.name: score_measures(score, self.measures)
             for score in self.found_scores.values()
@@ -77,22 +77,22 @@ class Run:
 
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
-        """What was measured of each step, by the metric's name."""
+        """The measures of each step, by step and metric name."""
         return measure(self.recording, self.views, self.number)
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
     """Return a drive's name for people; copies of a model differ by their serial."""
-    name = str(drive.get("model") or drive.get("path") or "a drive that is not named")
+    name = str(drive.get("model") or drive.get("path") or "unnamed drive")
     serial = drive.get("serial")
     simulated = " (simulated)" if drive.get("simulated") else ""
     return f"{name}{f' {serial}' if serial and with_serial else ''}{simulated}"
 
 
 def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], list[str]]:
-    """Return the recordings that have a value of `by`, as runs, and sentences on the others.
+    """Return the recordings that have a value of `by`, as runs, and notes on the others.
 
-    A recording that is given twice counts once. Raises UsageError where none has it.
+    A recording that is given twice counts once. Raises UsageError if none has it.
     """
     once = {_identity(recording): recording for recording in reversed(recordings)}
     given = [r for r in recordings if once.get(_identity(r)) is r]
@@ -113,7 +113,7 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         notes.append(f"left out, without a condition '{by}': {', '.join(left_out[:3])}{more}")
     others = [_others(recording, by) for recording in known]
-    # what one recording says and another does not is a difference as well
+    # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
         Run(recording, number, group, {key: labels.get(key) for key in keys})
@@ -124,9 +124,9 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
 
 
 def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[Label, list[str]]:
-    """Return the group that the others are compared with, and a sentence where it was chosen.
+    """Return the group that the others are compared with, and a note if it is a default.
 
-    Raises UsageError where no recording has `wanted`, or where there is only one group.
+    Raises UsageError if no recording has `wanted`, or if there is only one group.
     """
     groups = list(dict.fromkeys(run.group for run in runs))
     names = [str(group) for group in groups]
@@ -139,7 +139,7 @@ def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[L
             )
     if len(groups) == 1:
         raise UsageError(
-            f"--by {by}: all recordings have {by} '{groups[0]}': name one with another value too"
+            f"--by {by}: all recordings have {by} '{groups[0]}': add one with another value"
         )
     if wanted is not None:
         return matching[0], []
@@ -147,12 +147,12 @@ def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[L
         if str(group).casefold() == _BASELINE:
             return group, []
     return groups[0], [
-        f"compared with {by} '{groups[0]}', the first that was given; --baseline names another"
+        f"compared with {by} '{groups[0]}', the first one given; --baseline chooses another"
     ]
 
 
 def _with_aliases(runs: list[Run]) -> list[Run]:
-    """Logs of one load each are of the same load, whatever their files are called."""
+    """Logs with one load each are taken as the same load, whatever their files are called."""
     logged = [r for r in runs if r.recording.meta.protocol.is_observed]
     names = {step.name for r in logged for step in r.recording.meta.protocol.workload_steps}
     if len(names) < 2 or any(len(r.recording.meta.protocol.workload_steps) > 1 for r in logged):
@@ -174,7 +174,7 @@ def _group(recording: Recording, by: str) -> Label | None:
 
 
 def _others(recording: Recording, by: str) -> dict[str, Label | None]:
-    """What a recording must share with another to be its pair."""
+    """What a recording must share with another to be paired with it."""
     meta = recording.meta
     others: dict[str, Label | None] = {
         key: value for key, value in meta.conditions.items() if key != by and key not in REPETITIONS

@@ -1,10 +1,10 @@
-"""The mean of a group over several conditions, and how far it is to be trusted.
+"""The mean of a group over several conditions, and how far to trust it.
 
-The unit of repetition is the run. Where a group was run several times, what its runs differ by
-tells how far the next one may differ (Welch's t; a group that was run once is taken to vary as the
-others do). Where each was run once but under several conditions, what is left of an additive model
-of groups and conditions tells it: randomised blocks, which count it as noise where a group's effect
-differs from one condition to the next. With one pair of runs, only noise within the run is known.
+The unit of repetition is the run. If a group was run several times, the spread of its runs tells
+how far the next one may differ (Welch's t; a group that was run once is assumed to vary as the
+others do). If each was run once but in several conditions, the residuals of an additive model of
+groups and conditions tell it: randomised blocks, in which differences of a group's effect between
+conditions count as noise. With one pair of runs, only noise within the run is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Scale = Literal["ratio", "difference"]
 #: A group's runs in each stratum, by the stratum's number.
 Cells = Mapping[int, Mapping[Label, Sequence[Measure]]]
 
-#: Fewer degrees of freedom give no interval that is of use.
+#: Fewer degrees of freedom give no useful interval.
 _LEAST_DEGREES = 2
 
 
@@ -33,11 +33,11 @@ class Estimate:
     """A group's mean over conditions.
 
     Attributes:
-        value: None where one of its runs never fell.
-        bound: the value, or what it is at least.
-        stdev: standard deviation of the value, `degrees` of freedom behind it; NaN for none.
-        draws: deviations by noise within the run, where that is all that is known.
-        runs: how many runs it is of.
+        value: None if one of its runs never fell.
+        bound: the value, or its lower bound.
+        stdev: standard deviation of the value, with `degrees` of freedom; NaN if unknown.
+        draws: errors due to noise within the run, if that is all that is known.
+        runs: the number of runs.
     """
 
     value: float | None
@@ -50,12 +50,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two estimates held against each other; intervals are None where nothing is known of noise.
+    """Two estimates compared; intervals are None if nothing is known about noise.
 
     Attributes:
         delta: in the metric's unit.
         ci95: of `delta`.
-        share: `delta` over the second one's value; None where that is 0.
+        share: `delta` divided by the second value; None if that is 0.
         share_ci95: of `share`.
         p: two-sided.
     """
@@ -68,7 +68,7 @@ class Difference:
 
 
 class Spread:
-    """Estimates of one metric in one step, for all groups alike."""
+    """Estimates of one metric in one step, for all groups."""
 
     def __init__(self, cells: Cells, scale: Scale) -> None:
         self._cells = cells
@@ -113,7 +113,7 @@ class Spread:
         return Estimate(value, bound, of_mean, degrees, None, runs)
 
     def difference(self, one: Estimate, two: Estimate) -> Difference:
-        """Return `one` against `two`; both must have values."""
+        """Return the difference of `one` from `two`; both must have values."""
         assert one.value is not None
         assert two.value is not None
         delta = one.value - two.value
@@ -138,7 +138,7 @@ class Spread:
         return Difference(delta, ci, share, relative, _two_sided(delta, stdev, degrees))
 
     def draws(self, estimates: Sequence[Estimate], rng: np.random.Generator) -> Array | None:
-        """Return values of the estimates as they may as well have come out, one row a draw."""
+        """Return random values that the estimates might equally have had, one row per draw."""
         if any(e.value is None for e in estimates):
             return None
         if all(e.draws is not None for e in estimates):
@@ -190,7 +190,8 @@ class Spread:
         return {g: (float(np.sqrt(variance)), float(df)) for g, (variance, df) in found.items()}
 
     def _between_conditions(self) -> tuple[float, float] | None:
-        """What is left of an additive model of groups and strata, of one run; None for too few."""
+        """Residual deviation of one run from an additive model of groups and strata; None if too
+        few."""
         rows = [(number, group, _only(ms).bound) for number, group, ms in _flat(self._known)]
         strata = list(dict.fromkeys(number for number, _, _ in rows))
         groups = list(dict.fromkeys(group for _, group, _ in rows))
@@ -209,7 +210,7 @@ class Spread:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p values for as many questions asked at once (Holm, Scand. J. Statist. 6, 1979)."""
+    """Return p values corrected for multiple tests (Holm, Scand. J. Statist. 6, 1979)."""
     known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     least = 0.0
@@ -250,7 +251,7 @@ def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Dif
         ratios = (one + noise_one) / np.maximum(two + noise_two, 1e-9 * two) - 1
         ends = np.quantile(ratios, [0.025, 0.975])
         share, share_ci = delta / two, (float(ends[0]), float(ends[1]))
-    # draws that are all alike carry no doubt; else no p is smaller than one draw tells
+    # identical draws leave no doubt; otherwise p cannot be smaller than one draw can show
     beyond = min(float(np.mean(moved <= 0)), float(np.mean(moved >= 0)))
     p = min(1.0, 2 * beyond) if low == high else min(1.0, max(2 * beyond, 1 / DRAWS))
     return Difference(delta, (low, high), share, share_ci, p)

@@ -1,4 +1,4 @@
-"""How steady a step's I/O is: its seconds, their levels, and whether it ever settled."""
+"""How steady a step's I/O is: rates by second, rate levels, and steady state."""
 
 from heatsoak.analysis.consistency.levels import Level, end_level, find_levels
 from heatsoak.analysis.consistency.measure import WINDOW_S, consistency, step_consistency

@@ -1,4 +1,4 @@
-"""The levels that throughput keeps to: which, how long it stays at each, what it ends at."""
+"""The levels of throughput: which rates it stays at, for how long, and which it ends at."""
 
 from dataclasses import dataclass
 
@@ -8,28 +8,28 @@ from heatsoak.analysis.consistency.per_second import Seconds
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.series import Array, Series
 
-#: The end of a step, as the published figures take it.
+#: The length of a step's end, as in the published figures.
 END_S = 60.0
-#: Levels closer together than about twice this share of the usual rate are one level.
+#: Levels closer than about twice this share of the usual rate are one level.
 _LEAST_BANDWIDTH = 0.02
-#: A level that is held for a smaller share of the time is an outlier, not a level.
+#: A level with a smaller share of the time is an outlier, not a level.
 LEAST_SHARE = 0.01
-#: Between two levels their density falls below this share of the lower one's.
+#: Between two levels, density falls below this share of that of the lower peak.
 _VALLEY = 0.5
-#: A valley is deeper than chance makes it by so many standard deviations.
+#: A valley must be this many standard deviations deeper than chance would make it.
 _SIGNIFICANT = 2.5
-_BINS_A_BANDWIDTH = 4
+_BINS_PER_BANDWIDTH = 4
 _MOST_BINS = 4096
 _LEAST_INDEPENDENT = 4.0
 
 
 @dataclass(frozen=True)
 class Level:
-    """A rate that is returned to.
+    """A rate that throughput stays at or returns to.
 
     Attributes:
-        value: the median of the rates that belong to it, in their unit.
-        share: the part of the time that is spent there, 0 to 1.
+        value: the median of its rates, in their unit.
+        share: the share of the time spent there, 0 to 1.
     """
 
     value: float
@@ -37,15 +37,15 @@ class Level:
 
 
 def end_level(series: Series, window_s: float = END_S) -> float | None:
-    """Return the mean rate of the last `window_s`: what a step ended at; None for no samples."""
+    """Return the mean rate of the last `window_s`; None without samples."""
     level = series.mean(series.duration_s - window_s, series.duration_s)
     return level if np.isfinite(level) else None
 
 
 def find_levels(rates: Array) -> list[Level]:
-    """Return the levels among rates, in the order of time, rising by value.
+    """Return the levels of `rates` (in time order), ascending.
 
-    One where they scatter about a single value; none for an empty array.
+    A single level if they scatter around one value; none for an empty array.
     """
     cuts = find_cuts(rates)
     groups = np.searchsorted(cuts, rates, side="left")
@@ -57,13 +57,13 @@ def find_levels(rates: Array) -> list[Level]:
 
 
 def find_cuts(rates: Array) -> Array:
-    """Return the rates that part the levels of `rates`, rising; empty where there is one level.
+    """Return the rates that separate the levels of `rates`, ascending; empty for a single level.
 
     Levels are the peaks of a Gaussian kernel density estimate with Silverman's bandwidth (Density
-    Estimation, 1986), parted where the density between them is lowest. A valley counts that is
-    half as high as the lower peak, and lower by more than an estimate from so many independent
-    rates varies. Rates of a drive wander, which makes peaks by chance: rates that resemble those
-    before them, within the levels found, count as fewer.
+    Estimation, 1986), separated where the density between them is lowest. A valley counts if it is
+    at most half as high as the lower peak, and deeper than the estimate varies with this many
+    independent rates. A drive's rates are autocorrelated, which makes peaks by chance: the
+    autocorrelation within the levels found reduces the number of independent rates.
     """
     cuts = _cuts(rates, float(len(rates)))
     if len(cuts) == 0:
@@ -71,7 +71,7 @@ def find_cuts(rates: Array) -> Array:
     groups = np.searchsorted(cuts, rates, side="left")
     medians = [float(np.median(rates[groups == group])) for group in range(len(cuts) + 1)]
     left = rates - np.array(medians)[groups]
-    # changes between levels say nothing of how rates wander within one
+    # changes between levels say nothing about autocorrelation within one
     stays = groups[1:] == groups[:-1]
     power = float(np.mean(left**2))
     shared = float(np.mean((left[1:] * left[:-1])[stays])) if stays.any() else 0.0
@@ -81,7 +81,7 @@ def find_cuts(rates: Array) -> Array:
 
 
 def _cuts(rates: Array, independent: float) -> Array:
-    """Where the density of rates is lowest between clear peaks, if so many are independent."""
+    """Where density is lowest between clear peaks, given the number of independent rates."""
     none = np.empty(0)
     if len(rates) < 2 or independent < _LEAST_INDEPENDENT:
         return none
@@ -89,21 +89,21 @@ def _cuts(rates: Array, independent: float) -> Array:
     bandwidth = _bandwidth(rates)
     if high - low <= 2 * bandwidth:
         return none
-    begin, end = low - 4 * bandwidth, high + 4 * bandwidth
-    bins = min(_MOST_BINS, int(np.ceil((end - begin) / bandwidth * _BINS_A_BANDWIDTH)))
-    width = (end - begin) / bins
-    counts = np.histogram(rates, bins, (begin, end))[0].astype(float)
+    start, end = low - 4 * bandwidth, high + 4 * bandwidth
+    bins = min(_MOST_BINS, int(np.ceil((end - start) / bandwidth * _BINS_PER_BANDWIDTH)))
+    width = (end - start) / bins
+    counts = np.histogram(rates, bins, (start, end))[0].astype(float)
     sigma = max(bandwidth / width, 0.5)
     reach = int(np.ceil(4 * sigma))
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-    # scaled so that it varies as a count does: its variance is its value
+    # scaled so that its variance is its value, as for a count
     scale = independent / len(rates) * np.sqrt(2)
     density = np.convolve(counts, kernel, mode="same") * scale
-    return _without_outliers(rates, begin + width * (_valleys(density) + 0.5))
+    return _without_outliers(rates, start + width * (_valleys(density) + 0.5))
 
 
 def _bandwidth(rates: Array) -> float:
-    """Silverman's rule of thumb, on the spread of the middle half where that is the smaller."""
+    """Silverman's rule of thumb; uses the spread of the middle half if that is smaller."""
     usual = float(max(np.median(np.abs(rates)), np.mean(np.abs(rates))))
     spread = float(np.std(rates))
     lower, upper = np.quantile(rates, (0.25, 0.75))
@@ -113,7 +113,7 @@ def _bandwidth(rates: Array) -> float:
 
 
 def _valleys(density: Array) -> Array:
-    """Indices of the lowest density between peaks that are clearly apart."""
+    """Indices of the lowest density between clearly separate peaks."""
     rising = np.diff(density, prepend=-1.0, append=-1.0)
     peaks = np.flatnonzero((rising[:-1] > 0) & (rising[1:] <= 0))
     kept: list[int] = []
@@ -137,7 +137,7 @@ def _valleys(density: Array) -> Array:
 
 
 def _without_outliers(rates: Array, cuts: Array) -> Array:
-    """Leave out cuts beside groups too small for a level."""
+    """Remove cuts next to groups that are too small for a level."""
     while len(cuts):
         groups = np.searchsorted(cuts, rates, side="left")
         shares = np.bincount(groups, minlength=len(cuts) + 1) / len(rates)
@@ -150,22 +150,22 @@ def _without_outliers(rates: Array, cuts: Array) -> Array:
 
 @dataclass(frozen=True)
 class Modes:
-    """The levels of a window, rising, and how often it went from one to another."""
+    """The levels of a window, ascending, and how often it changed between them."""
 
     levels: list[RateLevel]
     changes: int
 
 
 def find_modes(seconds: Seconds) -> Modes:
-    """Return the levels that the rates of a window keep to; empty for no rates."""
+    """Return the levels of a window's rates; empty without rates."""
     if len(seconds.values) == 0:
         return Modes([], 0)
     cuts = find_cuts(seconds.values)
     labels = np.searchsorted(cuts, seconds.values, side="left")
     runs = seconds.runs(labels)
     lengths_s: list[list[float]] = [[] for _ in range(len(cuts) + 1)]
-    for begin, end in runs:
-        lengths_s[labels[begin]].append((end - begin) * seconds.each_s)
+    for start, end in runs:
+        lengths_s[labels[start]].append((end - start) * seconds.each_s)
     levels = [
         RateLevel(
             iops=float(np.median(seconds.values[labels == label])),

@@ -1,5 +1,5 @@
-"""The published measure of consistency, what stands behind its mean and deviation, and since when
-it holds."""
+"""The published measure of consistency, the details behind its mean and deviation, and since when
+it has held."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -16,11 +16,11 @@ from heatsoak.analysis.view import StepView
 
 
 def summarise(readings: Callable[[str], Array]) -> LatencySummary | None:
-    """Return the latencies of a window; None where no percentile was logged.
+    """Return the latencies of a window; None if no percentile was logged.
 
     `readings` gives the values, in us, of each interval for ``p50``, ``p99``, ``p999`` and ``max``.
-    Percentiles of intervals do not add up to the window's, so the usual and the worst interval are
-    named; only the maximum is the window's own.
+    Percentiles of intervals do not combine to those of the window, so the median and the worst
+    interval are given; only the maximum is that of the whole window.
     """
     of = {name: readings(name) for name in ("p50", "p99", "p999", "max")}
     if all(len(values) == 0 for values in of.values()):
@@ -43,52 +43,52 @@ def _largest(values: Array) -> float | None:
     return float(np.max(values)) if len(values) else None
 
 
-#: What lasts for less is no phase: a stutter's stays at its levels are shorter.
+#: The shortest phase; stays at the levels of a stutter are shorter.
 LEAST_S = 60.0
-#: Seconds are put together to no more blocks than this: means are nearer to normal, and quick.
+#: Seconds are averaged to at most this many blocks: means are closer to normal, and it is faster.
 _MOST_BLOCKS = 180
-#: Standstill is taken for this share of the highest rate, which has a logarithm.
+#: A standstill is treated as this share of the highest rate, so that it has a logarithm.
 _LOWEST = 0.01
-#: No phase is taken to be quieter than this share of its mean.
+#: The noise of a phase is taken as at least this share of its mean.
 _LEAST_NOISE = 0.02
-#: Each phase costs so many times the logarithm of the number of blocks.
+#: The penalty of each phase, in logarithms of the number of blocks.
 _PENALTY = 4.0
-#: Phases whose means differ by less than this share, and whose deviations by less than this factor,
-#: are alike.
+#: Phases are alike if their means differ by less than this share and their deviations by less than
+#: this factor.
 _ALIKE, _ALIKE_X = 0.1, 2.0
 
 
 def as_at_end_since_s(seconds: Seconds) -> float | None:
     """Return since when the rates of a step have had the mean and the deviation of its end.
 
-    The step is cut into phases of at least a minute so that the likelihood of lognormal rates with
-    a mean and a variance of their own in each, less a penalty for each, is greatest. Blocks that
-    resemble those before them make the penalty greater. Phases like the last one are one with it.
-    None for less than two minutes.
+    The step is divided into phases of at least a minute that maximise the likelihood of lognormal
+    rates, with a mean and variance for each phase, minus a penalty for each. Autocorrelation of
+    blocks raises the penalty. Phases like the last one are joined to it. None for less than two
+    minutes.
     """
     size = max(1, -(-len(seconds.values) // _MOST_BLOCKS))
     count = len(seconds.values) // size
     least = max(2, int(np.ceil(LEAST_S / (size * seconds.each_s))))
     if count < 2 * least:
         return None
-    # what is left over is at the begin, not at the end
+    # the remainder is at the start, not at the end
     values = seconds.values[len(seconds.values) - count * size :].reshape(count, size).mean(axis=1)
     penalty = float(_PENALTY * np.log(count))
     edges = _edges(values, penalty, least)
     shared = _shared(values, edges)
     if shared > 0:
         edges = _edges(values, penalty * (1 + shared) / (1 - shared), least)
-    begin = _alike_from(values, edges)
-    if begin == 0:
+    start = _alike_from(values, edges)
+    if start == 0:
         return 0.0
-    first = len(seconds.values) - (count - begin) * size
+    first = len(seconds.values) - (count - start) * size
     return float(seconds.t_s[first] - seconds.each_s)
 
 
 def _edges(values: Array, penalty: float, least: int) -> list[int]:
-    """Return the edges of the stretches of the likeliest cut.
+    """Return the edges of the likeliest phases.
 
-    Logarithms, in which a spread is a share of its mean.
+    In logarithms, where deviations are relative to the mean.
     """
     lowest = max(_LOWEST * float(np.max(values)), 1e-300)
     ends = pelt_mean_var(np.log(np.maximum(values, lowest)), penalty, least, _LEAST_NOISE**2)
@@ -96,8 +96,8 @@ def _edges(values: Array, penalty: float, least: int) -> list[int]:
 
 
 def _shared(values: Array, edges: list[int]) -> float:
-    """How far blocks resemble those before them within their phases, 0 to 0.95."""
-    left = np.concatenate([_standard(values[begin:end]) for begin, end in pairwise(edges)])
+    """The autocorrelation of blocks within their phases, 0 to 0.95."""
+    left = np.concatenate([_standard(values[start:end]) for start, end in pairwise(edges)])
     return float(np.clip(np.mean(left[1:] * left[:-1]), 0.0, 0.95))
 
 
@@ -107,20 +107,20 @@ def _standard(values: Array) -> Array:
 
 
 def _alike_from(values: Array, edges: list[int]) -> int:
-    """Where the phases begin that are like the last one."""
-    phases = [values[begin:end] for begin, end in pairwise(edges)]
+    """Where the first of the phases that are like the last one starts."""
+    phases = [values[start:end] for start, end in pairwise(edges)]
     mean = float(np.mean(phases[-1]))
     least = _LEAST_NOISE * abs(mean)
     spread = max(float(np.std(phases[-1])), least)
-    begin = edges[-2]
+    start = edges[-2]
     for phase, edge in zip(phases[-2::-1], edges[-3::-1], strict=True):
         other = max(float(np.std(phase)), least)
         if abs(float(np.mean(phase)) - mean) > _ALIKE * abs(mean):
             break
         if max(other, spread) > _ALIKE_X * min(other, spread):
             break
-        begin = edge
-    return begin
+        start = edge
+    return start
 
 
 #: The window of the published method: the last 400 s of a step.
@@ -128,10 +128,10 @@ WINDOW_S = 400.0
 
 
 def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency | None:
-    """Return how steady a step is over its last `window_s`, or all of a shorter step.
+    """Return how steady a step is over its last `window_s`, or over all of a shorter step.
 
-    None where neither IOPS nor bytes with a known block size were logged, or less than two whole
-    seconds of them.
+    None unless at least two whole seconds of IOPS, or of bytes with a known block size, were
+    logged.
     """
     found = consistency(view.iops, window_s)
     if found is None and view.throughput.unit == "mb_s":
@@ -155,9 +155,9 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency 
 def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | None:
     """Return mean and standard deviation of the I/Os of each second in the last `window_s`.
 
-    `series` is in IOPS. A window longer than the series is all of it, as the result's `window_s`
-    says. None where there are fewer than two whole seconds. The test for steady state looks at the
-    whole series.
+    `series` is in IOPS. If the series is shorter than the window, all of it counts, and the
+    result's `window_s` says so. None for fewer than two whole seconds. The steady-state test uses
+    the whole series.
     """
     seconds = by_second(series, window_s)
     rates = seconds.values
@@ -188,7 +188,7 @@ def _percentiles(rates: Array) -> IopsPercentiles:
 
 
 def _block_bytes(view: StepView) -> int | None:
-    """Bytes of one I/O where all that ran had the same."""
+    """Bytes per I/O, if all I/Os had the same size."""
     sizes = set(view.step.block_sizes)
     return sizes.pop() if len(sizes) == 1 else None
 

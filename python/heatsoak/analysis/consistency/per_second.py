@@ -1,4 +1,4 @@
-"""The rate of each second, which the published method and everything about levels rest on."""
+"""The rate of each second: the basis of the published method and of rate levels."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsoak.analysis.series import Array, Series
 
-#: Logs with longer intervals have no seconds: their own intervals stand in.
+#: For logs with longer intervals, the intervals are used instead of seconds.
 _LONGEST_SECOND_S = 1.5
 
 
@@ -17,9 +17,9 @@ class Seconds:
     """Mean rates of the seconds of a window in which anything was measured.
 
     Attributes:
-        t_s: end of each, from the step's begin.
+        t_s: end of each second, from the step's start.
         values: the rates, in the series' unit.
-        window_s: the length of the window, with what was not measured in it.
+        window_s: the length of the window, including time without measurements.
         each_s: 1, or the usual interval of a log whose intervals are longer.
     """
 
@@ -29,7 +29,7 @@ class Seconds:
     each_s: float = 1.0
 
     def runs(self, labels: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """Return begin and end indices of stretches of one label; what was missed parts them."""
+        """Return start and end indices of runs with the same label; gaps separate runs."""
         if len(labels) == 0:
             return []
         parted = (np.diff(labels) != 0) | (np.diff(self.t_s) > 1.5 * self.each_s)
@@ -40,7 +40,7 @@ class Seconds:
 def by_second(series: Series, window_s: float = np.inf) -> Seconds:
     """Return the mean rate of each whole second in the last `window_s`.
 
-    A series shorter than the window gives all it has. Values that are no number are left out.
+    A series shorter than the window is used in full. Values that are not finite are left out.
     """
     series = finite(series)
     if len(series.t_s) == 0:
@@ -68,7 +68,7 @@ def _binned(series: Series, duration_s: float, window_s: float) -> Seconds:
 
 
 def finite(series: Series) -> Series:
-    """Return the series without values that are no number, and intervals without length."""
+    """Return the series without values that are not finite, and without empty intervals."""
     good = np.isfinite(series.values) & np.isfinite(series.t_s) & (series.interval_s > 0)
     if good.all():
         return series

@@ -6,33 +6,33 @@ from heatsoak.analysis.consistency.per_second import finite
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.series import Array, Series
 
-#: Rounds that have to agree.
+#: The number of rounds that must agree.
 ROUNDS = 5
-#: Among them the tracked value varies by at most this share of its average, in all.
+#: The range of the tracked value in these rounds is at most this share of its average.
 MOST_RANGE = 0.20
-#: And the straight line through them by at most this.
+#: The straight line through them rises or falls by at most this share.
 MOST_SLOPE = 0.10
 ROUND_S = 60.0
-#: A round of which less was measured has no mean.
+#: A round has no mean if less than this share of it was measured.
 _LEAST_MEASURED = 0.5
 
 
 def steady_state(series: Series, round_s: float = ROUND_S) -> SteadyState | None:
     """Return whether and from when rounds of `round_s` are steady.
 
-    None for fewer than five whole rounds, or where nothing was ever done.
+    None for fewer than five whole rounds, or if there was no I/O at all.
     """
     means = _round_means(series, round_s)
     return judge_rounds(means, round_s)
 
 
 def judge_rounds(means: Array, round_s: float) -> SteadyState | None:
-    """Return whether and from when the means of rounds are steady; NaN for what was not measured.
+    """Return whether and from when the means of rounds are steady; NaN means not measured.
 
-    Five rounds in a row are steady where the greatest mean exceeds the least by at most 20 % of
-    their average, and the ends of the least-squares line through them are at most 10 % of it apart
-    (SNIA SSS PTS 2.0.1, "Steady State"). The rounds may as well be steps of a protocol. The
-    figures are those of the first window that passes, or of the last one where none does.
+    Five rounds in a row are steady if the greatest mean exceeds the least by at most 20 % of their
+    average, and the ends of the least-squares line through them are at most 10 % of it apart (SNIA
+    SSS PTS 2.0.1, "Steady State"). Rounds may also be steps of a protocol. The figures are those of
+    the first window that passes, or of the last one if none does.
     """
     if len(means) < ROUNDS:
         return None
@@ -45,28 +45,28 @@ def judge_rounds(means: Array, round_s: float) -> SteadyState | None:
         return None
     spread = np.ptp(windows[known], axis=1) / average[known]
     drift = np.abs(slope[known]) * (ROUNDS - 1) / average[known]
-    # what rounding adds to a spread of exactly the limit is not more than it
+    # rounding must not push a value at exactly the limit over it
     passes = (spread <= MOST_RANGE + 1e-9) & (drift <= MOST_SLOPE + 1e-9)
     reached = bool(passes.any())
-    told = int(np.argmax(passes)) if reached else len(known) - 1
+    shown = int(np.argmax(passes)) if reached else len(known) - 1
     return SteadyState(
         reached=reached,
-        since_s=float(known[told]) * round_s if reached else None,
+        since_s=float(known[shown]) * round_s if reached else None,
         at_end=bool(passes[-1]) and int(known[-1]) == len(windows) - 1,
         round_s=round_s,
-        mean_iops=float(average[known[told]]),
-        range_pct=100 * float(spread[told]),
-        slope_pct=100 * float(drift[told]),
+        mean_iops=float(average[known[shown]]),
+        range_pct=100 * float(spread[shown]),
+        slope_pct=100 * float(drift[shown]),
     )
 
 
 def _round_means(series: Series, round_s: float) -> Array:
-    """The mean rate of each whole round from the begin; NaN where too little was measured."""
+    """The mean rate of each whole round from the start; NaN if too little was measured."""
     series = finite(series)
     count = int((series.duration_s + 1e-6) // round_s) if len(series.t_s) else 0
     if count < ROUNDS:
         return np.empty(0)
-    # an interval that reaches over the edge of a round counts in both
+    # an interval that crosses the edge of a round counts in both
     edges: Array = np.arange(count + 1, dtype=float) * round_s
     begin_s = np.maximum(series.t_s - series.interval_s, 0.0)
     moved = _until(edges, begin_s, series.t_s, series.values * (series.t_s - begin_s))
@@ -77,7 +77,7 @@ def _round_means(series: Series, round_s: float) -> Array:
 
 
 def _until(edges: Array, begin_s: Array, end_s: Array, amounts: Array) -> Array:
-    """How much of `amounts`, each spread evenly over its interval, lies before each edge."""
+    """How much of `amounts`, each spread evenly over its interval, is before each edge."""
     index = np.searchsorted(end_s, edges, side="right")
     total = np.concatenate([[0.0], np.cumsum(amounts)])
     inside = np.minimum(index, len(end_s) - 1)

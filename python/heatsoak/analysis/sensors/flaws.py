@@ -1,4 +1,4 @@
-"""What is wrong with a temperature by itself: impossible values, coarse, rare or late."""
+"""Flaws of a temperature by itself: impossible values, coarse steps, rare updates, lag."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ import numpy as np
 from heatsoak.analysis.sensors.readings import Log, Readings
 from heatsoak.analysis.series import Array
 
-#: Readings that it takes to call a temperature stuck.
+#: The fewest readings from which a temperature is called stuck.
 _STUCK_READINGS = 30
 #: No part of a drive under load is outside these.
 _COLDEST_C, _HOTTEST_C = -40.0, 150.0
-#: A controller's die warms by some 8 K/s when its load begins.
+#: A controller's die warms by about 8 K/s when a load starts.
 _FASTEST_K_PER_S = 20.0
-#: A reading that stands out so far from both its neighbours is none.
+#: A reading this far from both its neighbours is an error.
 _SPIKE_K = 15.0
-#: A drive's temperature moves by so much between load and idling.
-_LEAST_SWING_K = 5.0
-#: Readings farther apart than this tell nothing of what was between them.
+#: A drive's temperature changes by at least this much between load and idle.
+_LEAST_CHANGE_K = 5.0
+#: Readings farther apart than this say nothing about the time between them.
 _UNSEEN_S = 60.0
 
-#: What stands for "not measured", and what it comes from.
+#: Values that mean "not measured", and where they come from.
 _CODES = {
-    -273.15: "0 K, a sensor that is not there",
-    -273.0: "0 K, a sensor that is not there",
-    -274.0: "0 K, a sensor that is not there",
-    65261.85: "65535 K, a sensor that is not there",
-    65262.0: "65535 K, a sensor that is not there",
+    -273.15: "0 K, a missing sensor",
+    -273.0: "0 K, a missing sensor",
+    -274.0: "0 K, a missing sensor",
+    65261.85: "65535 K, a missing sensor",
+    65262.0: "65535 K, a missing sensor",
     65535.0: "an unset word",
     255.0: "an unset byte",
     -1.0: "an error code",
@@ -35,26 +35,26 @@ _CODES = {
     127.0: "the largest signed byte",
     128.0: "an unset byte",
 }
-#: What drives and boards report whatever their temperature is.
+#: Values that drives and boards report whatever their temperature is.
 _PLACEHOLDERS = {
     39.85: "313 K is a placeholder that some drives report",
     40.0: "313 K is a placeholder that some drives report",
-    0.0: "0 C is what is reported where nothing was measured",
-    273.15: "273.15 is 0 C in kelvins, which is reported where nothing was measured",
+    0.0: "0 C is reported if nothing was measured",
+    273.15: "273.15 is 0 C in kelvins, which is reported if nothing was measured",
     **{code: f"that is {what}" for code, what in _CODES.items()},
 }
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """Something that is wrong with a temperature; `is_fatal` if it cannot be trusted for it."""
+    """A flaw of a temperature; `is_fatal` if it means that the sensor cannot be trusted."""
 
     text: str
     is_fatal: bool = True
 
 
 def stuck(readings: Readings, log: Log) -> Flaw | None:
-    """It reads the same all the time."""
+    """The reading never changes."""
     values = readings.values
     first = float(values[0])
     if len(values) < _STUCK_READINGS or np.any(values != first) or readings.is_of_surroundings:
@@ -65,11 +65,11 @@ def stuck(readings: Readings, log: Log) -> Flaw | None:
 
 
 def frozen(readings: Readings, log: Log) -> Flaw | None:
-    """It stopped moving while the load came or went, or another sensor of the drive moved."""
+    """The reading froze while the load started or stopped, or while another sensor moved."""
     t_s, values = readings.t_s, readings.values
-    if np.ptp(values) < _LEAST_SWING_K:
+    if np.ptp(values) < _LEAST_CHANGE_K:
         return None
-    # what it read while nobody looked is not known
+    # what it would have read in a gap is unknown
     parted = (np.diff(values) != 0) | (np.diff(t_s) > _UNSEEN_S)
     edges = np.concatenate([[0], np.flatnonzero(parted) + 1, [len(values)]])
     longest = int(np.argmax(t_s[edges[1:] - 1] - t_s[edges[:-1]]))
@@ -77,20 +77,20 @@ def frozen(readings: Readings, log: Log) -> Flaw | None:
     begin_s, end_s = float(t_s[first]) + 30, float(t_s[last])
     if last - first < _STUCK_READINGS // 2 or end_s - begin_s < 120:
         return None
-    what = f"it stood at {values[first]:.0f} C from {t_s[first]:.0f} s to {end_s:.0f} s"
+    what = f"it stayed at {values[first]:.0f} C from {t_s[first]:.0f} s to {end_s:.0f} s"
     loaded = log.is_loaded[int(max(begin_s, 0)) : int(end_s)]
     if min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60:
-        return Flaw(f"{what}, while the load came or went")
+        return Flaw(f"{what}, while the load started or stopped")
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
             meanwhile = other.between(begin_s, end_s).values
-            if len(meanwhile) and np.ptp(meanwhile) >= 2 * _LEAST_SWING_K:
+            if len(meanwhile) and np.ptp(meanwhile) >= 2 * _LEAST_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None
 
 
 def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
-    """It is in kelvins, in Fahrenheit, or in tenths or thousandths of a degree."""
+    """The unit is kelvins, Fahrenheit, or tenths or thousandths of a degree."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     span = f"it reads {low:.0f} to {high:.0f}"
     if low >= 250 and high <= 400 and low != high:
@@ -105,13 +105,14 @@ def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
     low_c, high_c = (low - 32) / 1.8, (high - 32) / 1.8
     if top > 115 and high_c <= 100 and low_c >= 10:
         return Flaw(
-            f"{span}, more than a drive survives: as Fahrenheit it is {low_c:.0f} to {high_c:.0f} C"
+            f"{span}, more than a drive survives: in Fahrenheit that is {low_c:.0f} to "
+            f"{high_c:.0f} C"
         )
     return None
 
 
 def codes(readings: Readings, _: Log) -> Flaw | None:
-    """Some of its readings stand for "not measured"."""
+    """Some readings mean "not measured"."""
     wrong = is_code(readings)
     count = int(np.count_nonzero(wrong))
     if count == 0:
@@ -119,12 +120,12 @@ def codes(readings: Readings, _: Log) -> Flaw | None:
     values, counts = np.unique(readings.values[wrong], return_counts=True)
     value = float(values[np.argmax(counts)])
     rare = count <= 0.01 * len(wrong)
-    text = f"{count} of {len(wrong)} readings are {value:g} or the like: {_match(value, _CODES)}"
+    text = f"{count} of {len(wrong)} readings are {value:g} or similar: {_match(value, _CODES)}"
     return Flaw(text, is_fatal=not rare)
 
 
 def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
-    """Return which readings stand for "not measured", where the others are far from them."""
+    """Return which readings mean "not measured", if the others are far from them."""
     values = readings.values
     usual = float(np.median(values))
     wrong = np.zeros(len(values), dtype=bool)
@@ -132,13 +133,13 @@ def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
     if odd.any():
         for code in _CODES:
             wrong |= odd & (np.abs(values - code) < 0.01)
-        # 0 C is a temperature, but no drive falls to it at once
+        # 0 C is a possible temperature, but no drive drops to it at once
         wrong |= odd & (values == 0) & (np.abs(np.diff(values, prepend=values[0])) > 15)
     return wrong
 
 
 def wrapped(readings: Readings, _: Log) -> Flaw | None:
-    """It goes over the end of a byte, or changes its sign."""
+    """The reading overflows a byte, or its sign flips."""
     steps = np.diff(readings.values)
     if len(steps) == 0 or np.max(np.abs(steps)) < 100:
         return None
@@ -147,24 +148,24 @@ def wrapped(readings: Readings, _: Log) -> Flaw | None:
     over = (np.abs(np.abs(steps) - 256) <= 15) & (top >= 113)
     if over.any():
         at = int(np.argmax(over))
-        return Flaw(f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: a byte overflows")
+        return Flaw(f"it jumps from {before[at]:.0f} to {after[at]:.0f} C: a byte overflows")
     flips = (np.abs(before + after) <= 3) & (np.abs(steps) > 40)
     if flips.any():
         at = int(np.argmax(flips))
-        return Flaw(f"it goes from {before[at]:.0f} to {after[at]:.0f} C at once: its sign flips")
+        return Flaw(f"it jumps from {before[at]:.0f} to {after[at]:.0f} C: its sign flips")
     return None
 
 
 def impossible(readings: Readings, _: Log) -> Flaw | None:
-    """No drive is as cold, or as hot."""
+    """No drive is that cold or hot."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     if low < _COLDEST_C or high > _HOTTEST_C:
-        return Flaw(f"{low:.0f} to {high:.0f} C is no drive's")
+        return Flaw(f"{low:.0f} to {high:.0f} C is impossible for a drive")
     return None
 
 
 def jumps(readings: Readings, _: Log) -> Flaw | None:
-    """It changes faster than anything of a drive can."""
+    """The reading changes faster than any part of a drive can."""
     t_s, values = readings.t_s, readings.values
     if len(values) < 3:
         return None
@@ -180,10 +181,10 @@ def jumps(readings: Readings, _: Log) -> Flaw | None:
     at = int(np.argmax(np.where(too_fast, size, 0)))
     text = f"it jumps from {values[at]:.0f} to {values[at + 1]:.0f} C in {times_s[at]:.1f} s"
     few = count < 3
-    return Flaw(text if few else f"{text}, and {count} times so fast", is_fatal=not few)
+    return Flaw(text if few else f"{text}, and as fast {count} times", is_fatal=not few)
 
 
-#: In this order; the first that is fatal decides.
+#: Checked in this order; the first fatal flaw decides.
 OF_DRIVES: tuple[Callable[[Readings, Log], Flaw | None], ...] = (
     stuck,
     wrong_unit,
@@ -200,18 +201,18 @@ def _match(value: float, known: dict[float, str]) -> str | None:
     return next((what for code, what in known.items() if abs(value - code) < 0.2), None)
 
 
-#: Changes of load between stretches shorter than this show no lag.
+#: Load changes closer together than this do not show the lag.
 _LEAST_STAY_S = 30
-#: How long after a change of load the reading is looked at.
+#: The time after a load change in which the response is measured.
 _REACH_S = 90
-#: Slopes are taken over this time, so that rounding to whole degrees does not make them.
+#: Slopes are taken over this time, so that rounding to whole degrees does not dominate them.
 _SLOPE_S = 7
 _LEAST_RESPONSE_K = 5.0
 _LEAST_CHANGES = 5
 
 
 def step_c(readings: Readings) -> float | None:
-    """Return the step that a temperature is rounded to; None where it is not, or hardly moved."""
+    """Return the step that a temperature is rounded to; None if not rounded, or hardly changing."""
     moved = np.abs(np.diff(readings.values))
     moved = moved[moved > 1e-9]
     if len(moved) < _LEAST_CHANGES:
@@ -224,7 +225,7 @@ def step_c(readings: Readings) -> float | None:
 
 
 def renewed_s(readings: Readings) -> float | None:
-    """Return the shortest time in which a temperature usually changes; None if it rarely does."""
+    """Return the shortest usual time between changes; None if it rarely changes."""
     at_s = readings.t_s[1:][np.diff(readings.values) != 0]
     if len(at_s) < _LEAST_CHANGES + 1:
         return None
@@ -232,12 +233,12 @@ def renewed_s(readings: Readings) -> float | None:
 
 
 def lag_s(readings: Readings, log: Log) -> float | None:
-    """Return how long after the load comes or goes a temperature changes fastest.
+    """Return how long after the load starts or stops a temperature changes fastest.
 
-    The readings about all changes of load are laid upon each other, which is the correlation of
-    the reading's slope with the changes. A heat capacity that is loaded directly changes fastest at
-    once, whatever its size; what lies behind another one changes later. None where no load came or
-    went for at least half a minute, or the temperature did not follow clearly.
+    The readings around all load changes are averaged. A heat capacity that is heated directly
+    changes fastest at once, whatever its size; one that is heated through another changes later.
+    None if no load started or stopped for at least half a minute, or if the temperature did not
+    clearly follow.
     """
     edges = _changes(log)
     curves = [curve for at_s, sign in edges if (curve := _about(readings, at_s, sign)) is not None]
@@ -247,14 +248,14 @@ def lag_s(readings: Readings, log: Log) -> float | None:
     if response[-1] < _LEAST_RESPONSE_K:
         return None
     slope = response[_SLOPE_S:] - response[:-_SLOPE_S]
-    # the middle of the best of equals: rounding makes flat tops
+    # the middle of equal maxima: rounding makes flat tops
     best = np.flatnonzero(slope >= slope.max() - 1e-9)
     fastest = int(best[len(best) // 2])
     return float(max(fastest - _SLOPE_S // 2, 0))
 
 
 def _changes(log: Log) -> list[tuple[int, int]]:
-    """When the load came (+1) or went (-1) and stayed so, in seconds."""
+    """When the load started (+1) or stopped (-1) and stayed so, in seconds."""
     loaded = log.is_loaded
     known = np.flatnonzero(np.isfinite(loaded))
     if len(known) == 0:
@@ -271,7 +272,7 @@ def _changes(log: Log) -> list[tuple[int, int]]:
 
 
 def _about(readings: Readings, at_s: int, sign: int) -> Array | None:
-    """How a temperature went on from `at_s`, each second; None where it was read too seldom."""
+    """How a temperature changed after `at_s`, by second; None if it was read too seldom."""
     before = _SLOPE_S // 2
     near = readings.between(at_s - 5, at_s + _REACH_S + 5)
     times_s = near.t_s

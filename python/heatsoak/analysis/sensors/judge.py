@@ -1,5 +1,5 @@
-"""Trust in a temperature, from one recording or several of the same drive: what it reads whenever
-throttling starts."""
+"""Trust in a temperature, from one or several recordings of the same drive: a trusted sensor reads
+the same whenever throttling starts."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -22,24 +22,24 @@ from heatsoak.analysis.sensors.flaws import (
 from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
 from heatsoak.recording import Recording
 
-#: Readings at the onsets that differ by no more than this, and one step, are the same: a sensor
-#: lags, the more the faster it warms, and workloads heat the parts of a drive unlike.
+#: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
+#: lags more the faster it warms, and workloads heat different parts of a drive.
 ALIKE_K = 5.0
-#: Readings that differ by more than this cannot all be where throttling begins.
+#: Readings that differ by more than this cannot all be the throttling temperature.
 APART_K = 10.0
-#: Onsets at times that differ by this factor did not come after a like time.
+#: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
 _MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
 class Onset:
-    """Where an episode begins.
+    """The start of an episode.
 
     Attributes:
-        recording: its place among the recordings that are judged; runs of one log share a path.
-        onset_s: from the begin of the step's load.
-        cause: the verdict on it.
+        recording: its index among the judged recordings; runs in one log share a path.
+        onset_s: from the start of the step's load.
+        cause: the episode's cause.
     """
 
     recording: int
@@ -49,17 +49,18 @@ class Onset:
 
 
 def is_thermal(onset: Onset) -> bool:
-    """Return whether an onset is judged to be of heat."""
+    """Return whether an onset was judged to be caused by heat."""
     return onset.cause == "thermal"
 
 
 @dataclass(frozen=True)
-class Sighting:
-    """What a temperature read at an onset of throttling; without `onset_s` its highest in a step.
+class ReadingAtOnset:
+    """A temperature's reading at an onset of throttling, or without `onset_s`, its highest in a
+    step.
 
     Attributes:
-        condition: what repeats of one condition have in common.
-        start_c: what it read as the load began.
+        condition: a key that is the same for repeats of one condition.
+        start_c: the reading when the load started.
     """
 
     condition: object
@@ -69,8 +70,8 @@ class Sighting:
     onset_s: float | None
 
 
-def explains(trust: SensorTrust, sightings: list[Sighting]) -> SensorTrust:
-    """Return `trust` with what the onsets of a drive's throttling say of a temperature."""
+def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> SensorTrust:
+    """Return `trust`, updated with what the onsets of throttling say about a temperature."""
     seen = [sighting for sighting in sightings if sighting.onset_s is not None]
     if not seen:
         return trust
@@ -81,38 +82,41 @@ def explains(trust: SensorTrust, sightings: list[Sighting]) -> SensorTrust:
     known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
     moved = trust.why.split(";")[0]
 
-    def told(verdict: str, why: str) -> SensorTrust:
+    def judged(verdict: str, why: str) -> SensorTrust:
         return trust.model_copy(update={**known, "trust": verdict, "why": why})
 
     if len(readings_c) == 1:
-        one = "one onset tells" if len(seen) == 1 else "onsets in one condition tell"
-        return told("unknown", f"{moved}; {at}: {one} little")
+        one = "one onset says" if len(seen) == 1 else "onsets in one condition say"
+        return judged("unknown", f"{moved}; {at}: {one} little")
     if spread_k > APART_K + step_k:
-        return told("poor", f"{at}: {spread_k:.0f} K apart, it does not explain the throttling")
+        return judged("poor", f"{at}: {spread_k:.0f} K apart, it does not explain the throttling")
     hotter = _hotter(sightings, max(readings_c) + ALIKE_K + step_k, min(readings_c) - ALIKE_K)
     if hotter is not None:
-        return told(
+        return judged(
             "poor",
             f"{at}, and {hotter.reading_c:.0f} C in '{hotter.step}', which did not throttle: "
             "it does not explain the throttling",
         )
     if spread_k > ALIKE_K + step_k:
-        return told("unknown", f"{at}: {spread_k:.0f} K apart, which leaves open if it explains it")
-    if not _rose(seen):
-        return told("unknown", f"{at}, hardly more than before it: it says little")
-    if not (across and _varied(seen)):
-        return told(
-            "unknown", f"{at}, always after a like time from a like start: other conditions tell"
+        return judged(
+            "unknown", f"{at}: {spread_k:.0f} K apart: it may or may not explain the throttling"
         )
-    return told("good", f"{at}, whatever the time it took: it explains the throttling")
+    if not _rose(seen):
+        return judged("unknown", f"{at}, hardly higher than before: that says little")
+    if not (across and _varied(seen)):
+        return judged(
+            "unknown",
+            f"{at}, always after a similar time from a similar start: other conditions would tell",
+        )
+    return judged("good", f"{at}, however long it took: it explains the throttling")
 
 
-def _widest(seen: list[Sighting]) -> tuple[list[float], bool, str]:
-    """The readings that lie farthest apart, of one workload in several conditions.
+def _widest(seen: list[ReadingAtOnset]) -> tuple[list[float], bool, str]:
+    """The readings that differ most, for one workload in several conditions.
 
-    Repeats of a condition count once, by their median. Where nothing throttled in two conditions
-    of one workload, workloads are compared: whether conditions were is the second value, and in
-    words the third.
+    Repeats of a condition count once, by their median. If no workload throttled in two conditions,
+    workloads are compared instead. The second value says whether conditions were compared, and the
+    third says it in words.
     """
     cells: dict[str, dict[object, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sighting in seen:
@@ -130,8 +134,8 @@ def _widest(seen: list[Sighting]) -> tuple[list[float], bool, str]:
     return several, False, f"in {len(several)} steps"
 
 
-def _hotter(sightings: list[Sighting], than_c: float, from_c: float) -> Sighting | None:
-    """A step that began cool, got hotter than the onsets elsewhere, and did not throttle."""
+def _hotter(sightings: list[ReadingAtOnset], than_c: float, from_c: float) -> ReadingAtOnset | None:
+    """A step that started cool, got hotter than the other onsets, and did not throttle."""
     steady = [
         sighting
         for sighting in sightings
@@ -143,13 +147,13 @@ def _hotter(sightings: list[Sighting], than_c: float, from_c: float) -> Sighting
     return max(steady, key=lambda sighting: sighting.reading_c, default=None)
 
 
-def _rose(seen: list[Sighting]) -> bool:
-    """Whether it ever rose clearly before an onset."""
+def _rose(seen: list[ReadingAtOnset]) -> bool:
+    """Whether the temperature ever rose clearly before an onset."""
     return any(s.start_c is not None and s.reading_c - s.start_c >= ALIKE_K for s in seen)
 
 
-def _varied(seen: list[Sighting]) -> bool:
-    """Whether throttling began after unlike times, or from unlike temperatures."""
+def _varied(seen: list[ReadingAtOnset]) -> bool:
+    """Whether throttling started after different times, or from different temperatures."""
     times_s = [s.onset_s + 1 for s in seen if s.onset_s is not None]
     starts_c = [s.start_c for s in seen if s.start_c is not None]
     return max(times_s) >= _OTHER_TIME_X * min(times_s) or (
@@ -165,11 +169,11 @@ def _listed(readings_c: list[float]) -> str:
 
 
 def judge_sensors(recording: Recording) -> list[SensorTrust]:
-    """Return each temperature's trust, from all of a recording.
+    """Return the trust in each temperature of a recording.
 
-    Pauses and preconditioning are part of it: a drive that is held at its limit reads the same
-    throughout its load, and is no less to be trusted for it. None is called good: that takes
-    onsets of throttling, for :func:`judge_sensors_together`.
+    Pauses and preconditioning count too: a drive held at its limit reads the same throughout its
+    load, which is no flaw. None is called good: that takes onsets of throttling, with
+    :func:`judge_sensors_together`.
     """
     return judge_log(read_log(recording))
 
@@ -179,18 +183,18 @@ def judge_sensors_together(
     onsets: Iterable[Onset],
     is_heat: Callable[[Onset], bool] = is_thermal,
 ) -> list[list[SensorTrust]]:
-    """Return the trust of each recording's temperatures, in the order of `recordings`.
+    """Return the trust in each recording's temperatures, in the order of `recordings`.
 
-    Recordings of one drive speak for each other: a reading explains throttling if it is the same
-    whenever throttling begins, in whatever conditions. `onsets` are those of all episodes, whatever
-    their cause: a step without any shows what a temperature reaches where nothing throttles.
-    `is_heat` tells which of them are held against the temperatures.
+    Recordings of the same drive are evidence for each other: a reading explains throttling if it is
+    the same whenever throttling starts, in any conditions. `onsets` are those of all episodes,
+    whatever their cause: a step without any shows what a temperature reaches without throttling.
+    `is_heat` tells which of them the temperatures are compared with.
     """
     listed = list(onsets)
     logs = [read_log(recording) for recording in recordings]
     trusts = [judge_log(log) for log in logs]
     drives = [drive_of(recording) for recording in recordings]
-    sightings: dict[tuple[object, str], list[Sighting]] = defaultdict(list)
+    sightings: dict[tuple[object, str], list[ReadingAtOnset]] = defaultdict(list)
     for index, recording in enumerate(recordings):
         stretches = read_stretches(recording)
         fatal = {trust.name for trust in trusts[index] if trust.trust == "poor"}
@@ -203,7 +207,9 @@ def judge_sensors_together(
                 )
     return [
         [
-            trust if trust.trust == "poor" else explains(trust, sightings[drive, trust.name])
+            trust
+            if trust.trust == "poor"
+            else trust_from_onsets(trust, sightings[drive, trust.name])
             for trust in of_one
         ]
         for drive, of_one in zip(drives, trusts, strict=True)
@@ -211,22 +217,22 @@ def judge_sensors_together(
 
 
 def judge_log(log: Log) -> list[SensorTrust]:
-    """Return the trust of the temperatures of one recording, as far as it shows by itself."""
+    """Return the trust in the temperatures of one recording, judged by itself."""
     found: list[SensorTrust] = []
     for index, readings in enumerate(log.readings):
         trust = _judge_readings(readings, log)
         if not readings.is_of_host and trust.trust != "poor":
             trust.same_as = _twin(readings, log.readings[:index])
             if trust.same_as is not None:
-                trust.why += f"; it never differs from '{trust.same_as}'"
+                trust.why += f"; it always reads the same as '{trust.same_as}'"
         found.append(trust)
     return found
 
 
 def _judge_readings(readings: Readings, log: Log) -> SensorTrust:
     flaws: list[Flaw] = []
-    for look in OF_HOSTS if readings.is_of_host else OF_DRIVES:
-        flaw = look(readings, log)
+    for check in OF_HOSTS if readings.is_of_host else OF_DRIVES:
+        flaw = check(readings, log)
         if flaw is not None:
             if flaw.is_fatal:
                 return SensorTrust(name=readings.name, trust="poor", why=flaw.text)
@@ -236,7 +242,7 @@ def _judge_readings(readings: Readings, log: Log) -> SensorTrust:
     if low == high:
         moved = f"it stayed at {low:.0f} C"
     else:
-        moved = f"it moved between {low:.0f} and {high:.0f} C"
+        moved = f"it ranged from {low:.0f} to {high:.0f} C"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",
@@ -246,12 +252,14 @@ def _judge_readings(readings: Readings, log: Log) -> SensorTrust:
     )
     if not readings.is_of_host:
         trust.lag_s = lag_s(readings, log)
-        trust.why += "; whether it explains throttling takes recordings in several conditions"
+        trust.why += (
+            "; to tell whether it explains throttling takes recordings in several conditions"
+        )
     return trust
 
 
 def _twin(readings: Readings, others: list[Readings]) -> str | None:
-    """Another temperature of the drive from which it never differs, though both move."""
+    """Another temperature of the drive that always reads the same, though both change."""
     if len(readings.values) < 2 or np.ptp(readings.values) == 0:
         return None
     return next(
@@ -266,11 +274,11 @@ def _sightings(
     readings: Readings,
     onsets: list[Onset],
     is_heat: Callable[[Onset], bool],
-) -> list[Sighting]:
-    """What a temperature read at the onsets of heat, and at its highest where there was none."""
+) -> list[ReadingAtOnset]:
+    """A temperature's readings at the onsets of heat, and its highest in steps without an onset."""
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))
     condition = labels or recording.path_text
-    found: list[Sighting] = []
+    found: list[ReadingAtOnset] = []
     for onset in onsets:
         stretch = stretches.get(onset.step)
         if stretch is None or not is_heat(onset):
@@ -278,7 +286,7 @@ def _sightings(
         reading_c = readings.at(stretch.begin_s + onset.onset_s)
         start_c = readings.at(stretch.begin_s)
         if reading_c is not None:
-            found.append(Sighting(condition, onset.step, reading_c, start_c, onset.onset_s))
+            found.append(ReadingAtOnset(condition, onset.step, reading_c, start_c, onset.onset_s))
     fell = {onset.step for onset in onsets}
     for step in recording.meta.protocol.workload_steps:
         stretch = stretches.get(step.name)
@@ -287,5 +295,5 @@ def _sightings(
         values = readings.between(stretch.begin_s, stretch.end_s).values
         if len(values) and stretch.end_s - stretch.begin_s >= 60:
             top_c = float(np.quantile(values, 0.9))
-            found.append(Sighting(condition, step.name, top_c, float(values[0]), None))
+            found.append(ReadingAtOnset(condition, step.name, top_c, float(values[0]), None))
     return found

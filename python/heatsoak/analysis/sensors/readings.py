@@ -1,4 +1,4 @@
-"""What a recording's temperatures read, and the load meanwhile."""
+"""A recording's temperature readings, and the load at the same times."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from heatsoak.analysis.series import Array
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, is_of_drive, is_of_surroundings
 
-#: What a load is seen by: bytes, I/Os or power, whichever was logged first.
+#: The columns that show a load: bytes, I/Os or power, the first that was logged.
 _LOADS = (
     ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"),
     ("read_iops", "write_iops", "iops"),
     ("power_w",),
 )
-#: No load is looked at for longer than this, second by second: three days.
+#: Loads are read for at most this many seconds: three days.
 _MOST_SECONDS = 300_000
 
 
 @dataclass(frozen=True)
 class Readings:
-    """One temperature: times from the recording's begin, and values in C."""
+    """One temperature: times from the recording's start, and values in C."""
 
     name: str
     t_s: Array
@@ -29,12 +29,12 @@ class Readings:
 
     @property
     def is_of_host(self) -> bool:
-        """Whether it is no temperature of the drive."""
+        """Whether it is not a temperature of the drive."""
         return not is_of_drive(self.name)
 
     @property
     def is_of_surroundings(self) -> bool:
-        """Whether it may well stay the same."""
+        """Whether it is a temperature of the surroundings, which may well stay constant."""
         return is_of_surroundings(self.name)
 
     def between(self, begin_s: float, end_s: float) -> "Readings":
@@ -43,11 +43,11 @@ class Readings:
         return Readings(self.name, self.t_s[first:last], self.values[first:last])
 
     def only(self, keep: np.typing.NDArray[np.bool_]) -> "Readings":
-        """Return those readings that are kept."""
+        """Return the readings that `keep` selects."""
         return Readings(self.name, self.t_s[keep], self.values[keep])
 
     def at(self, t_s: float, within_s: float = 15.0) -> float | None:
-        """Return the reading at `t_s`, between its neighbours; None where none is near."""
+        """Return the reading at `t_s`, interpolated; None if there is none nearby."""
         if len(self.t_s) == 0:
             return None
         index = int(np.searchsorted(self.t_s, t_s))
@@ -59,7 +59,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class Stretch:
-    """When a step's load began and ended, from the recording's begin."""
+    """When a step's load started and ended, from the recording's start."""
 
     begin_s: float
     end_s: float
@@ -67,12 +67,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Log:
-    """What is known of a recording's temperatures and load.
+    """A recording's temperatures and load.
 
     Attributes:
-        readings: each temperature that was ever read.
-        load: throughput, or power, of each second from the begin, 0 where nothing was moved; empty
-            where neither was logged.
+        readings: every temperature that was read.
+        load: throughput or power of each second from the start, 0 if nothing was moved; empty if
+            neither was logged.
     """
 
     readings: list[Readings]
@@ -80,7 +80,7 @@ class Log:
 
     @property
     def is_loaded(self) -> Array:
-        """Where the load was high (1), next to nothing (0), or between (NaN), each second."""
+        """Whether the load was high (1), next to nothing (0), or in between (NaN), by second."""
         if len(self.load) == 0 or (full := float(np.quantile(self.load, 0.95))) <= 0:
             return np.empty(0)
         between = np.where(self.load < 0.1 * full, 0.0, np.nan)
@@ -105,7 +105,7 @@ def read_log(recording: Recording) -> Log:
 
 
 def read_stretches(recording: Recording) -> dict[str, Stretch]:
-    """Return when the load of each step began and ended; of one without, when it was first seen."""
+    """Return when each step's load started and ended; the first sample of a step without load."""
     samples = recording.samples(["t_s", "step", "interval_s"])
     rows = (
         samples.lazy()
@@ -125,9 +125,9 @@ def read_stretches(recording: Recording) -> dict[str, Stretch]:
 
 
 def _load(samples: pl.DataFrame, names: list[str]) -> Array:
-    """The load of each second, the sum of columns `names`; empty where nothing was logged.
+    """The load of each second, the sum of columns `names`; empty if nothing was logged.
 
-    A rate counts for all of its interval; a second that none covers had no load.
+    A rate covers all of its interval; a second that no interval covers had no load.
     """
     if not names:
         return np.empty(0)

@@ -46,7 +46,7 @@ class Track(_Strict):
     Attributes:
         name: the column of the recording; ``bw_mb_s`` and ``iops`` are reads and writes together.
         label: for a legend: ``reads``, ``composite``.
-        t: seconds from the step's begin, rising.
+        t: seconds from the step's start, rising.
         v: values in `unit`; there are none where nothing was measured.
         samples: how many the recording has; more than ``t.count`` where the track was thinned: of
             each stretch then its least and greatest are kept, in their order of time.
@@ -85,7 +85,7 @@ class Line(_Strict):
         recording: its number in `Page.recordings`.
         step: the number of the step in that recording's findings.
         label: what tells it from the other lines: its conditions that differ among them.
-        start_s: when the step began, from the recording's begin.
+        start_s: when the step began, from the recording's start.
         tracks: throughput first, then what else there is.
         seconds: IOPS of each second, for the scatter; None where they are not known.
         level_mb_s: the level before the first episode, or the mean where there is none.
@@ -248,7 +248,7 @@ class Fact(_Strict):
 
 
 class EventLine(_Strict):
-    """Something that happened, at a time from the recording's begin."""
+    """Something that happened, at a time from the recording's start."""
 
     t_s: float
     kind: str

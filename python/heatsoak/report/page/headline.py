@@ -103,7 +103,7 @@ def _slow_from_begin(slow: Sequence[StepFindings]) -> str:
     worst = next((step for step in slow if step.throttles), slow[0])
     verb = "Throttles" if worst.throttles else "May throttle"
     more = f", and {words.counted(len(slow) - 1, 'workload')} more" if len(slow) > 1 else ""
-    return f"{verb} from the begin in {words.plain(worst.step)}{more}: {'; '.join(worst.why)}."
+    return f"{verb} from the start in {words.plain(worst.step)}{more}: {'; '.join(worst.why)}."
 
 
 def _one(worst: _Fall) -> str:

@@ -113,7 +113,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     of = f" in {len(fallen)} of {judged} runs" if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
     if not fallen and (slow := [step for step in steps if step.throttles]):
-        return f"Throttles from its begin: {'; '.join(slow[0].why)}.{left}"
+        return f"Throttles from its start: {'; '.join(slow[0].why)}.{left}"
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)
         held = " The host holds it back." if bound else ""

@@ -34,7 +34,7 @@ class Course:
     """One quantity of a step over time.
 
     Attributes:
-        t_s: from the step's begin, rising.
+        t_s: from the step's start, rising.
         importance: what is thinned first has the least.
     """
 

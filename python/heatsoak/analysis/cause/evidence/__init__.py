@@ -1,7 +1,7 @@
-"""What speaks to the cause of a drop: a small function for each thing that one can look at.
+"""Evidence on the cause of a drop: one small function for each kind of observation.
 
-Each returns a :class:`~heatsoak.analysis.cause.case.Finding`, or None where it has nothing to say.
-What a finding is worth stands in the table beside this package, not here.
+Each returns a :class:`~heatsoak.analysis.cause.case.Finding`, or None if it has nothing to say. The
+weight of a finding is in `weights.toml` next to this package, not here.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from heatsoak.analysis.cause.evidence import (
     temperature,
 )
 
-Look = Callable[[Case], Finding | None]
+Check = Callable[[Case], Finding | None]
 
-#: Everything that is looked at, in the order in which it is printed.
-LOOKS: tuple[Look, ...] = (
+#: All checks, in the order in which their findings are printed.
+CHECKS: tuple[Check, ...] = (
     host.waits,
     host.asked,
     counters.thermal_counters,
@@ -28,10 +28,10 @@ LOOKS: tuple[Look, ...] = (
     temperature.at_onset,
     temperature.course,
     temperature.bend,
-    temperature.let_go,
+    temperature.recovery,
     temperature.follows,
-    oscillation.turns,
-    temperature.goes_with_the_load,
+    oscillation.turning_points,
+    temperature.heat_follows_load,
     temperature.balance,
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,
@@ -58,4 +58,4 @@ LOOKS: tuple[Look, ...] = (
     host.link,
 )
 
-__all__ = ["LOOKS", "Look"]
+__all__ = ["CHECKS", "Check"]

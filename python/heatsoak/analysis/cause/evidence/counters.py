@@ -1,4 +1,4 @@
-"""What the drive itself says: its counters of throttling, its power state, its stated limits."""
+"""What the drive itself reports: throttling counters, power state, stated limits."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from heatsoak.analysis.view import StepView
 
 #: A governor acts at its limit; sensors round to a kelvin and lag.
 AT_LIMIT_K = 3.0
-#: So far below every stated limit no governor has a reason.
+#: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
 #: Readings a second apart may miss a change by this much.
 SLACK_S = 2.0
-#: Counters that begin to rise later than this in a drop did not count its beginning.
+#: Counters that start to rise later than this in a drop did not count its start.
 LATE_S = 10.0
 LATE_SHARE = 0.1
 
@@ -25,25 +25,27 @@ def thermal_counters(case: Case) -> Finding | None:
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
             return Finding(
-                "thermal-counters", "went-on", f"{said}; but they had risen before this drop"
+                "thermal-counters",
+                "went-on",
+                f"{said}, but they were already rising before this drop",
             )
-        if first_s > case.drop.onset_s + max(LATE_S, LATE_SHARE * case.last_s):
+        if first_s > case.drop.onset_s + max(LATE_S, LATE_SHARE * case.length_s):
             late_s = first_s - case.drop.onset_s
-            return Finding("thermal-counters", "later", f"{said}; but only {late_s:.0f} s later")
+            return Finding("thermal-counters", "later", f"{said}, but only {late_s:.0f} s later")
         return Finding("thermal-counters", "rose", said)
-    # zeros throughout are what drives without such counters report
+    # drives without such counters report zeros throughout
     for view in (case.view, *case.others):
         if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
             return Finding(
                 "thermal-counters",
                 "silent",
-                "the drive counts its thermal throttling, and counted none here",
+                "the drive counts thermal throttling, and counted none here",
             )
     return None
 
 
 def _first_rise_s(case: Case, column: str) -> float:
-    """When a counter first rose since the level before was taken up."""
+    """When a counter first rose since the start of the level before the drop."""
     track = case.view.track(column)
     rises = np.flatnonzero(np.diff(track.values) > 0) + 1
     times = track.t_s[rises]
@@ -52,7 +54,7 @@ def _first_rise_s(case: Case, column: str) -> float:
 
 
 def power_state(case: Case) -> Finding | None:
-    """A drive that throttles may go to a lower operational power state under load."""
+    """A drive that throttles may enter a lower operational power state under load."""
     states = case.before_and_during("power_state")
     if states is None:
         return None
@@ -67,7 +69,7 @@ def power_state(case: Case) -> Finding | None:
 
 
 def stated_limit(case: Case) -> Finding | None:
-    """The temperature at the onset against the limits that the drive states."""
+    """The temperature at onset, compared with the limits that the drive states."""
     temp_c = case.onset_c
     limits = {
         name.removesuffix("_c"): limit
@@ -81,7 +83,7 @@ def stated_limit(case: Case) -> Finding | None:
         return Finding(
             "stated-limit",
             "at",
-            f"at {temp_c:.0f} C it began at the drive's {name} ({limit:.0f} C)",
+            f"it started at {temp_c:.0f} C, at the drive's {name} ({limit:.0f} C)",
         )
     if temp_c < min(limits.values()) - FAR_BELOW_K:
         return Finding(
@@ -93,16 +95,16 @@ def stated_limit(case: Case) -> Finding | None:
 
 
 def counter_columns(view: StepView) -> list[str]:
-    """Return the columns of a step that hold counters of throttling."""
+    """Return the throttling counter columns of a step."""
     return view.columns("throttle_count.") + view.columns("throttle_time_s.")
 
 
 def counted(case: Case) -> list[str]:
-    """Return by how much each of the drive's counters of throttling rose in the drop."""
+    """Return how much each of the drive's throttling counters rose in the drop."""
     moved = []
     for name in counter_columns(case.view):
         track = case.view.track(name)
-        # the drive knows before any loss can be seen
+        # the drive counts before any loss is visible
         before = track.at(case.drop.begin_s - SLACK_S)
         after = track.at(case.drop.end_s + SLACK_S)
         if before is not None and after is not None and after > before:

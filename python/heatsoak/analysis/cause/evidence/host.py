@@ -1,5 +1,5 @@
-"""What the host says: its processors, its other traffic, the link, how much the load asked for, and
-the other drive of a copy."""
+"""Evidence from the host: CPU, other traffic, the link, what the load asked for, and the other
+drive of a copy."""
 
 import math
 
@@ -10,15 +10,15 @@ from heatsoak.analysis.waiting import fullness, queue_of
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
-#: And below this it was not, before.
+#: Below this, the core was not saturated before the drop.
 FREE_PCT = 80.0
-#: Where processors of laptops and desktops hold themselves back: 95 to 105 C.
+#: Laptop and desktop processors throttle at 95 to 105 C.
 CPU_LIMIT_C = 94.0
-#: Time that a hypervisor gives to others, beyond what it gave before.
+#: CPU time that the hypervisor gives to others, above what it gave before.
 STOLEN_PCT = 5.0
 #: Other traffic that makes up this share of what was lost explains it.
 EXPLAINS = 0.3
-#: A rate this close to what a link carries is bound by it; protocol takes the rest.
+#: A rate this close to the link's capacity is limited by it; protocol overhead takes the rest.
 NEAR_LINK = (0.75, 1.02)
 
 
@@ -30,9 +30,9 @@ def cpu(case: Case) -> Finding | None:
         if shares is None:
             continue
         before, during = shares
-        said = f"({during:.0f} %, before {before:.0f} %)"
+        said = f"({during:.0f} %, {before:.0f} % before)"
         if during > SATURATED_PCT and before < FREE_PCT:
-            return Finding("cpu", "saturated", f"{what} was saturated meanwhile {said}")
+            return Finding("cpu", "saturated", f"{what} was saturated during the drop {said}")
         if during > SATURATED_PCT:
             seen = Finding("cpu", "saturated-before-too", f"{what} was saturated all along {said}")
         elif seen is None:
@@ -41,7 +41,7 @@ def cpu(case: Case) -> Finding | None:
 
 
 def heat(case: Case) -> Finding | None:
-    """A processor at its own limit takes its clock down, and what it can ask of a drive."""
+    """A processor at its own limit lowers its clock, and so what it can ask of a drive."""
     hottest: tuple[float, float] | None = None
     for column in case.view.columns("temp_c.cpu"):
         temps_c = case.before_and_during(column)
@@ -50,14 +50,14 @@ def heat(case: Case) -> Finding | None:
     if hottest is None:
         return None
     before_c, during_c = hottest
-    said = f"the processor was at {during_c:.0f} C meanwhile (before {before_c:.0f} C)"
+    said = f"the processor was at {during_c:.0f} C during the drop ({before_c:.0f} C before)"
     if during_c >= CPU_LIMIT_C:
         return Finding("host-heat", "at-its-limit", f"{said}, where processors throttle")
     return Finding("host-heat", "below", said)
 
 
 def steal(case: Case) -> Finding | None:
-    """Time that the hypervisor gave to other machines."""
+    """CPU time that the hypervisor gave to other machines."""
     shares = case.before_and_during("cpu_steal_pct")
     if shares is None:
         return None
@@ -66,13 +66,13 @@ def steal(case: Case) -> Finding | None:
         return Finding(
             "steal",
             "stolen",
-            f"the hypervisor gave {during:.0f} % of the CPU to others (before {before:.0f} %)",
+            f"the hypervisor gave {during:.0f} % of the CPU to others ({before:.0f} % before)",
         )
     return None
 
 
 def others_traffic(case: Case) -> Finding | None:
-    """All traffic of the device by the kernel's counters, less our own."""
+    """The device's total traffic by the kernel's counters, minus our own."""
     before, during = (
         _others_mb_s(case, begin_s, end_s)
         for begin_s, end_s in (
@@ -87,7 +87,8 @@ def others_traffic(case: Case) -> Finding | None:
         return Finding(
             "others",
             "busy",
-            f"others moved {during:.0f} MB/s on the same device meanwhile (before {before:.0f})",
+            f"others moved {during:.0f} MB/s on the same device during the drop "
+            f"({before:.0f} before)",
         )
     return Finding(
         "others", "quiet", f"nobody else used the device (others moved {max(during, 0):.0f} MB/s)"
@@ -95,7 +96,7 @@ def others_traffic(case: Case) -> Finding | None:
 
 
 def _others_mb_s(case: Case, begin_s: float, end_s: float) -> float | None:
-    """The mean rate of the device beyond that of the load."""
+    """The device's mean rate minus that of the load."""
     readings = [
         case.view.track(column).between(begin_s, end_s)
         for column in ("device_read_mb_s", "device_write_mb_s")
@@ -107,7 +108,7 @@ def _others_mb_s(case: Case, begin_s: float, end_s: float) -> float | None:
 
 
 def link(case: Case) -> Finding | None:
-    """A PCIe link that was trained to less, or that is what bounds the rate."""
+    """A PCIe link that retrained to a lower speed, or that limits the rate."""
     track = case.view.track("link_mb_s")
     if len(track.values) == 0 or case.view.throughput.unit != "mb_s":
         return None
@@ -142,47 +143,48 @@ def waits(case: Case) -> Finding | None:
         return None
     here = f"{own.depth * full.own.item():.1f} of {own.depth} I/Os in flight here"
     there = f"{other.depth * full.other.item():.1f} of {other.depth} there"
-    also = partner.cause_between(begin_s, end_s)
+    their_drop = partner.cause_between(begin_s, end_s)
     same = (
         f"the {partner.role} did not fall by itself"
-        if also is None
-        else f"the {partner.role} fell at the same time, by {also[0].depth:.0%}"
+        if their_drop is None
+        else f"the {partner.role} fell at the same time, by {their_drop[0].depth:.0%}"
     )
     if full.own_waits.all():
-        if also is not None and also[1] not in ("unknown", "limited-by-host"):
-            same += f", and it has the cause ({also[1]})"
+        if their_drop is not None and their_drop[1] not in ("unknown", "limited-by-host"):
+            same += f", and the cause is there ({their_drop[1]})"
         return Finding("partner", "held-up", f"{same}: this drive waited for it, {here}, {there}")
     if full.other_waits.all():
         return Finding("partner", "waited", f"{same}, and waited for this drive: {here}, {there}")
     return Finding("partner", "both-busy", f"{same}; neither waited: {here}, {there}")
 
 
-#: I/Os whose mean size changes by more than this factor are another load's.
+#: If the mean I/O size changes by more than this factor, the load is a different one.
 OTHER_SIZE = 1.5
-#: Of what was lost (in logarithms), the part that fewer I/Os in flight explain: from the first on
-#: most of it, below the other one hardly any. With as many in flight a slower drive answers later.
-MOST, HARDLY = 0.7, 0.3
-#: A loss too small to divide among fewer I/Os and later answers.
+#: The part of the loss (in logarithms) that fewer I/Os in flight explain: at the first value and
+#: above most of it, below the second hardly any. With as many I/Os in flight, a slower drive
+#: answers later.
+MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
+#: A smaller loss cannot be divided between fewer I/Os and later answers.
 LEAST_DEPTH = 0.1
-#: A shorter drop is none to count what was in flight in.
+#: In shorter drops the I/Os in flight are not counted.
 MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
-#: A drive that was busy, and idles in between meanwhile, waits for its load.
+#: A drive that was busy before and idles at times during the drop is waiting for its load.
 BUSY_PCT, IDLES_PCT = 80.0, 60.0
-#: And one that idles for so much of the time before as well is not what its load waits for.
+#: A drive this idle before the drop as well is not what its load waits for.
 HARDLY_BUSY_PCT = 50.0
-#: Below this share of the level before nothing was moved.
+#: Below this share of the level before, nothing was moved.
 NOTHING = 0.02
-#: A pause this short before the fall, or in it, in samples and at least, belongs to it.
+#: A pause this close to the fall belongs to it: in seconds, and at least so many samples.
 AT_ONCE_S, AT_ONCE_SAMPLES = 2.0, 2.0
 
 
 def asked(case: Case) -> Finding | None:
-    """Whether the load changed, as far as sizes, queues, idling and pauses tell."""
+    """Whether the load changed, judged by I/O sizes, queues, idling and pauses."""
     return _sizes(case) or _in_flight(case) or _idling(case) or _watched(case)
 
 
 def _sizes(case: Case) -> Finding | None:
-    """I/Os of another size are another load's."""
+    """I/Os of another size come from another load."""
     series, counted = case.view.throughput, case.view.iops
     if series.unit != "mb_s" or len(counted.t_s) == 0:
         return None
@@ -190,7 +192,7 @@ def _sizes(case: Case) -> Finding | None:
         1e6 / 1024 * series.mean(*span) / per_s if (per_s := counted.mean(*span)) > 0 else math.nan
         for span in _spans(case)
     )
-    # of reads and writes that are apart, one may have fallen alone
+    # where reads and writes are separate, one may have fallen alone
     if case.view.direction is not None or not (before_kib > 0 and during_kib > 0):
         return None
     if max(before_kib / during_kib, during_kib / before_kib) < OTHER_SIZE:
@@ -198,20 +200,21 @@ def _sizes(case: Case) -> Finding | None:
     return Finding(
         "demand",
         "other-load",
-        f"the load changed: its I/Os were of {before_kib:.3g} KiB before, "
-        f"and of {during_kib:.3g} KiB meanwhile",
+        f"the load changed: its I/Os were {before_kib:.3g} KiB before, "
+        f"and {during_kib:.3g} KiB during the drop",
     )
 
 
 def _in_flight(case: Case) -> Finding | None:
-    """By Little's law: fewer I/Os in flight, each answered as soon, were fewer asked for.
+    """By Little's law, fewer I/Os in flight that are answered as fast mean that fewer were asked
+    for.
 
-    A copy's drives share one queue: which of them it waits for, `partner` tells.
+    A copy's drives share one queue: `partner` tells which of them it waits for.
     """
     if case.view.partner is not None:
         return None
-    if case.last_s < max(MIN_DEMAND_S, MIN_DEMAND_SAMPLES * case.view.throughput.sampling_s):
-        # what hung answers late, after the drop
+    if case.length_s < max(MIN_DEMAND_S, MIN_DEMAND_SAMPLES * case.view.throughput.sampling_s):
+        # I/Os that hung complete late, after the drop
         return None
     before, during = (_queue(case, *span) for span in _spans(case))
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
@@ -221,18 +224,18 @@ def _in_flight(case: Case) -> Finding | None:
     if lost < -math.log1p(-LEAST_DEPTH):
         return None
     share = math.log(before / during) / lost
-    said = f"{before:.2g} I/Os were in flight before, {during:.2g} meanwhile"
-    if share >= MOST:
+    said = f"{before:.2g} I/Os were in flight before, {during:.2g} during the drop"
+    if share >= MIN_EXPLAINED:
         return Finding(
-            "demand", "fewer", f"{said}, each answered about as soon: less was asked of the drive"
+            "demand", "fewer", f"{said}, each answered about as fast: the load asked for less"
         )
-    if share <= HARDLY:
-        return Finding("demand", "as-many", f"as much was asked of the drive: {said}")
+    if share <= MAX_UNEXPLAINED:
+        return Finding("demand", "as-many", f"the load asked for as much as before: {said}")
     return None
 
 
 def _queue(case: Case, begin_s: float, end_s: float) -> float:
-    """How many I/Os were in flight: as logged, or by rates and latencies; NaN if not known."""
+    """How many I/Os were in flight: as logged, or from rates and latencies; NaN if unknown."""
     view = case.view
     t_s = view.column("t_s") - view.begin_s
     rows = (t_s > begin_s) & (t_s <= end_s)
@@ -242,19 +245,19 @@ def _queue(case: Case, begin_s: float, end_s: float) -> float:
     in_flight, is_known = np.zeros(np.count_nonzero(rows)), np.zeros(np.count_nonzero(rows), bool)
     for prefix in ("read_", "write_", ""):
         per_s, lat_us = (view.column(f"{prefix}{name}")[rows] for name in ("iops", "lat_us"))
-        told = np.isfinite(per_s) & np.isfinite(lat_us)
-        if np.count_nonzero(told) > 1 and np.ptp(lat_us[told]) == 0:
-            # one latency for every rate was not measured
+        logged_rows = np.isfinite(per_s) & np.isfinite(lat_us)
+        if np.count_nonzero(logged_rows) > 1 and np.ptp(lat_us[logged_rows]) == 0:
+            # a latency that is the same at every rate was not measured
             return math.nan
-        if np.any(per_s[~told] > 0):
+        if np.any(per_s[~logged_rows] > 0):
             return math.nan
-        in_flight[told] += per_s[told] * lat_us[told] * 1e-6
-        is_known |= told
+        in_flight[logged_rows] += per_s[logged_rows] * lat_us[logged_rows] * 1e-6
+        is_known |= logged_rows
     return float(np.mean(in_flight[is_known])) if is_known.any() else math.nan
 
 
 def _idling(case: Case) -> Finding | None:
-    """A drive that is slow is busy all the time; one of which less is asked idles in between."""
+    """A slow drive is busy all the time; a drive that is asked for less idles in between."""
     shares = [case.view.track("busy_pct").between(*span) for span in _spans(case)]
     if min(len(each) for each in shares) == 0:
         return None
@@ -263,21 +266,21 @@ def _idling(case: Case) -> Finding | None:
         return Finding(
             "demand",
             "idler",
-            f"the drive was busy {before:.0f} % of the time before, and {during:.0f} % meanwhile: "
-            "it waited for its load",
+            f"the drive was busy {before:.0f} % of the time before, and {during:.0f} % "
+            "during the drop: it was waiting for its load",
         )
     if max(before, during) < HARDLY_BUSY_PCT:
         return Finding(
             "demand",
             "never-busy",
-            f"the drive idled most of the time, before too (busy {before:.0f} %, then "
-            f"{during:.0f} %): it did what was asked of it",
+            f"the drive was idle most of the time, before the drop too (busy {before:.0f} %, "
+            f"then {during:.0f} %): it did what it was asked to do",
         )
     return None
 
 
 def _watched(case: Case) -> Finding | None:
-    """What a logger saw: nobody says that the load asked for the same."""
+    """In a log of somebody else's load: nothing says that the load asked for the same."""
     if not getattr(case.view.step, "watched", False):
         return None
     series, drop = case.view.throughput, case.drop
@@ -290,17 +293,17 @@ def _watched(case: Case) -> Finding | None:
         return Finding(
             "demand",
             "after-a-pause",
-            "nothing was moved right before: another load may have begun",
+            "nothing was moved just before: another load may have started",
         )
     return Finding(
         "demand",
         "not-known",
-        "nobody says that the load asked for as much: its own log would tell",
+        "nothing shows that the load asked for as much as before: its own log would tell",
     )
 
 
 def _spans(case: Case) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The time of the level before, and that of the drop without its fall."""
+    """The time span of the level before, and of the drop after it has settled."""
     drop = case.drop
     settled_s = min(drop.onset_s + drop.fall_s, 0.5 * (drop.onset_s + drop.end_s))
     return (case.level_since_s, drop.onset_s), (settled_s, drop.end_s)

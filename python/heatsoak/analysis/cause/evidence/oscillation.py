@@ -1,8 +1,8 @@
-"""Whether the temperature turns where the rate does, again and again.
+"""Whether the temperature turns together with the rate, again and again.
 
-A governor lets the drive warm up to one temperature, however long that takes, holds it back, and
-lets it go once it has cooled. What swings for another reason warms and cools the drive as well, but
-does not care where.
+A governor lets the drive warm up to one temperature, however long that takes, throttles it, and
+releases it once it has cooled. An oscillation with another reason warms and cools the drive as
+well, but at any temperature.
 """
 
 from dataclasses import dataclass
@@ -13,28 +13,29 @@ from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import Track
 
-#: Falls that began at one temperature began within this much of each other.
+#: Falls within this much of each other started at the same temperature.
 SAME_K = 2.0
-#: A governor lets go after it has cooled by so much, as sensors of whole kelvins show it.
+#: A governor releases the drive after it has cooled by this much, with sensors of whole kelvins.
 COOLED_K = 1.5
-#: Before the falls it ran at full speed for times that differ by this factor: the first, from cold.
-UNLIKE = 1.5
-#: Having come from this much cooler, or more.
+#: The first time at full speed, from cold, is longer than the later ones by this factor.
+MIN_FIRST_RATIO = 1.5
+#: "From cold" means that it warmed by at least this much.
 WARMED_K = 5.0
-#: By how it had warmed, swings of the load would move it by so much, and next to none was seen.
+#: The drive's warming rate says that oscillation would move the temperature by the first; less than
+#: the second was seen.
 EXPECTED_K, STILL_K = 3.0, 1.0
-#: The part of a swing that is too brief to be a turn, and the fewest samples of one.
+#: The part of a period that is too brief to be a turn, and the fewest samples of an oscillation.
 BRIEF = 0.15
 _FEWEST = 8
-#: How long a sensor may be behind what it measures.
+#: How far a sensor may lag behind what it measures.
 LAG_S = 8.0
-#: How long the drive's warming up is looked at.
+#: The time over which the warming rate is taken.
 WARMING_S = 30.0
 
 
 @dataclass(frozen=True)
-class _Turns:
-    """When the rate fell and when it rose again, in turns, with the temperatures there."""
+class _TurningPoints:
+    """When the rate fell and rose, alternating, with the temperatures at those times."""
 
     falls_s: Array
     rises_s: Array
@@ -42,12 +43,12 @@ class _Turns:
     rise_c: Array
 
 
-def turns(case: Case) -> Finding | None:
-    """Whether the drive was at one temperature at each fall, and cooler at each rise.
+def turning_points(case: Case) -> Finding | None:
+    """Whether the drive was at the same temperature at each fall, and cooler at each rise.
 
-    Not of a fall on top of another, whose swings may go on beneath it.
+    Skips a drop within another drop, where the outer oscillation may continue.
     """
-    found = None if case.is_nested else _turns(case)
+    found = None if case.is_nested else _turning_points(case)
     if found is None:
         return None
     temp = case.view.temp
@@ -60,22 +61,22 @@ def turns(case: Case) -> Finding | None:
         f"it fell {times} times, at {_span(found.fall_c)}, and rose again at {_span(found.rise_c)}"
     )
     is_from_cold = found.fall_c[0] - start_c >= WARMED_K
-    is_unlike = full_s[0] >= UNLIKE * np.median(full_s[1:])
+    is_unlike = full_s[0] >= MIN_FIRST_RATIO * np.median(full_s[1:])
     if spread_k <= SAME_K and swing_k >= COOLED_K and is_from_cold and is_unlike:
         return Finding("swings", "at-one-temperature", f"{said}, the first after {full_s[0]:.0f} s")
     if swing_k >= STILL_K:
         return None
     expected_k = _expected_k(case, found)
     if expected_k >= EXPECTED_K:
-        said += f"; as it had warmed, swings by heat would move it by {expected_k:.0f} K"
+        said += f"; given how fast it had warmed, throttling would move it by {expected_k:.0f} K"
         return Finding("swings", "without-heat", said)
     return Finding("swings", "unseen", said)
 
 
-def _turns(case: Case) -> _Turns | None:
-    """The turns of a swing, or of the step's drops that ended by themselves."""
+def _turning_points(case: Case) -> _TurningPoints | None:
+    """The turning points of an oscillation, or of the step's drops that recovered."""
     if case.drop.oscillates:
-        falls_s, rises_s = _of_swing(case)
+        falls_s, rises_s = _of_oscillation(case)
     else:
         drops = [drop for drop in case.view.drops or [] if drop.recovered]
         falls_s = np.array([drop.onset_s for drop in case.view.drops or []])
@@ -89,46 +90,46 @@ def _turns(case: Case) -> _Turns | None:
     fall_c, rise_c = _near(temp, falls_s, np.maximum), _near(temp, rises_s, np.minimum)
     if fall_c is None or rise_c is None:
         return None
-    return _Turns(falls_s, rises_s, fall_c, rise_c)
+    return _TurningPoints(falls_s, rises_s, fall_c, rise_c)
 
 
 def _near(temp: Track, turns_s: Array, most: np.ufunc) -> Array | None:
-    """The most that the sensor read around each turn: it is behind. None where it read nothing."""
+    """The extreme reading around each turn, since sensors lag; None if there are no readings."""
     first = np.searchsorted(temp.t_s, turns_s - LAG_S / 2, side="left")
     last = np.searchsorted(temp.t_s, turns_s + LAG_S, side="right")
     if np.any(first >= last):
         return None
     edges = np.stack([first, last], axis=1).ravel()
-    # an edge may lie behind the last reading
+    # an edge may be after the last reading
     return np.asarray(most.reduceat(np.append(temp.values, np.nan), edges)[::2])
 
 
-def _of_swing(case: Case) -> tuple[Array, Array]:
-    """When the rate went through the middle of its swing, down and up."""
+def _of_oscillation(case: Case) -> tuple[Array, Array]:
+    """When the rate crossed the middle of its range, downwards and upwards."""
     series, drop = case.view.throughput, case.drop
     inside = (series.t_s > drop.onset_s - 2 * series.sampling_s) & (series.t_s <= drop.end_s)
     t_s, values = series.t_s[inside], series.values[inside]
     if len(values) < _FEWEST:
         return np.empty(0), np.empty(0)
-    from scipy.ndimage import median_filter  # not every recording swings
+    from scipy.ndimage import median_filter  # not every recording oscillates
 
-    # what lasts for a small part of a swing is noise
+    # whatever is shorter than a small part of a period is noise
     width = int(BRIEF * (drop.period_s or 0.0) / series.sampling_s) // 2 * 2 + 3
     values = median_filter(values, width, mode="nearest")
     low, high = np.quantile(values, (0.1, 0.9))
-    # twice through the middle for one swing: what lies between is noise
+    # two thresholds around the middle: crossings in between are noise
     state = np.full(len(values), np.nan)
     state[values >= low + 0.65 * (high - low)] = 1.0
     state[values <= low + 0.35 * (high - low)] = 0.0
-    told = np.isfinite(state)
-    t_s, state = t_s[told], state[told]
+    is_clear = np.isfinite(state)
+    t_s, state = t_s[is_clear], state[is_clear]
     changes = np.flatnonzero(np.diff(state)) + 1
     falls_s, rises_s = t_s[changes[state[changes] == 0]], t_s[changes[state[changes] == 1]]
     return falls_s, rises_s[rises_s > falls_s[0]] if len(falls_s) else rises_s
 
 
-def _expected_k(case: Case, found: _Turns) -> float:
-    """How far swings by heat would have moved the sensor, by how fast the load had warmed it."""
+def _expected_k(case: Case, found: _TurningPoints) -> float:
+    """How far throttling would have moved the sensor, given how fast the load had warmed it."""
     temp, drop = case.view.temp, case.drop
     starts = temp.t_s[temp.t_s <= max(drop.onset_s - WARMING_S, 0.0)]
     if len(starts) == 0:

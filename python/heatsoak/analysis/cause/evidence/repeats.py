@@ -1,4 +1,4 @@
-"""The same load again: in other conditions, after a rest, at once, or after a purge."""
+"""The same load again: in other conditions, at once, after a rest, or after a purge."""
 
 import math
 
@@ -6,14 +6,14 @@ from heatsoak.analysis.cause.case import Case, Finding, alike
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import REPETITIONS
 
-#: Onsets apart by more than this factor have moved.
+#: Onsets that differ by more than this factor have moved.
 MOVED = 1.3
-#: And by less than this, stayed.
+#: Onsets that differ by less than this factor have not.
 MAX_UNCHANGED_RATIO = 1.1
 
 
 def cooling(case: Case) -> Finding | None:
-    """Only heat cares for the slot, the heatsink and the air; caches and spare area do not."""
+    """Only heat depends on slot, heatsink and air; caches and spare area do not."""
     if case.index > 0:
         return None
     moved: tuple[float, str] | None = None
@@ -36,9 +36,9 @@ def cooling(case: Case) -> Finding | None:
         elif ratio <= MAX_UNCHANGED_RATIO:
             stayed = said
     if moved is not None:
-        return Finding("conditions", "moved", f"it moves with the conditions: {moved[1]}")
+        return Finding("conditions", "moved", f"the onset moves with the conditions: {moved[1]}")
     if stayed is not None:
-        return Finding("conditions", "stayed", f"the conditions do not matter: {stayed}")
+        return Finding("conditions", "stayed", f"the conditions make no difference: {stayed}")
     return None
 
 
@@ -49,7 +49,7 @@ def _differences(one: StepView, other: StepView) -> str:
 
 
 def _comparable(one: StepView, other: StepView) -> bool:
-    """Whether both began alike: the same load, after the same had been written."""
+    """Whether both started alike: the same load, after the same amount had been written."""
     if not alike(one.step, other.step):
         return False
     if not one.step.writes:
@@ -59,39 +59,43 @@ def _comparable(one: StepView, other: StepView) -> bool:
     return abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
 
 
-#: How long the beginning of a step is looked at; a cool drive gets slow again soon.
+#: The start of a step; a cool drive is slow again soon.
 START_S = 5.0
-#: A shorter rest is none.
+#: A shorter pause does not count as a rest.
 RESTED_S = 5.0
-#: What came back of what was lost.
+#: The share of the loss that was recovered.
 MIN_RECOVERED, MAX_STILL_SLOW = 0.75, 0.25
-#: Falls whose times differ by this share, or depths by so much, are alike.
+#: Alike falls: onsets within this share of each other, depths within this difference.
 ALIKE_TIME, ALIKE_DEPTH = 0.2, 0.15
-#: A step that lasts this much longer than the onset had its chance to fall.
+#: A step that runs this much longer than the onset had time to fall.
 LONGER = 1.5
-#: So much cooler at the restart, no governor holds it any more.
+#: This much cooler at the restart, a governor throttles it no more.
 COOLER_K = 8.0
-#: So close to the temperature of the onset, a governor would hold it still.
+#: This close to the temperature at onset, a governor would still throttle it.
 AS_HOT_K = 3.0
 
 
 def at_once(case: Case) -> Finding | None:
-    """The same load again at once: what is used up or hot is so still, others may be gone."""
+    """The same load again at once: a full cache or hot drive is unchanged, others' work may end."""
     view = _next_alike(case, 0.0, RESTED_S)
     back = None if view is None else _share_back(case, view)
     if view is None or back is None:
         return None
     if back >= MIN_RECOVERED:
-        return Finding("at-once", "back", f"'{view.step.name}' began at once, at full speed again")
+        return Finding(
+            "at-once", "back", f"'{view.step.name}' started at once, at full speed again"
+        )
     if back <= MAX_STILL_SLOW:
-        return Finding("at-once", "slow", f"'{view.step.name}' began at once, as slow as before")
+        return Finding("at-once", "slow", f"'{view.step.name}' started at once, as slow as before")
     return Finding(
-        "at-once", "partly", f"'{view.step.name}' began at once, {back:.0%} of the loss were back"
+        "at-once",
+        "partly",
+        f"'{view.step.name}' started at once, with {back:.0%} of the loss recovered",
     )
 
 
 def after_a_rest(case: Case) -> Finding | None:
-    """The same load again after a rest: how fast it began, how long after, how warm."""
+    """The same load again after a rest: how fast it started, after how long, and how warm."""
     view = _next_alike(case, RESTED_S, math.inf)
     back = None if view is None else _share_back(case, view)
     if view is None or back is None:
@@ -103,18 +107,18 @@ def after_a_rest(case: Case) -> Finding | None:
     warmer_k = _warmer_k(case, view)
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
     is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
-    said = f"'{view.step.name}' began {how}{warm}"
+    said = f"'{view.step.name}' started {how}{warm}"
     if back >= MIN_RECOVERED:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
         return Finding("after-a-rest", seen, f"{said}, at full speed again")
     if back <= MAX_STILL_SLOW:
         seen = "slow-though-cooler" if is_cooler else "slow"
-        return Finding("after-a-rest", seen, f"{said}, and as slow as before")
-    return Finding("after-a-rest", "partly", f"{said}, {back:.0%} of what was lost were back")
+        return Finding("after-a-rest", seen, f"{said}, as slow as before")
+    return Finding("after-a-rest", "partly", f"{said}, with {back:.0%} of the loss recovered")
 
 
 def again(case: Case) -> Finding | None:
-    """Whether other steps of the same load fall as this one did; others' work seldom repeats."""
+    """Whether other steps with the same load fall as this one did; others' work seldom repeats."""
     for view in case.others:
         if not alike(view.step, case.view.step) or view.drops is None or case.index > 0:
             continue
@@ -123,11 +127,13 @@ def again(case: Case) -> Finding | None:
                 abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
             ):
                 return Finding(
-                    "again", "alike", f"'{view.step.name}' fell alike, after {drop.onset_s:.0f} s"
+                    "again",
+                    "alike",
+                    f"'{view.step.name}' fell in the same way, after {drop.onset_s:.0f} s",
                 )
         if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
             return Finding(
-                "again", "not", f"'{view.step.name}' did not fall, in {view.duration_s:.0f} s"
+                "again", "not", f"'{view.step.name}' did not fall in {view.duration_s:.0f} s"
             )
     return None
 
@@ -137,7 +143,7 @@ def _alike_in_time(one_s: float, other_s: float) -> bool:
 
 
 def after_a_purge(case: Case) -> Finding | None:
-    """A purge gives back cache and spare area at once; it does not cool."""
+    """A purge restores cache and spare area at once; it does not cool the drive."""
     for view in case.later_alike():
         if not view.course.was_purged_between(case.view.end_s, view.begin_s):
             continue
@@ -161,9 +167,9 @@ def after_a_purge(case: Case) -> Finding | None:
 
 
 def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
-    """The next alike step after a rest of this length, where this drop went on to its step's end.
+    """The next step with the same load after such a rest, if this drop lasted to its step's end.
 
-    None once something was purged.
+    None if the drive was purged in between.
     """
     drops = case.view.drops or []
     if case.drop.recovered or (drops and drops[-1].end_s > case.drop.end_s + 1e-6):
@@ -177,13 +183,13 @@ def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
 
 
 def _warmer_k(case: Case, view: StepView) -> float | None:
-    """How much warmer a step began than it was at the onset."""
+    """How much warmer the drive was at the start of a step than at the onset."""
     start_c = view.temp.at(0.0)
     return None if start_c is None or case.onset_c is None else start_c - case.onset_c
 
 
 def _share_back(case: Case, view: StepView) -> float | None:
-    """The share of what was lost that is there again when `view` begins."""
+    """The share of the loss that is recovered when `view` starts."""
     series = view.throughput
     start = series.mean(0.0, max(START_S, 3 * series.sampling_s) if len(series.t_s) else 0.0)
     lost = case.drop.before - case.drop.during

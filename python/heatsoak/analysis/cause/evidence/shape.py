@@ -1,22 +1,22 @@
-"""The shape of the fall itself: how steep and how restless it is, whether it ends, which direction
-it hits, and after how many bytes it comes."""
+"""The shape of the drop itself: how steep and how noisy it is, whether it ends, whether reads or
+writes fall, and after how many bytes."""
 
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, level_of
 from heatsoak.analysis.view import StepView
 
-#: A drop that lasts this long was given the time to end.
+#: A drop that lasts this long had time to end.
 LONG_S = 60.0
-#: A cache or spare area is used up at once; heat bites slowly, unless it acts in steps.
+#: A cache or spare area is used up at once; heat acts slowly, unless the governor acts in steps.
 FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
-#: How much of the level before is lost, in words.
+#: How much of the level before the drop is lost, in words.
 LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
-#: So many times as restless as before.
+#: This many times as noisy as before.
 WILDER = 2.5
-#: The fewest samples whose scatter says something.
+#: Fewer samples are too few to measure scatter.
 LEAST_SAMPLES = 20
-#: Power that falls this much less than the rate is spent on something else.
+#: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
 
@@ -25,39 +25,43 @@ def shape(case: Case) -> Finding | None:
     drop = case.drop
     if drop.shape == "cycle":
         period = "" if drop.period_s is None else f" every {drop.period_s:.0f} s"
-        return Finding("shape", "cycle", f"it swings between levels{period}, as governors do")
+        return Finding(
+            "shape", "cycle", f"it oscillates between levels{period}, as under a governor"
+        )
     if drop.shape == "slide":
         over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
         return Finding("shape", "slide", f"it slid down{over}")
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     return Finding(
-        "shape", kind, f"nine tenths of it were lost within {max(drop.fall_s, sampling_s):.2g} s"
+        "shape", kind, f"nine tenths of the loss came within {max(drop.fall_s, sampling_s):.2g} s"
     )
 
 
 def depth(case: Case) -> Finding:
-    """How much is gone: collection takes most of it, governors seldom do."""
+    """How much was lost: garbage collection takes most of it, governors seldom do."""
     lost = case.drop.depth
     seen = next((name for name, below in LOST if lost < below), "most")
-    return Finding("depth", seen, f"{lost:.0%} of the level before are gone")
+    return Finding("depth", seen, f"it lost {lost:.0%} of the level before")
 
 
 def end(case: Case) -> Finding | None:
-    """Whether it ended under the same load; what was used up seldom comes back by itself."""
+    """Whether it ended under the same load; a cache or spare area seldom recovers by itself."""
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
         return Finding(
-            "end", "by-itself", f"it ended by itself after {case.last_s:.0f} s, under the same load"
+            "end",
+            "by-itself",
+            f"it ended by itself after {case.length_s:.0f} s, under the same load",
         )
-    if case.last_s >= LONG_S:
-        return Finding("end", "lasted", f"it lasted to the end, {case.last_s:.0f} s")
+    if case.length_s >= LONG_S:
+        return Finding("end", "lasted", f"it lasted to the end, {case.length_s:.0f} s")
     return None
 
 
 def unrest(case: Case) -> Finding | None:
-    """How much the rate scatters from sample to sample, against before."""
+    """How much the rate scatters from sample to sample, compared with before."""
     series, drop = case.view.throughput, case.drop
     before = _scatter(
         series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)]
@@ -70,13 +74,13 @@ def unrest(case: Case) -> Finding | None:
         return Finding(
             "unrest",
             "wilder",
-            f"it scatters more: {during:.1%} from sample to sample, before {before:.1%}",
+            f"it scatters more: {during:.1%} from sample to sample, {before:.1%} before",
         )
-    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, before {before:.1%}")
+    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, {before:.1%} before")
 
 
 def _scatter(values: np.ndarray) -> float | None:
-    """The usual relative difference between neighbours."""
+    """The median relative difference between neighbouring samples."""
     if len(values) < LEAST_SAMPLES:
         return None
     level = float(np.median(values))
@@ -84,22 +88,22 @@ def _scatter(values: np.ndarray) -> float | None:
 
 
 def power(case: Case) -> Finding | None:
-    """A drive that moves data for itself draws power for it; one held back draws less."""
+    """A drive that moves data internally draws power for it; a throttled one draws less."""
     powers = case.before_and_during("power_w")
     if powers is None or powers[0] <= 0:
         return None
     kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
     said = f"power went from {powers[0]:.1f} W to {powers[1]:.1f} W"
     if kept - rate >= SPENT_INSIDE:
-        return Finding("power", "kept", f"{said}: it was busy with something of its own")
+        return Finding("power", "kept", f"{said}: the drive was busy with internal work")
     return Finding("power", "fell", f"{said}, with the rate")
 
 
-#: Heat takes from writes about what it takes from reads; this much more is something else.
+#: Heat slows writes about as much as reads; this much more has another cause.
 FAR_DEEPER = 0.25
-#: Depths within this are alike.
+#: Depths that differ by less than this are alike.
 ALIKE_DEPTH = 0.15
-#: A read step that was as hot as this, and held, was not throttled there.
+#: A read step this close to the temperature at onset that kept its speed was not throttled there.
 AS_HOT_K = 2.0
 
 
@@ -108,11 +112,13 @@ def load(case: Case) -> Finding | None:
     step = case.view.step
     rw = step.rw or ""
     if not step.writes:
-        return Finding("load", "reads", "reads fell, which no exhausted cache or spare area does")
+        return Finding(
+            "load", "reads", "reads fell, which an exhausted cache or spare area does not cause"
+        )
     if step.reads:
         if rw or (case.view.columns("read_") and case.view.columns("write_")):
             return Finding("load", "mixed", "reads and writes ran together")
-        return Finding("load", "untold", "reads or writes, the log does not tell")
+        return Finding("load", "untold", "the log does not say whether these were reads or writes")
     if rw.startswith("rand"):
         return Finding(
             "load", "random-writes", "random writes use up spare area, and caches as well"
@@ -121,16 +127,18 @@ def load(case: Case) -> Finding | None:
         return Finding(
             "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
         )
-    return Finding("load", "writes", "writes, in an order that is not known")
+    return Finding("load", "writes", "writes, in an unknown order")
 
 
 def both_ways(case: Case) -> Finding | None:
-    """A read that fell as writes do, from full speed and after a like time."""
+    """Reads that fell as writes do, from full speed and after a similar time."""
     if case.view.step.writes:
         return None
     for view in case.others:
         if view.step.writes and _fell_alike(view, case):
-            return Finding("both-ways", "fell", f"writes fell alike, in '{view.step.name}'")
+            return Finding(
+                "both-ways", "fell", f"writes fell in the same way, in '{view.step.name}'"
+            )
     return None
 
 
@@ -143,19 +151,21 @@ def reads_beside(case: Case) -> Finding | None:
         return Finding(
             "reads-beside",
             "none",
-            "nothing was read without writes: an exhausted cache or spare area would look the "
-            "same, and a read step would tell",
+            "no step only read: an exhausted cache or spare area would look the same, "
+            "and a read step would tell",
         )
     for view in steps:
         if _fell_alike(view, case):
-            return Finding("reads-beside", "fell", f"reads fell alike, in '{view.step.name}'")
+            return Finding(
+                "reads-beside", "fell", f"reads fell in the same way, in '{view.step.name}'"
+            )
     for view in steps:
         if not is_at_full_speed(view, steps):
             fastest = max(level_of(v) for v in steps if alike(v.step, view.step))
             return Finding(
                 "reads-beside",
                 "slow-too",
-                f"reads were slower too: '{view.step.name}' began at "
+                f"reads were slower too: '{view.step.name}' started at "
                 f"{level_of(view) / fastest:.0%} of the speed of the same reads",
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
@@ -165,15 +175,17 @@ def reads_beside(case: Case) -> Finding | None:
             return Finding(
                 "reads-beside",
                 "held-as-hot",
-                f"reads held their speed at {top_c:.0f} C, in '{view.step.name}'",
+                f"reads kept their speed at {top_c:.0f} C, in '{view.step.name}'",
             )
     return (
-        Finding("reads-beside", "held", f"reads held, in '{held[0].step.name}'") if held else None
+        Finding("reads-beside", "held", f"reads kept their speed, in '{held[0].step.name}'")
+        if held
+        else None
     )
 
 
 def depth_beside_reads(case: Case) -> Finding | None:
-    """A write that loses far more than heat takes from reads has another cause, or one more."""
+    """Writes that lose far more than reads do to heat have another cause, or one more."""
     if not case.view.step.writes:
         return None
     fell = [(max(drop.depth for drop in v.drops or []), v) for v in _read_steps(case) if v.drops]
@@ -191,9 +203,9 @@ def depth_beside_reads(case: Case) -> Finding | None:
 
 
 def _may_be_slowed(view: StepView, steps: list[StepView]) -> bool:
-    """Whether it began right behind a fall, and no like read shows its full speed."""
-    rested = (other for other in steps if other.fallen_before is None)
-    return view.fallen_before is not None and not any(alike(o.step, view.step) for o in rested)
+    """Whether it started right after a drop, and no read of the same load shows full speed."""
+    rested = (other for other in steps if other.slowed_by is None)
+    return view.slowed_by is not None and not any(alike(o.step, view.step) for o in rested)
 
 
 def _read_steps(case: Case) -> list[StepView]:
@@ -201,7 +213,7 @@ def _read_steps(case: Case) -> list[StepView]:
 
 
 def _fell_alike(view: StepView, case: Case) -> bool:
-    """Whether a step fell as deep, and as late within a factor of two."""
+    """Whether a step fell as deep, with an onset within a factor of two."""
     return any(
         abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
         and 0.5 <= (drop.onset_s + 1) / (case.drop.onset_s + 1) <= 2
@@ -209,18 +221,18 @@ def _fell_alike(view: StepView, case: Case) -> bool:
     )
 
 
-#: Below this share of the drive since a purge, there is flash that was never written.
+#: Below this share of the drive written since a purge, there is flash that was never written.
 FILLED = 0.9
-#: Up to this share its spare area is written for the first time: drives have 7 to 28 %.
+#: Up to this share, spare area is written for the first time: drives have 7 to 28 %.
 BRIM = 1.4
-#: Counts that differ less than this are the same.
+#: Counts that differ by less than this share are the same.
 SAME = 0.15
-#: And more than this, different.
+#: Counts that differ by more than this share are different.
 OTHER = 0.3
 
 
 def against_capacity(case: Case) -> Finding | None:
-    """What had been written when it fell, against the size of the drive."""
+    """How much had been written when it fell, compared with the size of the drive."""
     course, drop = case.view.course, case.drop
     here_gb = case.view.written_gb(drop.onset_s)
     if course.drive_gb is None or here_gb is None or not case.view.step.writes:
@@ -230,13 +242,13 @@ def against_capacity(case: Case) -> Finding | None:
     said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
     is_known = course.last_purge_s(case.view.begin_s) is not None
     if is_known and FILLED <= share <= BRIM:
-        return Finding("written", "at-the-brim", f"{said}: this is where spare area is used up")
+        return Finding("written", "at-the-brim", f"{said}: that is where spare area runs out")
     if share >= FILLED:
         return Finding("written", "past-the-drive", f"{said}: its spare area may be used up")
     if not is_known:
         return None
     return Finding(
-        "written", "less-than-the-drive", f"{said} since it was empty: there was spare area left"
+        "written", "less-than-the-drive", f"{said} since it was empty: spare area was left"
     )
 
 
@@ -270,7 +282,7 @@ def repeats(case: Case) -> Finding | None:
 
 
 def alike_but_for_depth(one: StepView, other: StepView) -> bool:
-    """Return whether both write alike, whatever their queue depth: bytes count, not speed."""
+    """Return whether both write the same, whatever their queue depth: bytes count, not speed."""
     if alike(one.step, other.step):
         return True
     return one.step.rw is not None and (one.step.rw, one.step.bs, one.step.rwmixread) == (

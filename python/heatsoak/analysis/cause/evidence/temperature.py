@@ -1,5 +1,5 @@
-"""What the drive's temperature says: how it went before the fall and during it, whether throughput
-follows it, and whether less work cools the drive."""
+"""Evidence from the drive's temperature: how it changed before and during the drop, whether
+throughput follows it, and whether less work cools the drive."""
 
 from itertools import pairwise
 
@@ -12,33 +12,33 @@ from heatsoak.analysis.view import StepView, Track
 
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
-#: At which temperatures drives throttle: most of them, many, some, few; and below hardly any.
+#: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", 52.0))
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
 FAR_K = 8.0
-#: A sensor lags: what it gains in this time at its speed before the onset is still to come.
+#: A sensor lags: it still gains what it would in this time at its slope before the onset.
 LAG_S = 10.0
 MOST_LAG_K = 15.0
-#: How long before the onset the temperature's course is looked at.
+#: The time before the onset over which the temperature's slope is taken.
 BEND_S = 60.0
 MIN_BEND_S = 15.0
 MIN_READINGS = 5
-#: A change that a sensor of whole kelvins shows.
+#: The smallest change that a sensor of whole kelvins shows.
 CHANGES_K = 1.0
-#: What rose so much within the last minute was far from its balance.
+#: A temperature that rose this much in the last minute was far from equilibrium.
 STOPPED_K = 3.0
-#: At full speed for this long at a temperature, and it does not throttle there.
+#: A drive that runs at full speed at a temperature for this long does not throttle there.
 AT_SPEED_S = 10.0
-#: A load that warmed its drive by this much and never fell was not throttled where it came to.
+#: A load that warmed its drive by this much and never fell was not throttled at that temperature.
 WARMED_K = 4.0
 #: Clearly hotter, with sensors that round and lag.
 CLEARLY_K = 5.0
 
 
 def at_onset(case: Case) -> Finding | None:
-    """Firmware throttles at 60 to 90 C by what it reports; hardly any drive does when cool."""
+    """Drives throttle at a reported 60 to 90 C; hardly any does when cool."""
     if case.onset_c is None:
         return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
@@ -46,7 +46,7 @@ def at_onset(case: Case) -> Finding | None:
 
 
 def course(case: Case) -> Finding | None:
-    """A governor lets the temperature climb to its limit and then holds it there."""
+    """A governor lets the temperature rise to its limit and then holds it there."""
     onset_c, late_c = case.onset_c, case.late_c
     if onset_c is None or late_c is None:
         return None
@@ -59,39 +59,39 @@ def course(case: Case) -> Finding | None:
         return Finding("temperature-course", what, f"{text}: {path}")
 
     if more_k <= -HELD_WITHIN_K and counted(case):
-        # a governor with much hysteresis throttles more than it had to
+        # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K and not case.drop.oscillates:
-        return seen("cooled-far", "the drive cooled far while it stayed slow")
+        return seen("cooled-far", "the drive cooled a lot while it stayed slow")
     if more_k <= -HELD_WITHIN_K and not case.drop.oscillates:
         return seen("cooled", "the drive cooled while it stayed slow")
     if more_k > HELD_WITHIN_K + to_come_k:
-        return seen("rose-on", "the temperature rose on while it was slow")
+        return seen("rose-on", "the temperature kept rising while it was slow")
     if onset_c - start_c < MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= HELD_WITHIN_K / 2:
-        # a load that happens to change seldom does so where its new balance will be
+        # a load that happens to change seldom does so at its new equilibrium
         if (_rise_before_k(case) or 0.0) >= STOPPED_K and not case.is_nested:
-            return seen("stopped", "temperature was rising until then, and was held there")
-        return seen("held", "temperature rose and was held there")
-    return seen("stayed-up", "temperature rose and stayed up")
+            return seen("stopped", "the temperature was rising until then, and was held there")
+        return seen("held", "the temperature rose and was held there")
+    return seen("stayed-up", "the temperature rose and stayed up")
 
 
-def let_go(case: Case) -> Finding | None:
-    """A governor lets go once the drive has cooled; what else ends does so at any temperature."""
+def recovery(case: Case) -> Finding | None:
+    """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
-    if not drop.recovered or drop.oscillates or onset_c is None or case.last_s < MIN_BEND_S:
+    if not drop.recovered or drop.oscillates or onset_c is None or case.length_s < MIN_BEND_S:
         return None
     within = case.view.temp.between(drop.onset_s, drop.end_s)
     if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
-    said = f"it was back at full speed with {coolest_c:.0f} C, having fallen at {onset_c:.0f} C"
+    said = f"it was back at full speed at {coolest_c:.0f} C, after falling at {onset_c:.0f} C"
     return Finding("let-go", "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said)
 
 
 def bend(case: Case) -> Finding | None:
-    """A drive that reaches a limit was warming until then; one in balance had no reason to."""
+    """A drive that reaches a limit was warming until then; in equilibrium it reaches none."""
     slope_k_s = _slope_k_s(case)
     if slope_k_s is None:
         return None
@@ -114,18 +114,18 @@ def bend(case: Case) -> Finding | None:
 
 
 def _rise_before_k(case: Case) -> float | None:
-    """By how much the temperature rose in the time that is looked at before the onset."""
+    """How much the temperature rose in the time before the onset."""
     slope_k_s = _slope_k_s(case)
     return None if slope_k_s is None else slope_k_s * _length_before_s(case)
 
 
 def _length_before_s(case: Case) -> float:
-    """How much of the level before the onset is looked at."""
+    """The length of the time before the onset over which the slope is taken."""
     return min(case.drop.onset_s - case.level_since_s, BEND_S)
 
 
 def _slope_k_s(case: Case) -> float | None:
-    """How fast the temperature rose up to the onset; None where that is not known."""
+    """How fast the temperature rose before the onset; None if unknown."""
     end_s = case.drop.onset_s
     begin_s = max(case.level_since_s, end_s - BEND_S)
     temp = case.view.temp
@@ -136,7 +136,7 @@ def _slope_k_s(case: Case) -> float | None:
 
 
 def hotter_at_full_speed(case: Case) -> Finding | None:
-    """Where a drive runs at full speed for a while, it does not throttle at that temperature."""
+    """A drive does not throttle at a temperature at which it runs at full speed for a while."""
     if case.onset_c is None or case.is_nested:
         return None
     best: tuple[float, str] | None = None
@@ -152,23 +152,23 @@ def hotter_at_full_speed(case: Case) -> Finding | None:
     return Finding(
         "full-speed-at",
         "hotter",
-        f"it ran at full speed at {best[0]:.0f} C ('{best[1]}'), and fell at {case.onset_c:.0f} C",
+        f"it ran at full speed at {best[0]:.0f} C ('{best[1]}'), but fell at {case.onset_c:.0f} C",
     )
 
 
 def _hottest_at_full_speed(view: StepView) -> float | None:
-    """The highest temperature that was held for a while outside of drops."""
+    """The highest temperature that lasted for a while outside of drops."""
     temp, drops = view.temp, view.drops
     if drops is None or len(temp.values) == 0:
         return None
     free = np.ones(len(temp.t_s), dtype=bool)
     for drop in drops:
-        # a sensor that lags reads on while the drop has begun or ended
+        # a sensor that lags still shows the time before a drop started or ended
         free &= (temp.t_s < drop.onset_s) | (temp.t_s > drop.end_s + AT_SPEED_S)
     free &= temp.t_s <= view.throughput.duration_s
     readings = np.sort(temp.values[free])
     if not drops and (len(readings) == 0 or readings[-1] - readings[0] < WARMED_K):
-        # a load that was as hot from its begin may have been held back from its begin
+        # a load that was as hot from the start may have been throttled from the start
         return None
     interval_s = float(np.median(np.diff(temp.t_s))) if len(temp.t_s) > 1 else 1.0
     count = max(3, round(AT_SPEED_S / max(interval_s, 1e-3)))
@@ -176,7 +176,7 @@ def _hottest_at_full_speed(view: StepView) -> float | None:
 
 
 def same_at_each_onset(case: Case) -> Finding | None:
-    """Heat acts at one temperature, whatever the load and however long it took to get there."""
+    """Heat acts at one temperature, whatever the load and however long it took to reach it."""
     here_c = case.onset_c
     if here_c is None:
         return None
@@ -191,7 +191,7 @@ def same_at_each_onset(case: Case) -> Finding | None:
         return None
     other_c, name = max(onsets, key=lambda onset: abs(onset[0] - here_c))
     apart_k = abs(other_c - here_c)
-    said = f"'{name}' fell at {other_c:.0f} C, here it was {here_c:.0f} C"
+    said = f"'{name}' fell at {other_c:.0f} C, this one at {here_c:.0f} C"
     if apart_k <= HELD_WITHIN_K:
         return Finding("onset-temperatures", "same", f"the same temperature at each onset: {said}")
     if apart_k >= 2 * HELD_WITHIN_K:
@@ -199,28 +199,29 @@ def same_at_each_onset(case: Case) -> Finding | None:
     return None
 
 
-#: A shorter drop has too few stretches to compare.
+#: A shorter drop has too few intervals to compare.
 MIN_COUPLING_S = 40.0
 #: The fall itself is left out.
 SETTLED_S = 2.0
 STRETCH_S = 5.0
 FEWEST, MOST = 8, 40
-#: Rates that move by less than this share of the level before are constant.
+#: Rates that vary by less than this share of the level before are constant.
 CONSTANT = 0.08
-#: A temperature that moves by this much would move what a governor permits; by less, hardly.
+#: A temperature that moves by the first would change what a governor permits; by less than the
+#: second, hardly.
 MOVES_K, STILL_K = 4.0, 1.5
-#: So much more is explained by the one than by the other.
+#: One explains this much more of the variance than the other.
 BETTER = 0.1
 
 
 def follows(case: Case) -> Finding | None:
-    """A governor permits less the hotter it is; a full cache does not care."""
+    """A governor permits less the hotter the drive is; a full cache does not depend on it."""
     compared = _stretches(case)
     if compared is None:
         return None
     t_s, rates, temps_c = compared
     moved, moved_k = float(np.ptp(rates)), float(np.ptp(temps_c))
-    span = f"while it was slow the temperature moved by {moved_k:.0f} K"
+    span = f"while it was slow, the temperature varied by {moved_k:.0f} K"
 
     def seen(what: str, text: str) -> Finding:
         return Finding("rate-and-temperature", what, text)
@@ -228,27 +229,27 @@ def follows(case: Case) -> Finding | None:
     if moved < CONSTANT:
         if moved_k >= MOVES_K:
             return seen("regardless", f"{span}, and the rate stayed the same")
-        return seen("both-still", f"{span}, the rate stayed the same as well")
+        return seen("both-still", f"{span}, and the rate stayed the same too")
     if moved_k < STILL_K:
         return seen("rate-alone", f"{span} only, the rate by {moved:.0%} of the level before")
     with_temp, with_time = _correlation(temps_c, rates), _correlation(t_s, rates)
     if with_temp < 0 and with_temp**2 > with_time**2 + BETTER:
         return seen("follows", "the hotter it was, the slower: the rate followed the temperature")
     if with_time**2 > with_temp**2 + BETTER:
-        return seen("time", "the rate went with time rather than with the temperature")
+        return seen("time", "the rate followed time rather than the temperature")
     if with_temp < -0.5:
         return seen("against-each-other", "the rate fell as the temperature rose, both with time")
     if with_temp > 0.5:
         return seen("together", "rate and temperature rose and fell together")
-    return seen("unlike", f"{span}, the rate by {moved:.0%} of the level before, each for itself")
+    return seen("unlike", f"{span}, the rate by {moved:.0%} of the level before, independently")
 
 
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
-    """Times, rates as shares of the level before, and temperatures, in the settled drop."""
+    """Times, rates as shares of the level before, and temperatures, over the settled drop."""
     drop, temp, series = case.drop, case.view.temp, case.view.throughput
-    if case.last_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    if case.length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
-    count = int(np.clip(case.last_s / STRETCH_S, FEWEST, MOST))
+    count = int(np.clip(case.length_s / STRETCH_S, FEWEST, MOST))
     edges = np.linspace(drop.onset_s + SETTLED_S, drop.end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
@@ -265,29 +266,29 @@ def _correlation(one: Array, other: Array) -> float:
     return covariance / spread if spread > 0 else 0.0
 
 
-#: A shorter level, or a shorter fall from it, says nothing of the drive's balance.
+#: A shorter level, or a shorter drop from it, says nothing about the drive's heat balance.
 MIN_SECOND_FALL_S = 15.0
-#: What a sensor of whole kelvins does not show.
+#: A change that a sensor of whole kelvins does not show.
 UNMOVED_K = 1.0
-#: A drive that does so much less gets cooler by more than that.
+#: A drive that does this much less cools by more than that.
 LEAST_DEPTH = 0.15
 
 
 def balance(case: Case) -> Finding | None:
-    """A drive that does half as much gets cooler, unless somebody else has it do the rest.
+    """A drive that does half as much gets cooler, unless somebody else makes up the difference.
 
-    A governor that takes more does it since the drive came to be hotter, and holds what it came to
-    only as long as less is done.
+    A governor throttles further because the drive got hotter, and it stays at that temperature only
+    as long as it does less.
     """
     drop, temp = case.drop, case.view.temp
     if _counted_anew(case):
-        # the drive's own word
+        # the drive reports it
         return None
     since_s = case.level_since_s
     settled_s = 0.5 * (drop.onset_s - since_s)
     if not case.is_nested or drop.depth < LEAST_DEPTH:
         return None
-    if settled_s < MIN_SECOND_FALL_S or case.last_s < 2 * MIN_SECOND_FALL_S:
+    if settled_s < MIN_SECOND_FALL_S or case.length_s < 2 * MIN_SECOND_FALL_S:
         return None
     period_s = _period_s(case)
     if period_s > settled_s:
@@ -305,27 +306,27 @@ def balance(case: Case) -> Finding | None:
         return Finding(
             "on-top",
             "as-hot",
-            f"{said}, and stayed at {late_c:.0f} C, though it does {drop.depth:.0%} less",
+            f"{said}, and stayed at {late_c:.0f} C, though it did {drop.depth:.0%} less",
         )
     if late_c < before_c:
-        return Finding("on-top", "cooler", f"{said}, and came to {late_c:.0f} C")
+        return Finding("on-top", "cooler", f"{said}, and cooled to {late_c:.0f} C")
     return Finding("on-top", "hotter", f"{said}, and rose to {late_c:.0f} C")
 
 
 def _period_s(case: Case) -> float:
-    """How long a swing takes that is there before, or goes on; 0 where nothing swings."""
+    """The period of an oscillation before or during the drop; 0 if there is none."""
     both = (case.drop, (case.view.drops or [case.drop])[max(case.index - 1, 0)])
     return max(drop.period_s or 0.0 for drop in both)
 
 
 def _at(temp: Track, t_s: float, period_s: float) -> float | None:
-    """The temperature at a time; of what swings its mean over the period before."""
+    """The temperature at a time; its mean over the period before if it oscillates."""
     within = temp.between(t_s - period_s, t_s)
     return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)
 
 
 def _counted_anew(case: Case) -> bool:
-    """Whether the drive counted that it began to throttle, or to throttle harder, at the onset."""
+    """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
     for name in counter_columns(case.view):
         if name.startswith("throttle_count."):
             before, after = (
@@ -337,28 +338,28 @@ def _counted_anew(case: Case) -> bool:
     return False
 
 
-#: A drive that warmed by less than this before it fell does not show what its load does to it.
+#: A drive that warmed by less than this before it fell does not show how its load heats it.
 MIN_BALANCE_RISE_K = 5.0
 MIN_BALANCE_READINGS = 8
-#: In a longer time the case of a drive may get so much warmer as doing less cools it.
+#: Over a longer time, the case may warm as much as doing less cools the drive.
 _SLOW_S = 180.0
-#: So many even steps are fitted at most, of this length at least.
+#: The fit uses at most this many even steps, each at least this long.
 _MOST_STEPS, _LEAST_STEP_S = 400, 1.0
 _TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
-#: Shares of what is spent that go with the rate: those of a drive that is as busy as before, and
-#: those of one that does less. What lies between may be either.
+#: The share of power that follows the rate: of a drive that is as busy as before, and of one that
+#: does less. In between it may be either.
 _BUSY, _IDLER = np.arange(-0.3, 0.26, 0.1), np.arange(0.5, 1.31, 0.1)
-#: What a sensor of whole kelvins is off by, and how far apart its errors are independent.
+#: The error of a sensor of whole kelvins, and how far apart its errors are independent.
 _ROUNDED_K, _INDEPENDENT_S = 0.3, 10.0
 #: How much likelier one must be than the other, in logarithms.
 _CLEARLY = 4.0
 
 
-def goes_with_the_load(case: Case) -> Finding | None:
-    """Whether the temperature answers to what was lost.
+def heat_follows_load(case: Case) -> Finding | None:
+    """Whether the temperature responds to the loss of throughput.
 
-    Not of what falls slowly, as under a governor that holds one temperature while the case gets
-    warmer, nor of a fall on top of another, whose swings may go on beneath it.
+    Skips slow drops, as under a governor that holds one temperature while the case warms up, and
+    drops within another drop, where the outer oscillation may continue.
     """
     if case.is_nested or case.drop.shape == "slide" or case.drop.fall_s > _SLOW_S:
         return None
@@ -370,15 +371,17 @@ def goes_with_the_load(case: Case) -> Finding | None:
         return Finding(
             "heat-balance",
             "whatever-the-load",
-            "it got as warm as if it had lost nothing: what slowed it left it as busy",
+            "it got as warm as if it had lost nothing: it was slower, but as busy",
         )
     if idler > busy + _CLEARLY:
-        return Finding("heat-balance", "by-the-load", "it was as warm as what it did would have it")
+        return Finding(
+            "heat-balance", "by-the-load", "it was as warm as its lower throughput explains"
+        )
     return None
 
 
 def _log_likelihoods(case: Case) -> tuple[float, float] | None:
-    """Of a drive as busy as before, and of one that does less; None where too little is known."""
+    """For a drive as busy as before and for one that does less; None if too little is known."""
     temp, end_s = case.view.temp, case.drop.end_s
     inside = (temp.t_s >= 0) & (temp.t_s <= end_s)
     t_s, temps_c = temp.t_s[inside], temp.values[inside]
@@ -419,7 +422,7 @@ def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> f
         first = (alone[two] * along[one] - squares[one, two] * along[two]) / determinant
         second = (alone[one] * along[two] - squares[one, two] * along[one]) / determinant
         left = rest @ rest - first * along[one] - second * along[two]
-        # nothing that is spent cools
+        # power never cools
         least = min(least, float(np.min(left[(first >= 0) & (second >= 0)], initial=np.inf)))
     return max(least, 0.0) / len(warmth)
 
