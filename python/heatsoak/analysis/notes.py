@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from heatsoak.analysis.copies import note_of
-from heatsoak.analysis.view import StepView, Track
+from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import Recording
 
 
@@ -46,7 +46,7 @@ def warmth(view: StepView) -> list[str]:
     return [*said, "whether the drive slowed takes a log of its throughput from the same time"]
 
 
-def _course(temp: Track) -> list[str]:
+def _course(temp: SensorTrack) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.report import print_calibration, print_leave_one_out
 
@@ -40,7 +40,7 @@ def calibrate_command(
     check: Annotated[
         bool, typer.Option("--check", help="Fit nothing: show the catalog as it stands.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Fit the simulated drives to the published figures: a minute; leaving out: minutes."""
     from heatsoak.twin import calibration as twin  # brings scipy's optimisers, which take a moment
@@ -55,7 +55,7 @@ def calibrate_command(
             raise UsageError("--leave-one-out writes nothing and leaves out every cell by itself")
         with progress_bar() as progress:
             predicted = twin.leave_one_out(iterations=iterations, progress=progress)
-        if output_format is Format.JSON:
+        if output_format is OutputFormat.JSON:
             print_json(predicted.as_dict())
         else:
             print_leave_one_out(predicted.as_dict(), console())
@@ -81,7 +81,7 @@ def calibrate_command(
         twin.write([parameter for one in found for parameter in one.parameters], directory)
         if not check:
             twin.write_roles([row for one in found for row in one.rows], directory)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json({"stages": [one.as_dict() for one in found]})
     else:
         for one in found:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from heatsoak.bench.unfinished import leftovers, put_back
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives
 from heatsoak.sensor import Roots
@@ -21,7 +21,7 @@ def drives_command(
             "hidden sectors, TMT1 and TMT2.",
         ),
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List drives, real and simulated, with their sensors and whether writing is safe."""
     if restore:
@@ -29,7 +29,7 @@ def drives_command(
     from heatsoak.target.inventory import inventory  # Linux only
 
     rows = [asdict(row) for row in inventory(Roots())]
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_drives(rows, console())
@@ -38,10 +38,10 @@ def drives_command(
     return 0
 
 
-def _restore(output_format: Format) -> int:
+def _restore(output_format: OutputFormat) -> int:
     """Put back, and say what was done; the exit code is 3 where something is still left."""
     notes = put_back(Roots())
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
     else:
         for text in [note.text for note in notes] or ["no run that was killed has left anything"]:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.errors import UsageError
-from heatsoak.exporter import Kind, export
+from heatsoak.exporter import ExportFormat, export
 from heatsoak.recording import find_recordings
 from heatsoak.report import print_written
 
@@ -28,7 +28,8 @@ def export_command(
         ),
     ],
     kind: Annotated[
-        Kind | None, typer.Option("--as", help="The format, where PATH's suffix does not tell.")
+        ExportFormat | None,
+        typer.Option("--as", help="The format, where PATH's suffix does not tell."),
     ] = None,
     with_truth: Annotated[
         bool, typer.Option("--with-truth", help="With sim.*, what only a simulator knows.")
@@ -36,17 +37,17 @@ def export_command(
     force: Annotated[
         bool, typer.Option("--force", help="Write over files that are there.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Write recordings as CSV, Parquet, OpenMetrics text, or what fio-plot draws."""
     recordings = [recording for path in paths for recording in find_recordings(path)]
-    if output == "-" and output_format is Format.JSON:
+    if output == "-" and output_format is OutputFormat.JSON:
         raise UsageError("-o - and --format json cannot both have standard output")
     written = export(recordings, output, kind, force=force, truth=with_truth)
     if output == "-":
         return
     rows = [asdict(file) for file in written]
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_written(rows, console())

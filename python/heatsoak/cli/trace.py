@@ -11,7 +11,7 @@ import typer
 from heatsoak._core import Trace
 from heatsoak.analysis.traces import hold_against
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
-from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError, require_file
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import parse_seconds, parse_size
@@ -48,13 +48,13 @@ IdleLimitOption = Annotated[
     str, typer.Option("--idle-limit", metavar="TIME", help="What idle time is cut to.")
 ]
 
-app = typer.Typer(
+trace_app = typer.Typer(
     help="Say what a trace of I/O is like, or make one that is like that.",
     no_args_is_help=True,
 )
 
 
-@app.command("stats")
+@trace_app.command("stats")
 def stats_command(
     trace: Annotated[
         str,
@@ -77,7 +77,7 @@ def stats_command(
         str | None,
         typer.Option("--device", metavar="NAME", help="The drive that is meant, of several in it."),
     ] = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
     limit_s = _seconds(idle_limit, "--idle-limit")
@@ -97,13 +97,13 @@ def stats_command(
         if count:
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(found)
     else:
         print_statistics(found, title, console())
 
 
-@app.command("make")
+@trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
     output: Annotated[
@@ -130,19 +130,19 @@ def make_command(
     console().print(f"{made.ios:,} I/Os in {output}", soft_wrap=True)
 
 
-@app.command("check")
+@trace_app.command("check")
 def check_command(
     shape: ShapeArgument,
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Hold a trace that is made against its shape: asked and got, exit 1 where one is not met."""
     asked = load_trace(shape)
     found = _statistics(_made(asked, scale, seed), shape, 0.025)
     rows = [row.as_dict() for row in hold_against(asked, found, scale)]
     holds = all(row["holds"] for row in rows)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})
     else:
         print_trace_check(rows, _title(asked, scale), console())
@@ -207,4 +207,4 @@ def _title(shape: TraceShape, scale: float) -> str:
 
 def add_to(root: typer.Typer) -> None:
     """Add the commands."""
-    root.add_typer(app, name="trace")
+    root.add_typer(trace_app, name="trace")

@@ -18,7 +18,7 @@ _POSSIBLE_C = (-60.0, 200.0)
 
 
 @dataclass(frozen=True)
-class Node:
+class HwmonNode:
     """One hwmon directory and the device it speaks of."""
 
     directory: Path
@@ -26,7 +26,7 @@ class Node:
     parent: Path
 
 
-def nodes(roots: Roots) -> list[Node]:
+def nodes(roots: Roots) -> list[HwmonNode]:
     """Return all hwmon nodes that tell which device they belong to."""
     base = roots.sys / "class" / "hwmon"
     found = []
@@ -34,14 +34,14 @@ def nodes(roots: Roots) -> list[Node]:
         directory = (base / entry).resolve()
         name = sysfs.read_text(directory / "name")
         if name and (directory / "device").exists():
-            found.append(Node(directory, name, (directory / "device").resolve()))
+            found.append(HwmonNode(directory, name, (directory / "device").resolve()))
     return found
 
 
 class HwmonSensor:
     """All temperatures of one hwmon node."""
 
-    def __init__(self, node: Node, roots: Roots) -> None:
+    def __init__(self, node: HwmonNode, roots: Roots) -> None:
         """Read labels and limits once; no temperature yet."""
         self._node = node
         self._roots = roots
@@ -72,7 +72,7 @@ class HwmonSensor:
         word = _UNWANTED.sub("_", label.lower()).strip("_")
         return word or ("drive" if number == 1 else f"drive{number}")
 
-    def _limits(self, node: Node) -> dict[str, float]:
+    def _limits(self, node: HwmonNode) -> dict[str, float]:
         limits = {}
         for name, suffix in _LIMITS.items():
             milli = sysfs.read_int(node.directory / f"temp1_{suffix}")
@@ -131,7 +131,7 @@ _CHANNEL = re.compile(r"power([0-9]+)_(average|input)")
 
 
 @dataclass(frozen=True)
-class Channel:
+class PowerChannel:
     """One power reading of a node.
 
     Attributes:
@@ -161,7 +161,7 @@ class Channel:
 class HwmonPower:
     """The power that one channel reads."""
 
-    def __init__(self, channel: Channel, why: str) -> None:
+    def __init__(self, channel: PowerChannel, why: str) -> None:
         """Read nothing yet; `why` says how it is known to be the drive's."""
         self._file = channel.file
         self.last_error: str | None = None
@@ -213,9 +213,9 @@ def named_power(words: str, roots: Roots) -> HwmonPower:
     )
 
 
-def _channels(roots: Roots) -> list[Channel]:
+def _channels(roots: Roots) -> list[PowerChannel]:
     base = roots.sys / "class" / "hwmon"
-    found: list[Channel] = []
+    found: list[PowerChannel] = []
     for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
         directory = (base / entry).resolve()
         files: dict[int, str] = {}
@@ -224,7 +224,7 @@ def _channels(roots: Roots) -> list[Channel]:
                 files.setdefault(int(match[1]), name)
         device = directory / "device"
         found += [
-            Channel(
+            PowerChannel(
                 node=entry,
                 driver=sysfs.read_text(directory / "name") or entry,
                 name=f"power{number}",

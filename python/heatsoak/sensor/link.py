@@ -17,14 +17,14 @@ _ERRORS = {
     "aer_dev_fatal": "fatal",
 }
 
-Link = dict[str, Any]
+_Link = dict[str, Any]
 
 
 class PathFaults:
     """Compares the path to one drive with what it was."""
 
     def __init__(
-        self, disk: Path, link: Link, busy_pct: Callable[[], float | None] | None = None
+        self, disk: Path, link: _Link, busy_pct: Callable[[], float | None] | None = None
     ) -> None:
         """Begin to look at the path to `disk`, a sysfs directory; its link was `link`.
 
@@ -35,9 +35,9 @@ class PathFaults:
         self._states = dict.fromkeys(self._controllers, "live")
         self._errors = self._count_errors()
         self._width = link.get("width")
-        self._loaded: Link | None = None
+        self._loaded: _Link | None = None
 
-    def look(self, link: Link) -> list[str]:
+    def look(self, link: _Link) -> list[str]:
         """Return what has changed since the last look; `link` is as it is trained now."""
         return [*self._look_at_states(), *self._look_at_link(link), *self._look_at_errors()]
 
@@ -51,7 +51,7 @@ class PathFaults:
             told.append(f"the controller {controller.name} is {state}, and was {was}")
         return told
 
-    def _look_at_link(self, link: Link) -> list[str]:
+    def _look_at_link(self, link: _Link) -> list[str]:
         if "ceiling_mb_s" not in link:
             return []
         busy_pct = self._busy_pct()
@@ -86,7 +86,7 @@ class PathFaults:
         return counts
 
 
-def _carries(link: Link, was: Link | None = None) -> str:
+def _carries(link: _Link, was: _Link | None = None) -> str:
     before = "" if was is None else f", and carried {was['ceiling_mb_s']:,} before"
     return f"it carries {link['ceiling_mb_s']:,} MB/s at most{before}"
 

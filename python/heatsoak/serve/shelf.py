@@ -19,7 +19,7 @@ from heatsoak.serve.library import Entry
 _KEPT = 8
 
 #: Name, time and size of each file that a page was made of.
-Stamp = tuple[tuple[str, int, int], ...]
+PageStamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Shelf:
         """Raises ToolError where the page's program was not built."""
         self._bundle = Bundle.load()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Stamp, Shown] = OrderedDict()
+        self._kept: OrderedDict[PageStamp, Shown] = OrderedDict()
 
     def show(self, entries: Sequence[Entry]) -> Shown:
         """Return the page of some recordings.
@@ -85,7 +85,7 @@ class Shelf:
         return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
 
 
-def _stamp(entries: Sequence[Entry]) -> Stamp:
+def _stamp(entries: Sequence[Entry]) -> PageStamp:
     found = []
     for entry in entries:
         for name in (META, JOURNAL, PARQUET, EVENTS):

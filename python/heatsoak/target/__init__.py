@@ -1,17 +1,17 @@
 """What a protocol runs on: simulated drives, files, block devices, NBD exports."""
 
-from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, Target
+from heatsoak.target.base import Batch, Identity, Note, Outcome, RecordingClock, Target
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.place import Place, parse_place
 
 __all__ = [
     "Batch",
-    "Clock",
     "DeviceInfo",
     "Identity",
     "Note",
     "Outcome",
     "Place",
+    "RecordingClock",
     "Target",
     "parse_place",
 ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.analysis.cause.weigh import CAUSES, Seen, Table
+from heatsoak.analysis.cause.weigh import CAUSES, Seen, WeightTable
 from heatsoak.analysis.series import Array
 
 #: A drop of a logged drive may have a cause that is not in the table: this share of them.
@@ -24,10 +24,10 @@ WANDER_UNNAMED = 0.3
 #: How often causes are in the corpus is not how often they are in the world.
 WANDER_PRIOR = 0.5
 
-Labelled = tuple[Collection[Seen], str]
+LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
+def fit(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
     """Return `judgement` with weights and prior fitted to `drops`: their findings and causes."""
     from scipy.optimize import minimize  # not every command fits
 
@@ -78,7 +78,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
     )
 
 
-def counts(drops: Sequence[Labelled]) -> dict[Seen, Counter[str]]:
+def counts(drops: Sequence[LabelledDrop]) -> dict[Seen, Counter[str]]:
     """Return how often each finding was there with each cause."""
     counted: dict[Seen, Counter[str]] = {}
     for seen, cause in drops:

@@ -9,21 +9,21 @@ and `noise` says how far they are to be trusted within a run, `spread` between r
 from heatsoak.analysis.comparison.compare import compare
 from heatsoak.analysis.comparison.model import (
     METRICS,
+    ComparedMetric,
     Comparison,
-    Metric,
+    ComparisonRow,
     NotAlikeError,
     Ranked,
-    Row,
     metric_of,
 )
 
 __all__ = [
     "METRICS",
+    "ComparedMetric",
     "Comparison",
-    "Metric",
+    "ComparisonRow",
     "NotAlikeError",
     "Ranked",
-    "Row",
     "compare",
     "metric_of",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, Run
+from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.protocol import (
     Observation,
     Protocol,
@@ -24,7 +24,7 @@ _SURROUNDINGS = re.compile(
 )
 
 
-def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
+def warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | None:
     """Return how one began the step warm; None where both did not, or where it cannot be told."""
     starts = [r.views[step].temp.at(0.0) for r in (run, other)]
     if starts[0] is None or starts[1] is None or abs(starts[0] - starts[1]) <= TOLERANCE_K:
@@ -41,7 +41,7 @@ def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
     return f"it began at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
 
 
-def _rests(run: Run, step: str) -> bool | None:
+def _rests(run: GroupedRun, step: str) -> bool | None:
     """Whether a drive had come to rest as the step began; None where that was not seen.
 
     A step that follows another at once begins as warm as that left the drive: what is compared may
@@ -79,7 +79,7 @@ _MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
 _REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
 
 
-def cut_short(run: Run, step: str) -> str | None:
+def cut_short(run: GroupedRun, step: str) -> str | None:
     """Return why the step of a run is not whole; None where it is."""
     meta = run.recording.meta
     if meta.status == "finished":
@@ -93,7 +93,7 @@ def cut_short(run: Run, step: str) -> str | None:
     return f"the run was {meta.status} in '{step}'{f': {meta.reason}' if meta.reason else ''}"
 
 
-def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
+def differences(run: GroupedRun, other: GroupedRun, step: str, by: str) -> list[str]:
     """Return how `other`'s run of a step is unlike that of `run`, besides what is compared."""
     found = [*_origin(run, other), *_workload(run, other, step, by), *_length(run, other, step)]
     if by != PROTOCOL:
@@ -102,7 +102,7 @@ def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
     return [*found, *([warm] if warm else [])]
 
 
-def _origin(run: Run, other: Run) -> Iterator[str]:
+def _origin(run: GroupedRun, other: GroupedRun) -> Iterator[str]:
     origins = [
         "imported" if r.recording.meta.protocol.is_observed else "recorded here"
         for r in (run, other)
@@ -114,7 +114,7 @@ def _origin(run: Run, other: Run) -> Iterator[str]:
         yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
 
 
-def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
+def _workload(run: GroupedRun, other: GroupedRun, name: str, by: str) -> Iterator[str]:
     ours, theirs = run.views[name].step, other.views[name].step
     if ours.is_replay != theirs.is_replay:
         yield f"it is {ours.mention()} and {theirs.mention()}"
@@ -151,7 +151,7 @@ def _plain(value: Any) -> str:
 
 
 def _sizes(
-    run: Run, other: Run, key: str, one: Size | None, two: Size | None, by: str
+    run: GroupedRun, other: GroupedRun, key: str, one: Size | None, two: Size | None, by: str
 ) -> Iterator[str]:
     if one is None or two is None:
         yield from _unequal(key, one, two, True)
@@ -167,7 +167,7 @@ def _sizes(
         yield f"{key} is {_sized(one, whole)} and {_sized(two, other_whole)}"
 
 
-def _size_bytes(run: Run) -> int | None:
+def _size_bytes(run: GroupedRun) -> int | None:
     size = run.recording.meta.drive.get("size_bytes")
     return size if isinstance(size, int) and size > 0 else None
 
@@ -178,7 +178,7 @@ def _sized(size: Size, whole_bytes: int) -> str:
     return f"{size} of {format_bytes(whole_bytes)}"
 
 
-def _length(run: Run, other: Run, name: str) -> Iterator[str]:
+def _length(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
     if ours.step.is_replay:
         # it ends with its trace: how long that takes is a result
@@ -198,7 +198,7 @@ def _length(run: Run, other: Run, name: str) -> Iterator[str]:
         yield f"it took {lengths[0]:.4g} s and {lengths[1]:.4g} s"
 
 
-def _history(run: Run, other: Run, name: str) -> Iterator[str]:
+def _history(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
     """What was done before the step, as far as the protocols say it."""
     ours, theirs = run.recording.meta.protocol, other.recording.meta.protocol
     if ours.is_observed or theirs.is_observed:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
-from heatsoak.analysis.segments.shapes import Family, quick_falls, slow_falls
+from heatsoak.analysis.segments.shapes import ShapeFamily, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
 #: A level is left where so much of it is lost.
@@ -130,7 +130,7 @@ def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) ->
 
 def _median(
     grid: _Grid,
-    family: Family,
+    family: ShapeFamily,
     beside: tuple[int, ...],
     low_s: float,
     high_s: float,
@@ -175,7 +175,7 @@ def _median(
 
 def _lost_s(
     bends: Bends,
-    family: Family,
+    family: ShapeFamily,
     shape: NDArray[np.intp],
     index: NDArray[np.intp],
     longest_s: float,

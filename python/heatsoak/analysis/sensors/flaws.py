@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.sensors.readings import Log, Readings
+from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Array
 
 #: Readings that it takes to call a temperature stuck.
@@ -53,7 +53,7 @@ class Flaw:
     is_fatal: bool = True
 
 
-def stuck(readings: Readings, log: Log) -> Flaw | None:
+def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """It reads the same all the time."""
     values = readings.values
     first = float(values[0])
@@ -64,7 +64,7 @@ def stuck(readings: Readings, log: Log) -> Flaw | None:
     return Flaw(f"{text}: {placeholder}" if placeholder else text)
 
 
-def frozen(readings: Readings, log: Log) -> Flaw | None:
+def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """It stopped moving while the load came or went, or another sensor of the drive moved."""
     t_s, values = readings.t_s, readings.values
     if np.ptp(values) < _LEAST_SWING_K:
@@ -89,7 +89,7 @@ def frozen(readings: Readings, log: Log) -> Flaw | None:
     return None
 
 
-def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
+def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """It is in kelvins, in Fahrenheit, or in tenths or thousandths of a degree."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     span = f"it reads {low:.0f} to {high:.0f}"
@@ -110,7 +110,7 @@ def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def codes(readings: Readings, _: Log) -> Flaw | None:
+def codes(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """Some of its readings stand for "not measured"."""
     wrong = is_code(readings)
     count = int(np.count_nonzero(wrong))
@@ -123,7 +123,7 @@ def codes(readings: Readings, _: Log) -> Flaw | None:
     return Flaw(text, is_fatal=not rare)
 
 
-def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
+def is_code(readings: TemperatureReadings) -> "np.typing.NDArray[np.bool_]":
     """Return which readings stand for "not measured", where the others are far from them."""
     values = readings.values
     usual = float(np.median(values))
@@ -137,7 +137,7 @@ def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
     return wrong
 
 
-def wrapped(readings: Readings, _: Log) -> Flaw | None:
+def wrapped(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """It goes over the end of a byte, or changes its sign."""
     steps = np.diff(readings.values)
     if len(steps) == 0 or np.max(np.abs(steps)) < 100:
@@ -155,7 +155,7 @@ def wrapped(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def impossible(readings: Readings, _: Log) -> Flaw | None:
+def impossible(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """No drive is as cold, or as hot."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     if low < _COLDEST_C or high > _HOTTEST_C:
@@ -163,7 +163,7 @@ def impossible(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def jumps(readings: Readings, _: Log) -> Flaw | None:
+def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """It changes faster than anything of a drive can."""
     t_s, values = readings.t_s, readings.values
     if len(values) < 3:
@@ -184,7 +184,7 @@ def jumps(readings: Readings, _: Log) -> Flaw | None:
 
 
 #: In this order; the first that is fatal decides.
-OF_DRIVES: tuple[Callable[[Readings, Log], Flaw | None], ...] = (
+OF_DRIVES: tuple[Callable[[TemperatureReadings, ThermalLog], Flaw | None], ...] = (
     stuck,
     wrong_unit,
     wrapped,
@@ -210,7 +210,7 @@ _LEAST_RESPONSE_K = 5.0
 _LEAST_CHANGES = 5
 
 
-def step_c(readings: Readings) -> float | None:
+def step_c(readings: TemperatureReadings) -> float | None:
     """Return the step that a temperature is rounded to; None where it is not, or hardly moved."""
     moved = np.abs(np.diff(readings.values))
     moved = moved[moved > 1e-9]
@@ -223,7 +223,7 @@ def step_c(readings: Readings) -> float | None:
     return round(least, 3) if np.all(np.abs(steps - np.round(steps)) < 0.05) else None
 
 
-def renewed_s(readings: Readings) -> float | None:
+def renewed_s(readings: TemperatureReadings) -> float | None:
     """Return the shortest time in which a temperature usually changes; None if it rarely does."""
     at_s = readings.t_s[1:][np.diff(readings.values) != 0]
     if len(at_s) < _LEAST_CHANGES + 1:
@@ -231,7 +231,7 @@ def renewed_s(readings: Readings) -> float | None:
     return float(np.quantile(np.diff(at_s), 0.05))
 
 
-def lag_s(readings: Readings, log: Log) -> float | None:
+def lag_s(readings: TemperatureReadings, log: ThermalLog) -> float | None:
     """Return how long after the load comes or goes a temperature changes fastest.
 
     The readings about all changes of load are laid upon each other, which is the correlation of
@@ -253,7 +253,7 @@ def lag_s(readings: Readings, log: Log) -> float | None:
     return float(max(fastest - _SLOPE_S // 2, 0))
 
 
-def _changes(log: Log) -> list[tuple[int, int]]:
+def _changes(log: ThermalLog) -> list[tuple[int, int]]:
     """When the load came (+1) or went (-1) and stayed so, in seconds."""
     loaded = log.is_loaded
     known = np.flatnonzero(np.isfinite(loaded))
@@ -270,7 +270,7 @@ def _changes(log: Log) -> list[tuple[int, int]]:
     ]
 
 
-def _about(readings: Readings, at_s: int, sign: int) -> Array | None:
+def _about(readings: TemperatureReadings, at_s: int, sign: int) -> Array | None:
     """How a temperature went on from `at_s`, each second; None where it was read too seldom."""
     before = _SLOPE_S // 2
     near = readings.between(at_s - 5, at_s + _REACH_S + 5)

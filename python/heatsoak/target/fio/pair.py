@@ -10,7 +10,7 @@ from heatsoak.target.base import Note
 from heatsoak.target.fio.command import job, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget
-from heatsoak.target.fio.watch import Watch
+from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.pair import Told
 
 #: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
@@ -53,7 +53,7 @@ class FioPair:
             for role, half in zip(ROLES, halves_of(step), strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        for number, batch in Watch(*lanes).told(line, kept):
+        for number, batch in FioWatch(*lanes).told(line, kept):
             yield ROLES[number], batch
 
     def _command_line(self, step: Copy) -> list[str]:

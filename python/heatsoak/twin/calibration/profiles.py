@@ -8,14 +8,12 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
+from heatsoak.twin.calibration.parameters import Vector
 
 #: Shares that are measured; between them, and below the least, everything is taken as linear.
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -136,8 +134,6 @@ _FILL_S = 5
 #: What of a drive and a place decides what a workload does at a permitted share.
 _FLASH = ("capacity", "nand", "controller", "collection", "cache")
 _HOST = ("link_mb_s", "host_read_iops", "host_write_iops")
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

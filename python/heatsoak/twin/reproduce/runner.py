@@ -1,6 +1,6 @@
 """Makes the recordings, two at a time, as any run is made: by the bench's conductor."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -8,20 +8,18 @@ from pathlib import Path
 from typing_extensions import override
 
 from heatsoak import catalog, protocol
-from heatsoak.analysis import RecordingFindings, Score, StepFindings
+from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Observer, conduct
 from heatsoak.bench.latest import Latest
 from heatsoak.bench.typical import typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
+from heatsoak.output import Progress
 from heatsoak.protocol import Step
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
-
-#: Called with the part that is done, 0 to 1, and what goes on.
-Progress = Callable[[float, str], None]
 
 
 class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
@@ -29,7 +27,7 @@ class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """A finished recording, judged.
 
     The steps' series are read from disk when they are asked for, and not kept: an hour of random
@@ -47,7 +45,7 @@ class Run:
                 return step
         raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
 
-    def score(self, name: str) -> Score:
+    def score(self, name: str) -> ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""
         for score in self.findings.scores:
             if score.name == name:
@@ -69,7 +67,7 @@ class Run:
 
 
 #: What became of a job: the run, or why there is none.
-Outcome = Run | str
+RunOrReason = FinishedRun | str
 
 
 def make_recordings(
@@ -80,7 +78,7 @@ def make_recordings(
     drives: Mapping[str, catalog.Drive] | None = None,
     places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
-) -> dict[Job, Outcome]:
+) -> dict[Job, RunOrReason]:
     """Make the recordings of `jobs` below `directory`, and judge them.
 
     `drives` and `places` stand in for those of the catalog with the same ids. A drive or place that
@@ -89,11 +87,11 @@ def make_recordings(
     """
     weights = {job: typical_plan(steps_of(job)).duration_s for job in jobs}
     shares = {job: _Share(weights[job]) for job in jobs}
-    fleet = Fleet[Outcome]()
+    fleet = Fleet[RunOrReason]()
     # the longest first, so that no worker is left alone with one at the end
     order = sorted(jobs, key=lambda job: -weights[job])
 
-    def make(job: Job) -> Outcome:
+    def make(job: Job) -> RunOrReason:
         outcome = _make(
             job,
             fleet.stoppable(shares[job]),
@@ -111,7 +109,7 @@ def make_recordings(
             progress(part, f"{count} of {len(jobs)} recordings")
 
     made = fleet.make([partial(make, job) for job in order], tick=tick)
-    outcomes: dict[Job, Outcome] = {}
+    outcomes: dict[Job, RunOrReason] = {}
     for job, result in zip(order, made, strict=True):
         if isinstance(result, HeatsoakError):
             raise result
@@ -147,7 +145,7 @@ def _make(
     seed: int,
     drives: Mapping[str, catalog.Drive],
     places: Mapping[str, catalog.Enclosure],
-) -> Outcome:
+) -> RunOrReason:
     if job.drive not in (*drives, *catalog.drive_ids()):
         return f"the catalog has no drive '{job.drive}'"
     if job.place not in (*places, *catalog.enclosure_ids()):
@@ -169,7 +167,7 @@ def _make(
         return str(error.__cause__ or error)
     finally:
         target.close()
-    return Run(job, recording, judge(recording))
+    return FinishedRun(job, recording, judge(recording))
 
 
 class _Share(Observer):

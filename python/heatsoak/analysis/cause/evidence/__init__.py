@@ -16,10 +16,10 @@ from heatsoak.analysis.cause.evidence import (
     temperature,
 )
 
-Look = Callable[[Case], Finding | None]
+_Look = Callable[[Case], Finding | None]
 
 #: Everything that is looked at, in the order in which it is printed.
-LOOKS: tuple[Look, ...] = (
+LOOKS: tuple[_Look, ...] = (
     host.waits,
     host.asked,
     counters.thermal_counters,
@@ -58,4 +58,4 @@ LOOKS: tuple[Look, ...] = (
     host.link,
 )
 
-__all__ = ["LOOKS", "Look"]
+__all__ = ["LOOKS", "_Look"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.series import Array
-from heatsoak.analysis.view import Track
+from heatsoak.analysis.view import SensorTrack
 
 #: Falls that began at one temperature began within this much of each other.
 SAME_K = 2.0
@@ -92,7 +92,7 @@ def _turns(case: Case) -> _Turns | None:
     return _Turns(falls_s, rises_s, fall_c, rise_c)
 
 
-def _near(temp: Track, turns_s: Array, most: np.ufunc) -> Array | None:
+def _near(temp: SensorTrack, turns_s: Array, most: np.ufunc) -> Array | None:
     """The most that the sensor read around each turn: it is behind. None where it read nothing."""
     first = np.searchsorted(temp.t_s, turns_s - LAG_S / 2, side="left")
     last = np.searchsorted(temp.t_s, turns_s + LAG_S, side="right")

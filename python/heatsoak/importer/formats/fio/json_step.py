@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heatsoak.errors import HeatsoakError
-from heatsoak.fio import Differencer, Status
+from heatsoak.fio import Differencer, FioStatus
 from heatsoak.importer.formats.fio.json_fields import DIRECTIONS, count_in, float_in, table_in
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
@@ -63,7 +63,7 @@ class Step:
     rows: Rows = field(default_factory=Rows)
     moving: int = 0
     first_runtime_ms: float = 0.0
-    last: Status | None = None
+    last: FioStatus | None = None
     jobs: list[dict[str, Any]] = field(default_factory=list)
     mixed: bool = False
     completion: bool = False
@@ -73,7 +73,7 @@ class Step:
         """Take the jobs of the next document."""
         self.mixed = self.mixed or any("mixed" in j and "read" not in j for j in jobs)
         plain = [self._plain(job, version) for job in jobs]
-        status = Status.of({"timestamp_ms": int(at_ms or 0), "jobs": plain})
+        status = FioStatus.of({"timestamp_ms": int(at_ms or 0), "jobs": plain})
         before, self.last, self.jobs = self.last, status, jobs
         if before is None:
             self.first_runtime_ms = status.runtime_ms
