@@ -12,7 +12,6 @@ from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.calibration import profiles
 from heatsoak.twin.calibration.parameters import Vector
 
 #: Shares that are measured; between them, and below the least, everything is taken as linear.
@@ -210,5 +209,5 @@ def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> str:
     key = (flash, host, workloads)
     with _measuring:
         if key not in _known:
-            _known[key] = profiles.of_filled(drive_json, place_json, workloads)
+            _known[key] = of_filled(drive_json, place_json, workloads)
         return _known[key]
