@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from heatsoak.analysis.comparison import compare
-from heatsoak.analysis.comparison.bootstrap import Noise
+from heatsoak.analysis.comparison.bootstrap import RateNoise
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import HeldRecording, RecordingMeta
@@ -34,7 +34,7 @@ def coverage(correlation: float, length_s: float, window_s: float) -> tuple[floa
     ours = naive = 0
     for seed in range(REPETITIONS):
         series = Series(t_s, np.full(count, 0.1), wander(count, correlation, seed), "mb_s")
-        draws = Noise(series).draws(length_s - window_s, length_s, np.random.default_rng(seed))
+        draws = RateNoise(series).draws(length_s - window_s, length_s, np.random.default_rng(seed))
         assert draws is not None
         off = series.mean(length_s - window_s, length_s) - 1
         low, high = np.quantile(draws, [0.025, 0.975])

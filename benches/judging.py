@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from heatsoak._core import fpop
 from heatsoak.analysis import Findings, analyze
-from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, make
-from heatsoak.corpus.machine import Array
+from heatsoak.analysis.series import Array
+from heatsoak.corpus import DEVELOPMENT, HELD_OUT, LabelledCase, make
 from heatsoak.corpus.recordings import averaged, factors
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import HeldRecording, RecordingMeta
@@ -39,7 +39,7 @@ CONFIDENCES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.001)
 SPARKS = "▁▂▃▄▅▆▇█"
 
 
-def judged(seed: int) -> tuple[Labelled, Findings]:
+def judged(seed: int) -> tuple[LabelledCase, Findings]:
     """Return the case of a seed, and what the judge finds in its recordings together."""
     labelled = make(seed)
     return labelled, analyze(labelled.recordings)
@@ -307,7 +307,7 @@ def sparkline(values: Array, width: int = 100) -> str:
     return "".join(SPARKS[min(7, int(8 * mean / top))] for mean in means)
 
 
-def draw(labelled: Labelled, png: Path) -> None:
+def draw(labelled: LabelledCase, png: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")

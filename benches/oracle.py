@@ -18,7 +18,7 @@ import numpy as np
 from heatsoak.analysis import analyze
 from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.series import Array, Series, throughput, tidied
-from heatsoak.corpus import Choices, Labelled, TrueEpisode, make
+from heatsoak.corpus import Choices, LabelledCase, TrueEpisode, make
 from heatsoak.corpus.labels import NoiseFree
 from heatsoak.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
 from heatsoak.corpus.truth import LEVEL_S
@@ -115,7 +115,7 @@ def print_limits(seeds: Sequence[int], jobs: int) -> None:
             print(f"{sampling_s:5g} s {shape:6s} {len(some):7d} {row}")
 
 
-def _series(labelled: Labelled, true: TrueEpisode) -> Series:
+def _series(labelled: LabelledCase, true: TrueEpisode) -> Series:
     recording = labelled.recordings[true.recording]
     samples = recording.samples()
     (begin_s,) = (

@@ -23,7 +23,7 @@ import matrix
 from heatsoak.analysis import analyze
 from heatsoak.bench.fleet import WORKERS
 from heatsoak.recording import Recording, find_recordings
-from heatsoak.report.page.contract import Page, Track
+from heatsoak.report.page.contract import ChartSeries, Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.make import make_page
 from heatsoak.report.page.packing import decoded, unpacked
@@ -152,7 +152,7 @@ def shown(page: Page) -> Iterator[tuple[int, str, Any, Any]]:
     columns = unpacked(page.data)
     for number, workload in enumerate(page.workloads):
         for line in workload.lines:
-            found: dict[str, Track] = {}
+            found: dict[str, ChartSeries] = {}
             for track in line.tracks:
                 found.setdefault(track.quantity, track)
             for place, quantity in enumerate(SHOWN):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heatsoak.analysis import Episode, Findings, StepFindings
-from heatsoak.corpus import Choices, Labelled, TrueEpisode
+from heatsoak.corpus import Choices, LabelledCase, TrueEpisode
 
 #: A found onset this far from a true one is that one; of slides half of the fall.
 NEAR_S = 10.0
@@ -45,7 +45,7 @@ class Score:
     verdicts: list[tuple[str, str]] = field(default_factory=list)
 
 
-def score(labelled: Labelled, findings: Findings) -> Score:
+def score(labelled: LabelledCase, findings: Findings) -> Score:
     """Return how the findings on a case's recordings compare with its truth."""
     result = Score(labelled.seed, labelled.choices)
     for number, recording in enumerate(findings.recordings):
@@ -54,7 +54,7 @@ def score(labelled: Labelled, findings: Findings) -> Score:
     return result
 
 
-def _score_step(result: Score, labelled: Labelled, number: int, step: StepFindings) -> None:
+def _score_step(result: Score, labelled: LabelledCase, number: int, step: StepFindings) -> None:
     here = _of(labelled.truth, number, step.step)
     grey = _of(labelled.grey, number, step.step)
     result.verdicts.append((labelled.verdicts[number, step.step], step.verdict))

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from heatsoak.analysis.consistency import consistency, find_levels
 from heatsoak.analysis.sensors.judge import judge_log
-from heatsoak.analysis.sensors.readings import Log, Readings
+from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Series
 from numpy.typing import NDArray
 from scipy.signal import lfilter
@@ -93,7 +93,7 @@ def costs() -> None:
     print(f"consistency of an hour at 10 Hz: {best_ms(lambda: consistency(series)):.2f} ms")
     print(f"levels of 400 s: {best_ms(lambda: find_levels(rates[:4000:10])):.2f} ms")
     for every, what in ((1, "10 Hz"), (10, "1 Hz")):
-        log = Log([Readings("composite", t_s[::every], temps[::every])], load)
+        log = ThermalLog([TemperatureReadings("composite", t_s[::every], temps[::every])], load)
         took_ms = best_ms(partial(judge_log, log))
         print(f"trust in a sensor, an hour at {what}: {took_ms:.2f} ms")
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
-from heatsoak.corpus import Labelled, TrueEpisode, make
-from heatsoak.corpus.machine import Array
+from heatsoak.analysis.series import Array
+from heatsoak.corpus import LabelledCase, TrueEpisode, make
 from heatsoak.corpus.recordings import FINE_S
 from scipy.special import ndtri
 from scipy.stats import norm
@@ -23,7 +23,7 @@ THRESHOLD = float(-ndtri(FALSE_AN_HOUR / TESTS_AN_HOUR))
 BEFORE_S = 60.0
 
 
-def clearness(labelled: Labelled, true: TrueEpisode) -> float:
+def clearness(labelled: LabelledCase, true: TrueEpisode) -> float:
     """Return how many standard deviations of the noise an episode lies off its absence.
 
     Without it the rate would have stayed what it was in the minute before, since the last onset.
@@ -56,7 +56,7 @@ def clearness(labelled: Labelled, true: TrueEpisode) -> float:
     return float(np.sqrt(information / variance)) / choices.noise_sigma
 
 
-def chance_to_see(labelled: Labelled, true: TrueEpisode) -> float:
+def chance_to_see(labelled: LabelledCase, true: TrueEpisode) -> float:
     """Return how likely the oracle finds an episode."""
     return float(norm.cdf(clearness(labelled, true) - THRESHOLD))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import heatsoak.analysis.cause as cause_package
 import tomlkit
-from heatsoak.analysis.cause.fit import Labelled as Row
+from heatsoak.analysis.cause.fit import LabelledDrop as Row
 from heatsoak.analysis.cause.fit import fit
-from heatsoak.analysis.cause.weigh import Table, as_toml, table
+from heatsoak.analysis.cause.weigh import WeightTable, as_toml, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
 from heatsoak.corpus import DEVELOPMENT, make
@@ -48,7 +48,7 @@ def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
     return rows
 
 
-def write(rules: Table, drops: int, cases: int) -> None:
+def write(rules: WeightTable, drops: int, cases: int) -> None:
     """Write the fitted table down."""
     document = tomlkit.document()
     for line in (

@@ -5,7 +5,7 @@ from typing import Any
 
 from heatsoak.analysis import analyze
 from heatsoak.recording import Recording
-from heatsoak.report.page.contract import Page, Track
+from heatsoak.report.page.contract import ChartSeries, Page
 from heatsoak.report.page.make import make_page
 from heatsoak.report.page.packing import decoded, unpacked
 
@@ -28,7 +28,7 @@ def page_of(recordings: Sequence[Recording], **wanted: Any) -> Page:
     return Page.model_validate_json(page.model_dump_json())
 
 
-def series(page: Page, track: Track) -> tuple[list[float], list[float]]:
+def series(page: Page, track: ChartSeries) -> tuple[list[float], list[float]]:
     """Return a track's times and values."""
     columns = unpacked(page.data)
     return decoded(columns, track.t).tolist(), decoded(columns, track.v).tolist()

@@ -24,10 +24,10 @@ from heatsoak.twin.calibration import (
     write_roles,
 )
 from heatsoak.twin.calibration.bench import Bench
-from heatsoak.twin.calibration.figures import Figures, FitRole, Row
+from heatsoak.twin.calibration.figures import CalibrationRow, Figures, FitRole
 from heatsoak.twin.calibration.fit import describe, lower
 from heatsoak.twin.calibration.holdout import Guess, summary
-from heatsoak.twin.calibration.matrix import DRIVE_FILE, PLACES_FILE, Matrix
+from heatsoak.twin.calibration.matrix import DRIVE_FILE, PLACES_FILE, CellFigures
 from heatsoak.twin.calibration.parameters import Tables
 from typing_extensions import override
 
@@ -72,7 +72,7 @@ def test_fitted_numbers_stay_within_their_physical_bounds() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_short_fit_improves_on_what_is_expected(own_catalog: Path) -> None:
-    figures = Matrix(own_catalog)
+    figures = CellFigures(own_catalog)
     before = describe(figures, figures.tables.expected(), 0)
     seen: list[float] = []
     after = calibrate(
@@ -108,7 +108,7 @@ def test_the_values_in_the_catalog_play_no_part_and_the_seed_decides(own_catalog
     ],
 )
 def test_cells_are_held_out_by_name_or_pattern(pattern: str, cells: int) -> None:
-    figures = Matrix(hold_out=[pattern])
+    figures = CellFigures(hold_out=[pattern])
     rows = figures.rows([parameter.value for parameter in figures.parameters])
     held_out = [row.id for row in rows if row.role == "held-out" and row.metric == "onset_s"]
     assert len(held_out) == cells
@@ -205,10 +205,10 @@ class Line(Figures):
         super().__init__("line", Tables(["line.toml"], ["*"], 3, directory))
 
     @override
-    def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
+    def rows(self, values: Sequence[float]) -> tuple[CalibrationRow, ...]:
         slope, start, _ = values
         return tuple(
-            Row(f"x{x}", "y", (y, y), (y - 0.1, y + 0.1), start + slope * x, "fitted")
+            CalibrationRow(f"x{x}", "y", (y, y), (y - 0.1, y + 0.1), start + slope * x, "fitted")
             for x, y in ((0, 3), (1, 5), (2, 7))
         )
 
@@ -279,7 +279,7 @@ def test_leaving_out_predicts_every_cell_from_the_others(monkeypatch: pytest.Mon
     few = (cells[0], cells[7])
     hidden: list[frozenset[str]] = []
 
-    def watched(figures: Matrix, **_: object) -> object:
+    def watched(figures: CellFigures, **_: object) -> object:
         hidden.append(figures.hold_out)
         return figures.tables.expected()
 
@@ -346,13 +346,13 @@ def test_a_slot_that_is_like_none_is_one_line(old: str, new: str, said: str) -> 
 def test_the_second_stage_fits_its_own_numbers_alone() -> None:
     figures = Bench()
     ids = {parameter.id for parameter in figures.parameters}
-    assert ids.isdisjoint(parameter.id for parameter in Matrix().parameters)
+    assert ids.isdisjoint(parameter.id for parameter in CellFigures().parameters)
     assert "drives/samsung-950-pro-512:energy.move_uj" in ids
     assert len(ids) <= bench.MOST_PARAMETERS
 
 
 def test_a_stage_is_given_what_those_before_have_found() -> None:
-    die = next(p for p in Matrix().parameters if p.name == "thermal.links.die.k_per_w")
+    die = next(p for p in CellFigures().parameters if p.name == "thermal.links.die.k_per_w")
     tables = Bench(given=[replace(die, value=5.0)]).tables.having(
         [parameter.value for parameter in Bench().parameters]
     )
@@ -375,7 +375,7 @@ def test_roles_are_written_and_others_stay(tmp_path: Path) -> None:
         "puget.top.2gpu.idle.onset_s": "held-out",
         "puget.reported_temp_onset_c.top": "fitted",
     }
-    rows = [Row(name, "", (1, 1), (0, 2), 1, role) for name, role in roles.items()]
+    rows = [CalibrationRow(name, "", (1, 1), (0, 2), 1, role) for name, role in roles.items()]
     write_roles(rows, tmp_path)
     text = path.read_text("utf-8")
     assert text.startswith("# why")

@@ -12,9 +12,18 @@ import numpy as np
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings, analyze
-from heatsoak.corpus import DEVELOPMENT, HELD_OUT, Labelled, TrueEpisode, loads, make, recordings
+from heatsoak.analysis.series import Array
+from heatsoak.corpus import (
+    DEVELOPMENT,
+    HELD_OUT,
+    LabelledCase,
+    TrueEpisode,
+    loads,
+    make,
+    recordings,
+)
 from heatsoak.corpus.loads import Like
-from heatsoak.corpus.machine import Array, Course
+from heatsoak.corpus.machine import NoiselessStep
 from heatsoak.corpus.scenario import Frame, Scenario, course_of, load
 from heatsoak.corpus.truth import Gates, episodes, gates_of, is_at
 from heatsoak.protocol import WorkloadStep
@@ -37,23 +46,23 @@ VERDICTS = {
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Labelled]:
+def cases() -> list[LabelledCase]:
     return [make(seed) for seed in DEVELOPMENT[:12]]
 
 
 @pytest.fixture(scope="module")
-def labelled() -> Labelled:
+def labelled() -> LabelledCase:
     return make(DEVELOPMENT[0])
 
 
 @pytest.fixture(scope="module")
-def many() -> list[Labelled]:
+def many() -> list[LabelledCase]:
     return [make(seed) for seed in DEVELOPMENT[100:160]]
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_seed_gives_the_same_case_each_time(cases: list[Labelled]) -> None:
+def test_a_seed_gives_the_same_case_each_time(cases: list[LabelledCase]) -> None:
     again = make(3)
     first = cases[3]
     assert (again.truth, again.grey, again.verdicts) == (first.truth, first.grey, first.verdicts)
@@ -72,7 +81,7 @@ def test_no_seed_is_both_for_development_and_held_out() -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
+def test_nothing_in_a_recording_tells_its_label(cases: list[LabelledCase]) -> None:
     for case in cases:
         for recording in case.recordings:
             assert not [name for name in recording.meta.columns if name.startswith("sim.")]
@@ -82,7 +91,7 @@ def test_nothing_in_a_recording_tells_its_label(cases: list[Labelled]) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_looks_like_any_other(cases: list[Labelled]) -> None:
+def test_a_recording_looks_like_any_other(cases: list[LabelledCase]) -> None:
     for case in cases:
         for recording in case.recordings:
             samples = recording.samples()
@@ -97,7 +106,7 @@ def test_a_recording_looks_like_any_other(cases: list[Labelled]) -> None:
 
 
 @pytest.mark.slow
-def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
+def test_every_judged_step_has_a_verdict(cases: list[LabelledCase]) -> None:
     for case in cases:
         findings = analyze(case.recordings)
         judged = {
@@ -115,7 +124,7 @@ def test_every_judged_step_has_a_verdict(cases: list[Labelled]) -> None:
 
 
 @pytest.mark.slow
-def test_every_judged_step_has_its_rate_before_noise(cases: list[Labelled]) -> None:
+def test_every_judged_step_has_its_rate_before_noise(cases: list[LabelledCase]) -> None:
     for case in cases:
         assert set(case.noise_free) == set(case.verdicts)
         for one in case.truth:
@@ -126,7 +135,7 @@ def test_every_judged_step_has_its_rate_before_noise(cases: list[Labelled]) -> N
 
 
 @pytest.mark.slow
-def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
+def test_a_pair_matches_in_all_but_its_cause(cases: list[LabelledCase]) -> None:
     one, other = cases[8], cases[9]
     assert (one.choices.pair, other.choices.pair) == (9, 8)
     (hot,), (full,) = one.truth, other.truth
@@ -140,7 +149,7 @@ def test_a_pair_matches_in_all_but_its_cause(cases: list[Labelled]) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_the_distribution_is_as_it_is_stated(many: list[Labelled]) -> None:
+def test_the_distribution_is_as_it_is_stated(many: list[LabelledCase]) -> None:
     count = len(many)
 
     def near(part: float, stated: float) -> bool:
@@ -160,7 +169,7 @@ def test_the_distribution_is_as_it_is_stated(many: list[Labelled]) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
+def test_every_verdict_and_every_shape_occurs(many: list[LabelledCase]) -> None:
     assert {verdict for case in many for verdict in case.verdicts.values()} == VERDICTS
     assert {one.shape for case in many for one in case.truth} == {"step", "slide", "cycle"}
     assert {len(case.recordings) for case in many} >= {1, 2}
@@ -169,7 +178,7 @@ def test_every_verdict_and_every_shape_occurs(many: list[Labelled]) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
+def test_a_narrow_link_is_stated_as_it_is_trained(many: list[LabelledCase]) -> None:
     narrow = [case for case in many if case.choices.recipe == "narrow-link"]
     assert narrow
     for case in narrow:
@@ -181,7 +190,7 @@ def test_a_narrow_link_is_stated_as_it_is_trained(many: list[Labelled]) -> None:
             assert link["ceiling_mb_s"] < link["max_ceiling_mb_s"]
 
 
-def course_and_truth(scenario: Scenario) -> tuple[Course, list[TrueEpisode]]:
+def course_and_truth(scenario: Scenario) -> tuple[NoiselessStep, list[TrueEpisode]]:
     (take,) = scenario.takes
     (step,) = take.steps
     assert isinstance(step, WorkloadStep)
@@ -190,7 +199,7 @@ def course_and_truth(scenario: Scenario) -> tuple[Course, list[TrueEpisode]]:
     return course, episodes(course.rate_mb_s, course, gates, 0, FRAME.sampling_s)
 
 
-def around(course: Course, onset_s: float) -> tuple[slice, slice]:
+def around(course: NoiselessStep, onset_s: float) -> tuple[slice, slice]:
     """The ten seconds before an onset, and the five after it."""
     onset = round(onset_s / course.grid_s)
     return slice(onset - 100, onset - 10), slice(onset + 10, onset + 60)
@@ -257,13 +266,13 @@ def test_a_narrow_link_is_told_from_a_slow_drive() -> None:
     assert not is_at(course, 2 * stated)
 
 
-def level_course(rate: Array, **state: Array) -> Course:
+def level_course(rate: Array, **state: Array) -> NoiselessStep:
     """A course of a write whose state is that of an idle drive, unless it is given."""
     zero, one = np.zeros(len(rate)), np.ones(len(rate))
     names = ["read_mb_s", "read_lat_us", "write_lat_us", "read_lat_p99_us", "write_lat_p99_us"]
     names += ["spare_gb", "cached_gb", "moved", "controller_c", "nand_c", "board_c", "power_w"]
     arrays = {**dict.fromkeys(names, zero), "permitted": one, "write_mb_s": rate, **state}
-    return Course(load("write", "write", 4096, 0.1 * len(rate)), 0.0, 0.1, **arrays)
+    return NoiselessStep(load("write", "write", 4096, 0.1 * len(rate)), 0.0, 0.1, **arrays)
 
 
 def levels(*pairs: tuple[float, float]) -> Array:
@@ -499,7 +508,9 @@ def findings_of(*episodes: Episode) -> Findings:
     return Findings(recordings=[one])
 
 
-def case_of(case: Labelled, *episodes: TrueEpisode, grey: tuple[TrueEpisode, ...] = ()) -> Labelled:
+def case_of(
+    case: LabelledCase, *episodes: TrueEpisode, grey: tuple[TrueEpisode, ...] = ()
+) -> LabelledCase:
     return replace(
         case, truth=list(episodes), grey=list(grey), verdicts={(0, "write"): "steady"},
         choices=replace(case.choices, sampling_s=0.1),
@@ -507,7 +518,7 @@ def case_of(case: Labelled, *episodes: TrueEpisode, grey: tuple[TrueEpisode, ...
 
 
 def test_a_found_episode_near_a_true_one_is_that_one(
-    scoring: ModuleType, labelled: Labelled
+    scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     case = case_of(labelled, true(100, 600))
     score = scoring.score(case, findings_of(found(101, 600)))
@@ -517,7 +528,7 @@ def test_a_found_episode_near_a_true_one_is_that_one(
 
 
 def test_one_found_episode_answers_for_one_true_one(
-    scoring: ModuleType, labelled: Labelled
+    scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     case = case_of(labelled, true(100, 105), true(106, 600))
     score = scoring.score(case, findings_of(found(105, 600)))
@@ -526,7 +537,7 @@ def test_one_found_episode_answers_for_one_true_one(
 
 
 def test_what_is_found_far_from_the_truth_is_no_match(
-    scoring: ModuleType, labelled: Labelled
+    scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     case = case_of(labelled, true(100, 600))
     score = scoring.score(case, findings_of(found(150, 600)))
@@ -534,14 +545,16 @@ def test_what_is_found_far_from_the_truth_is_no_match(
 
 
 def test_what_is_found_where_nothing_happened_is_false(
-    scoring: ModuleType, labelled: Labelled
+    scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     score = scoring.score(case_of(labelled), findings_of(found(150, 600)))
     assert len(score.false) == 1
     assert score.steady_s == 600
 
 
-def test_what_is_grey_is_neither_missed_nor_false(scoring: ModuleType, labelled: Labelled) -> None:
+def test_what_is_grey_is_neither_missed_nor_false(
+    scoring: ModuleType, labelled: LabelledCase
+) -> None:
     case = case_of(labelled, grey=(true(100, 600, depth_pct=7.0),))
     for findings in (findings_of(), findings_of(found(100, 600))):
         score = scoring.score(case, findings)
@@ -550,7 +563,7 @@ def test_what_is_grey_is_neither_missed_nor_false(scoring: ModuleType, labelled:
 
 
 def test_falls_that_were_taken_for_a_cycle_are_not_missed(
-    scoring: ModuleType, labelled: Labelled
+    scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     truths = [true(100 + 50 * n, 120 + 50 * n, recovered=True) for n in range(4)]
     cycle = found(100, 270, oscillates=True, period_s=50)

@@ -12,7 +12,7 @@ from heatsoak.catalog import figure_ids
 from heatsoak.recording import find_recordings
 from heatsoak.twin.reproduce import Job, jobs_of, questions
 from heatsoak.twin.reproduce.rows import make_row
-from heatsoak.twin.reproduce.runner import Outcome, Run, make_recordings
+from heatsoak.twin.reproduce.runner import FinishedRun, RunOrReason, make_recordings
 from made_once import made_once
 
 DRIVE = "samsung-950-pro-512"
@@ -77,18 +77,18 @@ def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
         "px1.storage_bench_gain_pct",
     }
     # the demo's recordings are those that `reproduce` would make, sample for sample
-    outcomes: dict[Job, Outcome] = {}
+    outcomes: dict[Job, RunOrReason] = {}
     for recording in find_recordings(made / "demo"):
         job = Job("puget", DRIVE, recording.meta.drive["details"]["enclosure"])
-        outcomes[job] = Run(job, recording, judge(recording))
+        outcomes[job] = FinishedRun(job, recording, judge(recording))
     same = Job("puget", DRIVE, "puget-top-2gpu-loaded")
     of_demo = outcomes.pop(same)
     others = [job for job in jobs_of(asked) if job not in outcomes]
     assert len(others) == len(jobs_of(asked)) - 13
     outcomes |= make_recordings(others, tmp_path)
     again = outcomes[same]
-    assert isinstance(of_demo, Run)
-    assert isinstance(again, Run)
+    assert isinstance(of_demo, FinishedRun)
+    assert isinstance(again, FinishedRun)
     assert again.recording.samples().equals(of_demo.recording.samples())
     rows = [make_row(question, outcomes) for question in asked]
     counted = [row for row in rows if row.counted]

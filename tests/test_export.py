@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from command import heatsoak, heatsoak_here
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.exporter import Kind, export
+from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import from_spreadsheet
 from heatsoak.protocol import Observation, Observed, Protocol
 from heatsoak.recording import HeldRecording, Recording, RecordingMeta, RecordingWriter
@@ -162,7 +162,7 @@ def test_a_directory_gets_a_file_for_each_recording_under_a_name_of_its_own(
 ) -> None:
     names = ["a/run", "b/run", "b/RUN", "..hidden", "x y", "x_y", "💾"]
     recordings = [make(name) for name in names]
-    written = export(recordings, str(tmp_path / "out"), Kind.CSV)
+    written = export(recordings, str(tmp_path / "out"), ExportFormat.CSV)
     files = [Path(file.path) for file in written]
     assert all(file.parent == tmp_path / "out" and file.is_file() for file in files)
     assert [file.name for file in files] == [
@@ -207,13 +207,13 @@ def test_a_recordings_own_files_are_never_written_over(make: Make, name: str) ->
     recording = make()
     before = (recording.path / name).read_bytes()
     with pytest.raises(UsageError, match="is part of a recording"):
-        export([recording], str(recording.path / name), Kind.PARQUET, force=True)
+        export([recording], str(recording.path / name), ExportFormat.PARQUET, force=True)
     assert (recording.path / name).read_bytes() == before
 
 
 def test_a_device_is_not_replaced_by_a_file(make: Make) -> None:
     with pytest.raises(UsageError, match="is not a regular file"):
-        export([make()], "/dev/null", Kind.CSV, force=True)
+        export([make()], "/dev/null", ExportFormat.CSV, force=True)
 
 
 def test_a_place_that_cannot_be_written_is_one_line(make: Make) -> None:
@@ -222,8 +222,10 @@ def test_a_place_that_cannot_be_written_is_one_line(make: Make) -> None:
 
 
 @needs_root
-@pytest.mark.parametrize("kind", list(Kind))
-def test_a_full_disk_is_one_line_and_leaves_nothing(make: Make, tmp_path: Path, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(ExportFormat))
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    make: Make, tmp_path: Path, kind: ExportFormat
+) -> None:
     place = tmp_path / "full"
     place.mkdir()
     many = pl.DataFrame({"t_s": [0.1 * i for i in range(1, 40_000)], "step": "write"})
@@ -251,7 +253,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def test_openmetrics_has_base_units_labels_and_rising_times(make: Make, tmp_path: Path) -> None:
-    (written,) = export([make()], str(tmp_path / "one.om"), Kind.OPENMETRICS)
+    (written,) = export([make()], str(tmp_path / "one.om"), ExportFormat.OPENMETRICS)
     families = parsed((tmp_path / "one.om").read_text("utf-8"))
     assert written.rows == sum(len(family.samples) for family in families.values())
     write = families["heatsoak_write_bytes_per_second"]
@@ -286,7 +288,7 @@ def test_openmetrics_holds_every_quantity_that_a_recording_can_have(
     values = {name: [1] for name in columns} | {"t_s": [1], "step": ["fill"]}
     frame = pl.DataFrame(values, schema=schema_of(columns))
     (written,) = export(
-        [make(samples=frame)], str(tmp_path / "all.om"), Kind.OPENMETRICS, truth=True
+        [make(samples=frame)], str(tmp_path / "all.om"), ExportFormat.OPENMETRICS, truth=True
     )
     families = parsed((tmp_path / "all.om").read_text("utf-8"))
     assert written.rows == len(columns) - len({"t_s", "step"})
@@ -297,7 +299,7 @@ def test_openmetrics_holds_every_quantity_that_a_recording_can_have(
 def test_openmetrics_of_several_recordings_keeps_families_together(
     make: Make, tmp_path: Path
 ) -> None:
-    export([make("a"), make("b")], str(tmp_path / "two.om"), Kind.OPENMETRICS, truth=True)
+    export([make("a"), make("b")], str(tmp_path / "two.om"), ExportFormat.OPENMETRICS, truth=True)
     text = (tmp_path / "two.om").read_text("utf-8")
     heads = [line for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(heads) == len(set(heads)) == len(parsed(text))
@@ -319,7 +321,7 @@ def test_any_condition_becomes_a_label_that_the_parser_takes(
     samples = SAMPLES.select("t_s", "step", "power_state")
     held = HeldRecording(Path("x"), meta(samples.schema, conditions=conditions), samples, [])
     path = tmp_path_factory.mktemp("labels") / "x.om"
-    export([held], str(path), Kind.OPENMETRICS)
+    export([held], str(path), ExportFormat.OPENMETRICS)
     (family,) = parsed(path.read_bytes().decode()).values()
     own = {"recording", "model", "serial", "step"}
     texts = sorted(
@@ -333,7 +335,7 @@ def test_any_condition_becomes_a_label_that_the_parser_takes(
 
 def test_openmetrics_without_a_wall_clock_says_why_not(make: Make, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no wall clock: export it as csv or parquet"):
-        export([make(started_unix_s=None)], str(tmp_path / "x"), Kind.OPENMETRICS)
+        export([make(started_unix_s=None)], str(tmp_path / "x"), ExportFormat.OPENMETRICS)
     assert not (tmp_path / "x").exists()
 
 
@@ -346,7 +348,7 @@ def test_fio_plot_gets_logs_as_fio_writes_them_in_the_directories_of_bench_fio(
     make: Make, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    written = export([make()], str(out), Kind.FIO_PLOT)
+    written = export([make()], str(out), ExportFormat.FIO_PLOT)
     assert sorted(
         str(Path(file.path).relative_to(out)) for file in written if "json" in file.path
     ) == [
@@ -394,7 +396,7 @@ def test_a_slow_log_is_cut_in_pieces_that_fio_plot_does_not_misread(
     samples = pl.DataFrame({"t_s": times, "write_bw_mb_s": 1.024, "step": "w", "interval_s": 2.003})
     load = Observation(name="hwinfo", steps=[Observed(name="w", reads=False)])
     out = tmp_path / "out"
-    written = export([make(samples=samples, protocol=load)], str(out), Kind.FIO_PLOT)
+    written = export([make(samples=samples, protocol=load)], str(out), ExportFormat.FIO_PLOT)
     log, document = (Path(file.path) for file in written)
     lines = lines_of(log)
     assert log.name == "write-iodepth-1-numjobs-1_bw.1.log"
@@ -413,7 +415,7 @@ def test_rates_of_one_block_size_tell_of_each_other(make: Make, tmp_path: Path) 
         {"t_s": [1.0, 2.0], "step": "r", "interval_s": 1.0, "iops": [10.0, 20.0]}
     )
     load = Observation(name="x", steps=[Observed(name="r", rw="randread", bs=4096, iodepth=8)])
-    export([make(samples=samples, protocol=load)], str(tmp_path / "o"), Kind.FIO_PLOT)
+    export([make(samples=samples, protocol=load)], str(tmp_path / "o"), ExportFormat.FIO_PLOT)
     stem = tmp_path / "o" / "4k" / "randread-iodepth-8-numjobs-1"
     assert lines_of(Path(f"{stem}_bw.1.log")) == [(1000, 40, 0, 0, 0), (2000, 80, 0, 0, 0)]
 
@@ -421,7 +423,7 @@ def test_rates_of_one_block_size_tell_of_each_other(make: Make, tmp_path: Path) 
 def test_a_recording_without_rates_is_nothing_for_fio_plot(make: Make, tmp_path: Path) -> None:
     samples = SAMPLES.select("t_s", "step", "temp_c.composite")
     with pytest.raises(UsageError, match="no step has rates"):
-        export([make(samples=samples)], str(tmp_path / "o"), Kind.FIO_PLOT)
+        export([make(samples=samples)], str(tmp_path / "o"), ExportFormat.FIO_PLOT)
 
 
 @pytest.mark.slow
@@ -429,7 +431,7 @@ def test_fio_plots_own_reader_takes_what_was_exported(make: Make, tmp_path: Path
     getdata = pytest.importorskip("fio_plot.fiolib.getdata")
     defaults = pytest.importorskip("fio_plot.fiolib.defaultsettings").get_default_settings()
     out = tmp_path / "out"
-    export([make()], str(out), Kind.FIO_PLOT)
+    export([make()], str(out), ExportFormat.FIO_PLOT)
     asked = {
         **defaults,
         "input_directory": [str(out / "128k")],
@@ -472,7 +474,7 @@ def test_standard_output_has_the_samples_and_nothing_else(
     make("a")
     done = heatsoak("export", "recordings/a", "-o", "-", "--as", kind, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    export([Recording.open(tmp_path / "recordings/a")], str(tmp_path / "x.y"), Kind(kind))
+    export([Recording.open(tmp_path / "recordings/a")], str(tmp_path / "x.y"), ExportFormat(kind))
     assert done.stdout == (tmp_path / "x.y").read_text()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak.errors import ToolError
-from heatsoak.fio import Differencer, Status, coarse_bins, percentiles
+from heatsoak.fio import Differencer, FioStatus, coarse_bins, percentiles
 from heatsoak.target.fio.watch import Splitter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,7 +71,7 @@ def test_garbage_raises_nothing_but_our_error(pieces: list[bytes], good: bool) -
     try:
         for piece in [printed(THREE[0]) if good else b"", *pieces, b"\n}"]:
             for found in splitter.feed(piece):
-                differencer.row(Status.of(found))
+                differencer.row(FioStatus.of(found))
         splitter.finish()
     except ToolError as error:
         message = str(error)
@@ -105,7 +105,7 @@ def test_a_document_with_any_value_replaced_raises_nothing_but_our_error(data: A
     differencer = Differencer(1, reads=True, writes=False)
     try:
         for one in (THREE[0], broken, THREE[2]):
-            differencer.row(Status.of(one))
+            differencer.row(FioStatus.of(one))
     except ToolError as error:
         message = str(error)
     assert "\n" not in message
@@ -127,7 +127,7 @@ def test_rates_times_intervals_add_up_to_what_fio_counted(
     total_mb = total_ios = 0.0
     for more, runtime_ms, wall_ms in steps:
         ios, runtime, clock = ios + more, runtime + runtime_ms, clock + wall_ms
-        status = Status.of(document(clock, {"read": direction(ios, ios * 4096, runtime, {})}))
+        status = FioStatus.of(document(clock, {"read": direction(ios, ios * 4096, runtime, {})}))
         row = differencer.row(status)
         if row is not None:
             assert row["interval_s"] is not None
@@ -140,7 +140,7 @@ def test_rates_times_intervals_add_up_to_what_fio_counted(
 
 def test_a_row_holds_what_happened_between_two_documents() -> None:
     differencer = Differencer(8, reads=True, writes=False)
-    rows = [differencer.row(Status.of(one)) for one in THREE]
+    rows = [differencer.row(FioStatus.of(one)) for one in THREE]
     assert rows[2] == {
         "interval_s": 0.25,
         "read_bw_mb_s": pytest.approx(163840 / 0.25 / 1e6),
@@ -169,11 +169,11 @@ def test_slow_i_o_is_counted_by_interval_and_only_where_there_are_bins() -> None
         for at, (ios, one) in enumerate(zip(totals, bins, strict=True), 1)
     ]
     differencer = Differencer(8, reads=False, writes=True)
-    rows = [differencer.row(Status.of(one)) for one in documents]
+    rows = [differencer.row(FioStatus.of(one)) for one in documents]
     over = [(row["write_over_10ms"], row["write_over_100ms"]) for row in rows if row is not None]
     assert over == [(0, 0), (3, 0), (3, 2)]
     bare = document(1000, {"write": direction(9, 4096 * 9, 1000, {})})
-    row = Differencer(8, reads=False, writes=True).row(Status.of(bare))
+    row = Differencer(8, reads=False, writes=True).row(FioStatus.of(bare))
     assert row is not None
     assert row["write_over_10ms"] is None
 
@@ -184,7 +184,7 @@ def test_jobs_beside_each_other_are_added_up() -> None:
         {"read": direction(10, 40960, 100, {500: 10})},
         {"read": direction(10, 40960, 80, {700: 10}), "write": direction(5, 512, 50, {900: 5})},
     )
-    status = Status.of(both)
+    status = FioStatus.of(both)
     assert (status.read.bytes, status.read.ios, status.runtime_ms) == (81920, 20, 100)
     assert status.read.bins == {"500": 10, "700": 10}
     assert status.write.bytes == 512
@@ -192,7 +192,7 @@ def test_jobs_beside_each_other_are_added_up() -> None:
 
 def test_a_direction_that_stands_still_has_zeros_and_one_out_of_use_has_nulls() -> None:
     differencer = Differencer(1, reads=True, writes=False)
-    row = differencer.row(Status.of(document(1000, {"read": direction(0, 0, 250, {})})))
+    row = differencer.row(FioStatus.of(document(1000, {"read": direction(0, 0, 250, {})})))
     assert row is not None
     assert row["read_bw_mb_s"] == 0
     assert row["read_lat_us"] is None
@@ -201,9 +201,9 @@ def test_a_direction_that_stands_still_has_zeros_and_one_out_of_use_has_nulls() 
 
 def test_counters_that_fall_are_an_error() -> None:
     differencer = Differencer(1, reads=True, writes=False)
-    differencer.row(Status.of(THREE[2]))
+    differencer.row(FioStatus.of(THREE[2]))
     with pytest.raises(ToolError, match="went backwards"):
-        differencer.row(Status.of(THREE[1] | {"timestamp_ms": 2000}))
+        differencer.row(FioStatus.of(THREE[1] | {"timestamp_ms": 2000}))
 
 
 def test_percentiles_are_those_of_the_interval_alone() -> None:
@@ -216,7 +216,7 @@ def test_percentiles_are_those_of_the_interval_alone() -> None:
 def test_a_document_that_is_not_a_number_somewhere_is_read() -> None:
     text = printed(THREE[0]).replace(b'"usr_cpu": 1.0', b'"usr_cpu": -nan')
     [found] = Splitter().feed(text)
-    assert Status.of(found).read.ios == 10
+    assert FioStatus.of(found).read.ios == 10
 
 
 @pytest.mark.parametrize(

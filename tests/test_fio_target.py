@@ -15,7 +15,7 @@ from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Note
 from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, lane, tool
-from heatsoak.target.fio.command import Place, command
+from heatsoak.target.fio.command import FioPlace, command
 from heatsoak.target.fio.file import SMALLEST_ROOM
 from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
@@ -457,13 +457,13 @@ def test_a_directory_that_is_none_is_a_usage_error(directory: Path) -> None:
     "option", ["filename", "directory", "exec_prerun", "ioengine", "write_iolog", "opendir"]
 )
 def test_an_option_that_could_lead_fio_astray_never_reaches_it(option: str) -> None:
-    place = Place(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
+    place = FioPlace(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
     with pytest.raises(RefusedError, match=option):
         command("fio", step(fio={option: "/etc/passwd"}), place, 0.25, 1, readonly=False)
 
 
 def test_the_same_seed_gives_the_same_command_and_two_steps_differ() -> None:
-    place = Place(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
+    place = FioPlace(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
 
     def line(name: str, seed: int) -> list[str]:
         made = command("fio", step(name=name), place, 0.25, seed, readonly=False)

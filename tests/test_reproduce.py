@@ -24,9 +24,9 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
 from heatsoak.twin.calibration import check
-from heatsoak.twin.reproduce import Job, Row, jobs_of, questions, reproduce
-from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
-from heatsoak.twin.reproduce.runner import NotMeasured, Run, steps_of
+from heatsoak.twin.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
+from heatsoak.twin.reproduce.measures import MEASURES, Answer, FigureInput
+from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured, steps_of
 
 DRIVE = "samsung-950-pro-512"
 DESTROYER = "storage-bench-destroyer"
@@ -170,13 +170,13 @@ def test_nothing_is_left_where_no_directory_was_named(tmp_path: Path, small: Pat
 
 
 @pytest.fixture(scope="module")
-def cell_rows(drives: dict[str, catalog.Drive]) -> list[Row]:
+def cell_rows(drives: dict[str, catalog.Drive]) -> list[ReproductionRow]:
     return reproduce(questions(DRIVE, f"{CELL}."), drives=drives)
 
 
 @pytest.mark.slow
 def test_a_drive_file_stands_in_for_the_drive_of_its_model_and_gives_the_same_again(
-    tmp_path: Path, small: Path, cell_rows: list[Row]
+    tmp_path: Path, small: Path, cell_rows: list[ReproductionRow]
 ) -> None:
     rows = rows_of("--drive", str(small), "--only", CELL, cwd=tmp_path)
     assert rows == [json.loads(json.dumps(row.as_dict())) for row in cell_rows]
@@ -184,7 +184,7 @@ def test_a_drive_file_stands_in_for_the_drive_of_its_model_and_gives_the_same_ag
 
 @pytest.mark.slow
 def test_a_changed_number_of_the_drive_moves_its_rows(
-    drives: dict[str, catalog.Drive], cell_rows: list[Row]
+    drives: dict[str, catalog.Drive], cell_rows: list[ReproductionRow]
 ) -> None:
     law = drives[DRIVE].governor.law
     assert isinstance(law, Band)
@@ -331,7 +331,7 @@ def made(
     power: float | None = None,
     scores: Sequence[Mapping[str, Any]] = (),
     **conditions: Any,
-) -> Run:
+) -> FinishedRun:
     """A judged recording of steps at 1 Hz, each given by its MB/s, at 4096 bytes an I/O."""
     steps = [
         {"name": name, "rw": rw, "bs": "4k", "runtime": len(rates), "rate": 10**9}
@@ -369,19 +369,19 @@ def made(
         begin_s += len(rates) + 100.0
     writer.finish("finished", begin_s)
     recording = Recording.open(directory)
-    return Run(Job(protocol_name, "drive", place), recording, judge(recording))
+    return FinishedRun(Job(protocol_name, "drive", place), recording, judge(recording))
 
 
 def measure(
     by: str,
-    runs: list[Run],
-    against: list[Run] | None = None,
+    runs: list[FinishedRun],
+    against: list[FinishedRun] | None = None,
     steps: tuple[str, ...] = ("load",),
     at: tuple[str, ...] = (),
     published: tuple[float, float] = (0, 0),
     scores: tuple[str, ...] = (),
 ) -> Answer:
-    return MEASURES[by](Case(runs, against or [], steps, at, published, scores))
+    return MEASURES[by](FigureInput(runs, against or [], steps, at, published, scores))
 
 
 def falling(onset_s: int, before: float = 1000.0, after: float = 400.0) -> Any:
@@ -432,7 +432,7 @@ def test_a_cliff_that_heat_made_is_none(tmp_path: Path) -> None:
 def test_places_are_compared_with_as_many_cards_and_the_least_fitting_counts(
     tmp_path: Path,
 ) -> None:
-    def at(onset_s: int, after: float, gpus: int) -> Run:
+    def at(onset_s: int, after: float, gpus: int) -> FinishedRun:
         return made(tmp_path, {"load": falling(onset_s, after=after)}, gpus=gpus, gpu_load="idle")
 
     upright = [at(120, 500, 1), at(110, 480, 2)]
@@ -482,7 +482,7 @@ def test_the_steady_state_is_that_of_the_last_400_seconds(tmp_path: Path) -> Non
 
 
 def test_consistencies_are_alike_within_a_factor_of_two(tmp_path: Path) -> None:
-    def spread(iops_off: float) -> Run:
+    def spread(iops_off: float) -> FinishedRun:
         return made(tmp_path, {"load": iops(np.tile([6000.0 - iops_off, 6000.0 + iops_off], 200))})
 
     assert measure("ratios_are_alike", [spread(100), spread(190)]).value == 1
@@ -493,7 +493,7 @@ def test_consistencies_are_alike_within_a_factor_of_two(tmp_path: Path) -> None:
 
 
 def test_gains_are_those_of_the_steps_means(tmp_path: Path) -> None:
-    def steps(**means: float) -> Run:
+    def steps(**means: float) -> FinishedRun:
         return made(tmp_path, {name: np.full(180, mean) for name, mean in means.items()})
 
     bare = steps(a=100, b=100, c=100)
@@ -501,7 +501,7 @@ def test_gains_are_those_of_the_steps_means(tmp_path: Path) -> None:
     everywhere = steps(a=120, b=110, c=175)
     names = ("a", "b", "c")
 
-    def of(by: str, run: Run, at: tuple[str, ...] = ()) -> float:
+    def of(by: str, run: FinishedRun, at: tuple[str, ...] = ()) -> float:
         return measure(by, [run], [bare], names, at).value
 
     assert of("largest_gain_x", everywhere) == pytest.approx(1.75)
@@ -519,7 +519,7 @@ def test_gains_are_those_of_the_steps_means(tmp_path: Path) -> None:
 
 
 def test_scores_that_get_worse_change_by_less_than_nothing(tmp_path: Path) -> None:
-    def scored(mb_s: float, length_s: int = 100) -> Run:
+    def scored(mb_s: float, length_s: int = 100) -> FinishedRun:
         scores = [
             {"name": name, "metric": metric, "steps": ["load"], "definition": "As made up."}
             for name, metric in (("Rate", "mb_s"), ("Time", "duration_s"), ("None", "service_us"))
@@ -569,6 +569,6 @@ def test_a_cell_takes_the_earlier_onset_and_the_deeper_fall(tmp_path: Path) -> N
 
 
 def test_a_row_for_json_has_why_only_where_there_is_one() -> None:
-    row = Row("x", None, {}, "m", (1.0, 1.0), 0.0, 1.0, True, True, "predicted")
+    row = ReproductionRow("x", None, {}, "m", (1.0, 1.0), 0.0, 1.0, True, True, "predicted")
     assert row.as_dict().keys() == KEYS
     assert replace(row, ok=False, why="so").as_dict().keys() == KEYS | {"why"}

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rich import console as rich_console
@@ -19,6 +19,9 @@ from rich.progress import Task
 from rich.segment import Segment
 from rich.text import Text as RichText
 from typing_extensions import override
+
+#: Called with the part that is done, 0 to 1, and what is being done.
+Progress = Callable[[float, str], None]
 
 #: How a formula can start in some spreadsheet, full-width signs included (OWASP, CSV injection).
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")

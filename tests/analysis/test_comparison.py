@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from compared import DURATION_S, READ, Array, falling, noise, run, steady
-from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
-from heatsoak.analysis.comparison.bootstrap import Noise, block_length
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
+from heatsoak.analysis.comparison.bootstrap import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
 from heatsoak.analysis.series import Series
 from heatsoak.errors import UsageError
@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def row(comparison: Comparison, metric: str, group: Any = "big", step: str = "read") -> Row:
+def row(
+    comparison: Comparison, metric: str, group: Any = "big", step: str = "read"
+) -> ComparisonRow:
     """The row over all strata."""
     return next(
         each
@@ -91,7 +93,7 @@ def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float
     for seed in range(reps):
         wander = noise(len(t_s), seed, sigma=0.05)
         series = Series(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
-        draws = Noise(series).draws(300 - window_s, 300, np.random.default_rng(seed))
+        draws = RateNoise(series).draws(300 - window_s, 300, np.random.default_rng(seed))
         assert draws is not None
         off = series.mean(300 - window_s, 300) - 1000
         low, high = np.quantile(draws, [0.025, 0.975])
@@ -110,7 +112,7 @@ def test_a_fall_and_a_slide_within_a_step_do_not_count_as_noise() -> None:
     fallen = Series(t_s, np.full(len(t_s), 0.1), slope + 1000 * (wander - 1), "mb_s")
     widths = [
         float(np.ptp(np.quantile(draws, [0.025, 0.975])))
-        for each in (Noise(level), Noise(fallen, [60.0]))
+        for each in (RateNoise(level), RateNoise(fallen, [60.0]))
         if (draws := each.draws(0, 300, np.random.default_rng(0))) is not None
     ]
     assert widths[1] == pytest.approx(widths[0], rel=0.35)
@@ -145,7 +147,7 @@ def test_draws_go_with_the_unit_and_do_not_mind_the_level(scale: float, shift: f
     values = noise(len(t_s), 7)
 
     def draws(of: Array) -> Array:
-        found = Noise(Series(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
+        found = RateNoise(Series(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
             0, 120, np.random.default_rng(1)
         )
         assert found is not None

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis.cause import Case, Finding, observe
-from heatsoak.analysis.course import Course, Load
+from heatsoak.analysis.course import Course, StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observed, WorkloadStep
 from numpy.typing import NDArray
@@ -193,7 +193,7 @@ def test_a_write_that_falls_far_deeper_than_reads() -> None:
     assert seen(deep, view(rw="read", name="r"))["depth-beside-reads"] == "far-deeper"
 
 
-def drive(size_gb: float, loads: tuple[Load, ...] = (), **more: Any) -> Course:
+def drive(size_gb: float, loads: tuple[StepLoad, ...] = (), **more: Any) -> Course:
     return Course({"kind": "block", "size_bytes": size_gb * 1e9}, {}, loads, **more)
 
 
@@ -214,7 +214,7 @@ def test_what_was_written_against_the_drives_size(
 
 
 def test_a_fill_before_counts_as_written() -> None:
-    fill = Load(Observed(name="fill"), -600.0, -100.0, 450.0)
+    fill = StepLoad(Observed(name="fill"), -600.0, -100.0, 450.0)
     assert seen(view(course=drive(500, (fill,))))["written"] == "past-the-drive"
     purged = drive(500, (fill,), purges_s=(-50.0,))
     assert seen(view(course=purged))["written"] == "less-than-the-drive"
@@ -231,7 +231,7 @@ def test_whether_it_repeats_in_bytes_or_in_time(rate: float, onset_s: float, exp
 
 def after(rest_s: float, start: float, start_c: float) -> StepView:
     """The same load again."""
-    first = Load(Observed(name="w"), 0.0, 200.0, 100.0)
+    first = StepLoad(Observed(name="w"), 0.0, 200.0, 100.0)
     rates = np.where(T_S <= 30, start, LOW)
     return view(
         rates,
@@ -283,7 +283,7 @@ def test_whether_the_same_load_falls_again() -> None:
 
 
 def test_the_same_again_after_a_purge() -> None:
-    course = Course({}, {}, (Load(Observed(name="w"), 0.0, 200.0, 100.0),), purges_s=(250.0,))
+    course = Course({}, {}, (StepLoad(Observed(name="w"), 0.0, 200.0, 100.0),), purges_s=(250.0,))
     hot = np.full(len(T_S), 69.0)
     again = view(name="again", begin_s=260.0, course=course, temp_c__composite=hot)
     found = seen(view(temp_c__composite=warming(40, 70)), again)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from heatsoak.analysis.comparison import Comparison, NotAlikeError, Row, compare
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load, scaled
 from heatsoak.recording import HeldRecording, RecordingMeta
@@ -85,7 +85,7 @@ def trace(
     return held(protocol, heatsink, {"full": columns}, f"{name}-{heatsink}")
 
 
-def rows_of(found: Comparison, step: str) -> dict[str, Row]:
+def rows_of(found: Comparison, step: str) -> dict[str, ComparisonRow]:
     return {row.metric: row for row in found.rows if row.step == step}
 
 

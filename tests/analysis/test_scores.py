@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from heatsoak.analysis import Score, analyze
+from heatsoak.analysis import ScoreFindings, analyze
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, HeldRecording, RecordingMeta
 from hypothesis import given, settings
@@ -83,7 +83,7 @@ def recorded(
     return HeldRecording(Path("made"), meta, samples, events)
 
 
-def only(recording: HeldRecording) -> Score:
+def only(recording: HeldRecording) -> ScoreFindings:
     (found,) = analyze([recording]).recordings[0].scores
     return found
 

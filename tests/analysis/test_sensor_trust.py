@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import SensorTrust
-from heatsoak.analysis.sensors import Onset, judge_sensors, judge_sensors_together
+from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors, judge_sensors_together
 from heatsoak.recording import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -247,10 +247,10 @@ TIMES_S = [15.0, 30.0, 55.0, 65.0]
 
 def began(
     recordings: list[Recording], cause: str = "thermal", times_s: list[float] = TIMES_S
-) -> list[Onset]:
+) -> list[EpisodeOnset]:
     """An onset in the first step of each recording."""
     return [
-        Onset(index, "first", onset_s, cause)
+        EpisodeOnset(index, "first", onset_s, cause)
         for index, (_, onset_s) in enumerate(zip(recordings, times_s, strict=False))
     ]
 
@@ -382,5 +382,5 @@ def test_any_readings_have_an_answer(
     recording = make_recording(path / "r", frame)
     trusts = judge_sensors(recording)
     assert len(trusts) == int(any(np.isfinite(values)))
-    (together,) = judge_sensors_together([recording], [Onset(0, "s", 1.0, "thermal")])
+    (together,) = judge_sensors_together([recording], [EpisodeOnset(0, "s", 1.0, "thermal")])
     assert all(trust.trust != "good" for trust in together)

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from compared import noise
 from heatsoak.report.page.packing import Packer, decoded, fit, pack, unpacked
-from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, Course
+from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 BUDGET = 1_100_000
 
 
-def course(count: int, importance: int, seed: int = 0, sigma: float = 0.02) -> Course:
+def course(count: int, importance: int, seed: int = 0, sigma: float = 0.02) -> QuantitySeries:
     values = 2000 * (1 + noise(count, seed, sigma=sigma))
     t_s = np.arange(1, count + 1) / 10
-    return Course("bw_mb_s", "reads", "throughput", "MB/s", t_s, values, importance)
+    return QuantitySeries("bw_mb_s", "reads", "throughput", "MB/s", t_s, values, importance)
 
 
-def size_of(courses: list[Course], every: dict[int, int]) -> int:
+def size_of(courses: list[QuantitySeries], every: dict[int, int]) -> int:
     packer = Packer()
     for one in courses:
         pack(one, every[one.importance], packer)

@@ -2,7 +2,7 @@
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
-import type { Episode, Line, Page, StepFindings, Track } from "./contract";
+import type { Episode, Line, Page, StepFindings, ChartSeries } from "./contract";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
 import { type LineStyle, lineStyles } from "./style/lines";
@@ -15,7 +15,7 @@ interface Chosen {
 
 export class App {
   readonly styles: LineStyle[];
-  private readonly unpacked = new Map<Track, Series>();
+  private readonly unpacked = new Map<ChartSeries, Series>();
   private readonly views = new Map<string, View>();
   private readonly lines = new Map<string, Lines>();
 
@@ -35,7 +35,7 @@ export class App {
   }
 
   /** A track's samples, unpacked when they are first asked for. */
-  series(track: Track): Series {
+  series(track: ChartSeries): Series {
     const known = this.unpacked.get(track);
     if (known) return known;
     const made = new Series(column(this.bytes, track.t), column(this.bytes, track.v), track.gap_s);

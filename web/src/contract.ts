@@ -19,8 +19,8 @@ export interface Page {
   is_live?: boolean;
   headline: Headline;
   recordings: PageRecording[];
-  workloads: Workload[];
-  matrix: Matrix | null;
+  workloads: WorkloadSection[];
+  matrix: MatrixSection | null;
   bars: BarChart[];
   curves: CurveChart[];
   comparisons: Comparison[];
@@ -91,7 +91,7 @@ export interface RecordingFindings {
   steps: StepFindings[];
   sensors: SensorTrust[];
   notes: string[];
-  scores?: Score[];
+  scores?: ScoreFindings[];
   rounds?: RoundsFindings[];
   power?: Power | null;
 }
@@ -305,7 +305,7 @@ export interface SensorTrust {
  *     cpu_core_pct: the same as a share of one core.
  *     scale: what share of the protocol's sizes and times was run; below 1 it is no result of it.
  */
-export interface Score {
+export interface ScoreFindings {
   name: string;
   metric: string;
   statistic: string;
@@ -398,7 +398,7 @@ export interface EventLine {
  *     title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
  *     summary: what the lines show, in a sentence.
  */
-export interface Workload {
+export interface WorkloadSection {
   id: string;
   title: string;
   detail: string;
@@ -424,8 +424,8 @@ export interface Line {
   step: number;
   label: string;
   start_s: number;
-  tracks: Track[];
-  seconds: Track | null;
+  tracks: ChartSeries[];
+  seconds: ChartSeries | null;
   latency: LatencyHistogram[];
   level_mb_s: number | null;
 }
@@ -441,7 +441,7 @@ export interface Line {
  *         each stretch then its least and greatest are kept, in their order of time.
  *     gap_s: neighbours further apart than this are not joined by a line.
  */
-export interface Track {
+export interface ChartSeries {
   name: string;
   label: string;
   quantity: "throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level";
@@ -492,7 +492,7 @@ export interface LatencyHistogram {
  *     held: how many published figures hold, in a sentence; None where none is known.
  *     source: where the published figures are from.
  */
-export interface Matrix {
+export interface MatrixSection {
   row_key: string;
   column_keys: string[];
   order: {
@@ -532,7 +532,7 @@ export interface MatrixCell {
   };
   verdict: string;
   values: {
-    [k: string]: Figure;
+    [k: string]: MatrixFigure;
   };
 }
 /**
@@ -543,7 +543,7 @@ export interface MatrixCell {
  *     published: least and most.
  *     holds: whether it is within that and its tolerance.
  */
-export interface Figure {
+export interface MatrixFigure {
   value: number | null;
   text: string;
   published?: [number, number] | null;
@@ -623,7 +623,7 @@ export interface Comparison {
   groups: (string | number | boolean)[];
   drives: string[];
   protocols: string[];
-  rows: Row[];
+  rows: ComparisonRow[];
   ranking: Ranked[];
   notes: string[];
   caveats: string[];
@@ -658,7 +658,7 @@ export interface Comparison {
  *     best_share: as :attr:`Ranked.best_share`, likewise.
  *     caveats: what speaks against the comparison, where it was asked for anyway.
  */
-export interface Row {
+export interface ComparisonRow {
   metric: string;
   step: string;
   group: string | number | boolean;

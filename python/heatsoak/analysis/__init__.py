@@ -8,7 +8,7 @@ from heatsoak.analysis.findings import (
     Findings,
     RecordingFindings,
     RoundsFindings,
-    Score,
+    ScoreFindings,
     SensorTrust,
     StepFindings,
 )
@@ -22,7 +22,7 @@ __all__ = [
     "Findings",
     "RecordingFindings",
     "RoundsFindings",
-    "Score",
+    "ScoreFindings",
     "SensorTrust",
     "StepFindings",
     "analyze",

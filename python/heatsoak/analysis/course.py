@@ -12,7 +12,7 @@ from heatsoak.recording import Recording, step_of_attempt
 
 
 @dataclass(frozen=True)
-class Load:
+class StepLoad:
     """One step that loaded the drive, preconditioning included.
 
     Attributes:
@@ -39,7 +39,7 @@ class Course:
 
     drive: dict[str, Any]
     conditions: Conditions
-    loads: tuple[Load, ...] = ()
+    loads: tuple[StepLoad, ...] = ()
     purges_s: tuple[float, ...] = ()
     begins_purged: bool = False
     distrusted: frozenset[str] = field(default=frozenset())
@@ -128,7 +128,7 @@ def _purges(recording: Recording) -> set[str | None]:
     }
 
 
-def _loads(recording: Recording, samples: pl.DataFrame) -> list[Load]:
+def _loads(recording: Recording, samples: pl.DataFrame) -> list[StepLoad]:
     steps = {step.name: step for step in recording.meta.protocol.workload_steps}
     written = (
         pl.col("write_bw_mb_s").fill_nan(None) * pl.col("interval_s")
@@ -147,7 +147,7 @@ def _loads(recording: Recording, samples: pl.DataFrame) -> list[Load]:
         .collect()
     )
     return [
-        Load(steps[name], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
+        StepLoad(steps[name], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
         for row in rows.iter_rows(named=True)
         # an interrupted attempt loaded the drive too
         if (name := step_of_attempt(row["step"], steps)) is not None and np.isfinite(row["begin_s"])

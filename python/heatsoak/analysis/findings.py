@@ -91,7 +91,7 @@ class RoundsFindings(BaseModel):
     text: str
 
 
-class Score(BaseModel):
+class ScoreFindings(BaseModel):
     """The number that a protocol is run for.
 
     Attributes:
@@ -355,7 +355,7 @@ class RecordingFindings(BaseModel):
     steps: list[StepFindings]
     sensors: list[SensorTrust]
     notes: list[str]
-    scores: list[Score] = []
+    scores: list[ScoreFindings] = []
     rounds: list[RoundsFindings] = []
     power: Power | None = None
 

@@ -9,7 +9,7 @@ from heatsoak.analysis.notes import notes_for
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
-from heatsoak.analysis.sensors import Onset, judge_sensors_together
+from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, step_findings
 from heatsoak.analysis.totals import cost_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
@@ -90,9 +90,9 @@ def _place(place: tuple[str, int] | None) -> dict[str, str | int]:
     return {} if place is None else {"rounds": place[0], "round": place[1]}
 
 
-def _onsets(index: int, findings: RecordingFindings) -> list[Onset]:
+def _onsets(index: int, findings: RecordingFindings) -> list[EpisodeOnset]:
     return [
-        Onset(index, step.step, episode.onset_s, episode.cause)
+        EpisodeOnset(index, step.step, episode.onset_s, episode.cause)
         for step in findings.steps
         for episode in step.episodes
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from heatsoak.analysis.copies import lone_side_note
-from heatsoak.analysis.view import StepView, Track
+from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import Recording
 
 
@@ -49,7 +49,7 @@ def temperature_notes(view: StepView) -> list[str]:
     ]
 
 
-def _temperature_course(temp: Track) -> list[str]:
+def _temperature_course(temp: SensorTrack) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.consistency import by_second
-from heatsoak.analysis.findings import RoundsFindings, Score
+from heatsoak.analysis.findings import RoundsFindings, ScoreFindings
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
@@ -46,7 +46,7 @@ class _Part:
 
 def scores_of(
     recording: Recording, views: Mapping[str, StepView], rounds: Sequence[RoundsFindings]
-) -> list[Score]:
+) -> list[ScoreFindings]:
     """Return the scores that a recording's protocol defines; `views` are its steps by name."""
     protocol = recording.meta.protocol
     if not isinstance(protocol, Protocol):
@@ -60,8 +60,8 @@ def _score(
     recording: Recording,
     views: Mapping[str, StepView],
     rounds: Sequence[RoundsFindings],
-) -> Score:
-    score = Score(
+) -> ScoreFindings:
+    score = ScoreFindings(
         name=wanted.name,
         metric=wanted.metric,
         statistic=wanted.statistic,

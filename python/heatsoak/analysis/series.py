@@ -17,7 +17,7 @@ MAD_TO_SIGMA = 1.4826
 #: An interval that was not logged is at most this many usual intervals long; the rest is a gap.
 _LONGEST_INTERVAL = 3.0
 
-Unit = Literal["mb_s", "iops", "lat_us"]
+RateUnit = Literal["mb_s", "iops", "lat_us"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Series:
     t_s: Array
     interval_s: Array
     values: Array
-    unit: Unit
+    unit: RateUnit
 
     @cached_property
     def sampling_s(self) -> float:
@@ -100,7 +100,7 @@ def directions(samples: pl.DataFrame, begin_s: float) -> dict[str, Series]:
 
 
 def _rates(samples: pl.DataFrame, begin_s: float, prefixes: tuple[str, ...]) -> Series:
-    quantities: tuple[tuple[str, Unit], ...] = (
+    quantities: tuple[tuple[str, RateUnit], ...] = (
         ("bw_mb_s", "mb_s"),
         ("iops", "iops"),
         ("lat_us", "lat_us"),
@@ -126,7 +126,7 @@ def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) ->
     return found
 
 
-def _total(samples: pl.DataFrame, begin_s: float, columns: list[Array], unit: Unit) -> Series:
+def _total(samples: pl.DataFrame, begin_s: float, columns: list[Array], unit: RateUnit) -> Series:
     if not columns:
         empty = np.empty(0)
         return Series(empty, empty, empty, unit)

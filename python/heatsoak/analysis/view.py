@@ -25,7 +25,7 @@ _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
 
 
 @dataclass(frozen=True)
-class Track:
+class SensorTrack:
     """One column of sensor readings: times from the step's start, rising, and values."""
 
     t_s: Array
@@ -71,7 +71,7 @@ class StepView:
         self.partner: Partner | None = None
         self.preceded_by: StepView | None = None
         self._samples = samples
-        self._tracks: dict[str, Track] = {}
+        self._tracks: dict[str, SensorTrack] = {}
         self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, begin_s)
 
@@ -149,16 +149,16 @@ class StepView:
         one.throughput = series
         return one
 
-    def track(self, column: str) -> Track:
+    def track(self, column: str) -> SensorTrack:
         """Return the readings of a sensor's column."""
         if column not in self._tracks:
             self._tracks[column] = self._read(column)
         return self._tracks[column]
 
-    def _read(self, column: str) -> Track:
+    def _read(self, column: str) -> SensorTrack:
         values = self.column(column)
         known = np.isfinite(values)
-        return Track(self.column("t_s")[known] - self.begin_s, values[known])
+        return SensorTrack(self.column("t_s")[known] - self.begin_s, values[known])
 
     def column(self, name: str) -> Array:
         """Return a column of the samples, row by row; what was not measured is NaN."""
@@ -203,7 +203,7 @@ class StepView:
         return float(self._samples["t_s"][-1]) - self.begin_s
 
     @cached_property
-    def temp(self) -> Track:
+    def temp(self) -> SensorTrack:
         """The drive's own temperature: composite, or the hottest of its other sensors."""
         trusted = [
             name

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.catalog.places import Enclosure, Family
+from heatsoak.catalog.places import Enclosure, PlaceFamily
 from heatsoak.catalog.specs import Drive, Strict
 from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
@@ -82,7 +82,7 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
     families: dict[str, Enclosure] = {}
     for name, data in tables.items():
         if name not in singles:
-            families |= _validated(Family, data, name).expand()
+            families |= _validated(PlaceFamily, data, name).expand()
 
     def place(name: str, path: tuple[str, ...]) -> Enclosure:
         if name in families:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Figure, Link, Name, Node, Strict, plain
+from heatsoak.catalog.specs import Figure, Name, Strict, ThermalLink, ThermalNode, plain
 
 
 class Host(Strict):
@@ -40,8 +40,8 @@ class Enclosure(Host):
     description: str = ""
     air_c: Figure
     air_speed_m_s: Figure | None = None
-    nodes: dict[Name, Node] = Field(default_factory=dict)
-    links: dict[Name, Link] = Field(min_length=1)
+    nodes: dict[Name, ThermalNode] = Field(default_factory=dict)
+    links: dict[Name, ThermalLink] = Field(min_length=1)
     heat_w: dict[Name, Figure] = Field(default_factory=dict)
     sensor_air_share: Figure | None = None
     conditions: dict[str, str | int] = Field(default_factory=dict)
@@ -104,7 +104,7 @@ def _scaled(figure: Figure, factor: float) -> Figure:
     )
 
 
-class Family(Strict):
+class PlaceFamily(Strict):
     """Places that share slots, states of a chassis and a host.
 
     A place's air is the room's plus the slot's coupling times the chassis' warming.
@@ -184,8 +184,10 @@ class Family(Strict):
             air_c=Figure(value=air_c, **why),
             air_speed_m_s=slot.air_speed_m_s,
             conditions=member.conditions,
-            nodes={} if capacity is None else {"board": Node(j_per_k=capacity)},
-            links={"air": Link(between=("board", "air"), k_per_w=_scaled(resistance, factor))},
+            nodes={} if capacity is None else {"board": ThermalNode(j_per_k=capacity)},
+            links={
+                "air": ThermalLink(between=("board", "air"), k_per_w=_scaled(resistance, factor))
+            },
             sensor_air_share=slot.sensor_air_share,
             **limits,
         )

@@ -202,7 +202,7 @@ class Published(Strict):
         raise KeyError(figure_id)
 
 
-Role = Literal["fitted", "held-out", "predicted"]
+FigureRole = Literal["fitted", "held-out", "predicted"]
 
 
 class Roles(Strict):
@@ -216,7 +216,7 @@ class Roles(Strict):
     fitted: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
 
-    def of(self, figure_id: str) -> Role:
+    def of(self, figure_id: str) -> FigureRole:
         """Return the role of a figure; what no fit has seen is predicted."""
         if _is_among(figure_id, self.held_out):
             return "held-out"

@@ -177,13 +177,13 @@ class Energy(Strict):
     board_share: Figure
 
 
-class Node(Strict):
+class ThermalNode(Strict):
     """A thermal capacity."""
 
     j_per_k: Figure
 
 
-class Link(Strict):
+class ThermalLink(Strict):
     """A way for heat between two nodes, or a node and the air."""
 
     between: tuple[Name, Name]
@@ -194,8 +194,8 @@ class Link(Strict):
 class Thermal(Strict):
     """The drive's own part of the thermal network."""
 
-    nodes: dict[Name, Node]
-    links: dict[Name, Link]
+    nodes: dict[Name, ThermalNode]
+    links: dict[Name, ThermalLink]
 
 
 class Band(Strict):
@@ -207,7 +207,7 @@ class Band(Strict):
     floor: Figure
 
 
-class Level(Strict):
+class GovernorLevel(Strict):
     """A level of a table."""
 
     enter_c: Figure
@@ -215,11 +215,11 @@ class Level(Strict):
     share: Figure
 
 
-class Steps(Strict):
+class GovernorSteps(Strict):
     """Levels with hysteresis."""
 
     kind: Literal["steps"]
-    levels: tuple[Level, ...] = Field(min_length=1)
+    levels: tuple[GovernorLevel, ...] = Field(min_length=1)
     dwell_s: Figure
 
 
@@ -238,7 +238,7 @@ class Delay(Strict):
 class Governor(Strict):
     """The firmware's throttling."""
 
-    law: Annotated[Band | Steps | Delay, Field(discriminator="kind")]
+    law: Annotated[Band | GovernorSteps | Delay, Field(discriminator="kind")]
     weights: dict[Name, Figure]
     lag_s: Figure | None = None
     shutdown_c: Figure | None = None
@@ -246,7 +246,7 @@ class Governor(Strict):
     counters: bool = False
 
 
-class Sensor(Strict):
+class SimulatedSensor(Strict):
     """A temperature that it reports."""
 
     weights: dict[Name, Figure]
@@ -294,7 +294,7 @@ class Drive(Strict):
     energy: Energy
     thermal: Thermal
     governor: Governor
-    sensors: dict[Name, Sensor] = Field(min_length=1)
+    sensors: dict[Name, SimulatedSensor] = Field(min_length=1)
     power_states: tuple[PowerState, ...] = ()
 
     @model_validator(mode="after")

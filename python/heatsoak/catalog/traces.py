@@ -36,7 +36,7 @@ Positive = Annotated[Figure, AfterValidator(_positive)]
 Share = Annotated[float, Field(ge=0, le=100)]
 
 
-class Row(Strict):
+class ShareRow(Strict):
     """A row of shares in percent, with one provenance."""
 
     source: str | None = Field(None, min_length=1)
@@ -50,7 +50,7 @@ class Row(Strict):
         return self
 
 
-class Sizes(Row):
+class Sizes(ShareRow):
     """Shares of I/O sizes: ``"4K"`` is exactly that, ``"<4K"`` is less; the rest lies between."""
 
     @model_validator(mode="after")
@@ -74,7 +74,7 @@ def size_name(name: str) -> str:
     return less + format_block(parse_size(name.removeprefix("<"))).upper()
 
 
-class Depths(Row):
+class Depths(ShareRow):
     """Shares of queue depths at issue, in the classes of ``DEPTHS``.
 
     Attributes:
@@ -106,7 +106,7 @@ def _ends(name: str) -> tuple[int, int | None]:
     return int(least), int(most or least)
 
 
-class Totals(Strict):
+class TraceTotals(Strict):
     """I/Os and bytes.
 
     Attributes:
@@ -160,7 +160,7 @@ class TraceShape(Strict):
 
     id: str = ""
     description: str = ""
-    totals: Totals
+    totals: TraceTotals
     sizes: Sizes
     depths: Depths
     addresses: Addresses

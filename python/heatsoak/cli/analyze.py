@@ -11,9 +11,9 @@ from heatsoak.cli.common import (
     DeviceOption,
     FailBelowOption,
     FailOnOption,
-    Format,
     FormatOption,
     MapOption,
+    OutputFormat,
     PowerOption,
     SeparateOption,
     ShiftOption,
@@ -47,14 +47,14 @@ def analyze_command(
             help="Compute consistency over the last SECONDS of each step.",
         ),
     ] = WINDOW_S,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
     recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     findings = analyze(recordings, window_s)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.report import print_calibration, print_leave_one_out
 
@@ -40,7 +40,7 @@ def calibrate_command(
     check: Annotated[
         bool, typer.Option("--check", help="Do not fit; check the catalog as it is.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Fit the simulated drives to the published figures: a minute; leave-one-out: minutes."""
     from heatsoak.twin import (
@@ -59,7 +59,7 @@ def calibrate_command(
             )
         with progress_bar() as progress:
             predicted = twin.leave_one_out(iterations=iterations, progress=progress)
-        if output_format is Format.JSON:
+        if output_format is OutputFormat.JSON:
             print_json(predicted.as_dict())
         else:
             print_leave_one_out(predicted.as_dict(), console())
@@ -85,7 +85,7 @@ def calibrate_command(
         twin.write([parameter for one in found for parameter in one.parameters], directory)
         if not check:
             twin.write_roles([row for one in found for row in one.rows], directory)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json({"stages": [one.as_dict() for one in found]})
     else:
         for one in found:

@@ -22,7 +22,7 @@ from heatsoak.units import format_duration
 _LINE_INTERVAL_S = 10.0
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How a result is printed."""
 
     TEXT = "text"
@@ -36,7 +36,7 @@ class FailOn(StrEnum):
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="Print a table, or one JSON document.")
+    OutputFormat, typer.Option("--format", help="Print a table, or one JSON document.")
 ]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Output directory; must be new or empty.")

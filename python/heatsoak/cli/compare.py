@@ -7,9 +7,9 @@ import typer
 
 from heatsoak.cli.common import (
     DeviceOption,
-    Format,
     FormatOption,
     MapOption,
+    OutputFormat,
     SeparateOption,
     ShiftOption,
     console,
@@ -61,7 +61,7 @@ def compare_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Compare recordings that differ in one condition."""
     # these take a while to load, and every command loads this module
@@ -80,7 +80,7 @@ def compare_command(
         return UsageError.exit_code
     for line in comparison.caveats:
         announce(f"warning: runs differ: {line}")
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         for note in comparison.notes:
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])

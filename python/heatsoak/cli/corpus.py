@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
 
 
@@ -17,7 +17,7 @@ def corpus_command(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Use the seeds held out from development.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Write recordings of simulated drives with known throughput drops and causes."""
     # these take a while to load, and every command loads this module
@@ -51,7 +51,7 @@ def corpus_command(
                 }
             )
         show(1.0, f"{count} cases")
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
         return
     console().print(

@@ -8,7 +8,7 @@ import typer
 
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.session import plan_session
-from heatsoak.cli.common import Format, FormatOption, OutputOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, OutputOption, console, print_json
 from heatsoak.errors import ToolError
 from heatsoak.output import announce
 from heatsoak.protocol import load
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _DRIVE = "samsung-950-pro-512"
 
 
-def demo_command(output: OutputOption = None, output_format: FormatOption = Format.TEXT) -> None:
+def demo_command(
+    output: OutputOption = None, output_format: FormatOption = OutputFormat.TEXT
+) -> None:
     """Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it."""
     directory = output or _free_directory(Path("heatsoak-demo"))
     session = plan_session(parse_place(f"sim:{_DRIVE}"), lambda: load("puget"))
@@ -32,7 +34,7 @@ def demo_command(output: OutputOption = None, output_format: FormatOption = Form
     document = findings.model_dump_json(indent=1)
     (directory / "findings.json").write_text(document + "\n", "utf-8")
     page = _write_page(recordings, findings, directory / "report.html")
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
         return
     out = console()

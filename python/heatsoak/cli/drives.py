@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from heatsoak.bench.drive_settings import leftovers, put_all_back
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives
 from heatsoak.sensor import Roots
@@ -20,7 +20,7 @@ def drives_command(
             help="Undo what killed runs left changed on drives: hidden sectors, TMT1 and TMT2.",
         ),
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List real and simulated drives, with their sensors and whether writing is safe."""
     if restore:
@@ -28,7 +28,7 @@ def drives_command(
     from heatsoak.target.inventory import inventory  # Linux only
 
     rows = [asdict(row) for row in inventory(Roots())]
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_drives(rows, console())
@@ -37,10 +37,10 @@ def drives_command(
     return 0
 
 
-def _restore(output_format: Format) -> int:
+def _restore(output_format: OutputFormat) -> int:
     """Restore the drives and print what was done; return 3 if something could not be restored."""
     notes = put_all_back(Roots())
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
     else:
         for text in [note.text for note in notes] or [

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.errors import UsageError
-from heatsoak.exporter import Kind, export
+from heatsoak.exporter import ExportFormat, export
 from heatsoak.recording import find_recordings
 from heatsoak.report import print_written
 
@@ -28,23 +28,24 @@ def export_command(
         ),
     ],
     kind: Annotated[
-        Kind | None, typer.Option("--as", help="Format; default: by the suffix of PATH.")
+        ExportFormat | None,
+        typer.Option("--as", help="Format; default: by the suffix of PATH."),
     ] = None,
     with_truth: Annotated[
         bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot."""
     recordings = [recording for path in paths for recording in find_recordings(path)]
-    if output == "-" and output_format is Format.JSON:
+    if output == "-" and output_format is OutputFormat.JSON:
         raise UsageError("-o - and --format json cannot both use standard output")
     written = export(recordings, output, kind, force=force, truth=with_truth)
     if output == "-":
         return
     rows = [asdict(file) for file in written]
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_written(rows, console())

@@ -7,10 +7,10 @@ import typer
 
 from heatsoak.cli.common import (
     DeviceOption,
-    Format,
     FormatOption,
     LabelOption,
     MapOption,
+    OutputFormat,
     SeparateOption,
     ShiftOption,
     console,
@@ -49,7 +49,7 @@ def import_command(
             help="Add the power from a meter's log to a copy of this recording.",
         ),
     ] = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Convert other tools' logs to recordings; logs of the same time are joined."""
     # the readers take a while to load, and every command loads this module
@@ -76,7 +76,7 @@ def _import_power(
     output: Path,
     options: "Options",
     shift_s: float | None,
-    output_format: Format,
+    output_format: OutputFormat,
     labels: list[str] | None,
 ) -> int:
     from heatsoak.importer import save_with_meter
@@ -89,8 +89,8 @@ def _import_power(
     )
 
 
-def _print(rows: list[dict[str, Any]], output_format: Format) -> int:
-    if output_format is Format.JSON:
+def _print(rows: list[dict[str, Any]], output_format: OutputFormat) -> int:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_imported(rows, console())

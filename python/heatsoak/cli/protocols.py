@@ -3,12 +3,12 @@
 import typer
 
 from heatsoak.bench import typical_plan
-from heatsoak.cli.common import Format, FormatOption, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.protocol import bundled, load
 from heatsoak.report import print_protocols
 
 
-def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
+def protocols_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
     """List the bundled protocols and how long they take."""
     rows = []
     for name in bundled():
@@ -36,7 +36,7 @@ def protocols_command(output_format: FormatOption = Format.TEXT) -> None:
                 "sources": protocol.sources,
             }
         )
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_protocols(rows, console())

@@ -12,9 +12,9 @@ from heatsoak.cli.common import (
     DeviceOption,
     FailBelowOption,
     FailOnOption,
-    Format,
     FormatOption,
     MapOption,
+    OutputFormat,
     PowerOption,
     SeparateOption,
     ShiftOption,
@@ -79,13 +79,13 @@ def report_command(
             help="Compute consistency over the last SECONDS of each step.",
         ),
     ] = WINDOW_S,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
     """Write a report on recordings or logs: a page with charts, a picture or a table."""
     # these take a while to load, and every command loads this module
-    from heatsoak.report.files import Wanted, check, write_report
+    from heatsoak.report.files import ReportRequest, check, write_report
 
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
@@ -94,9 +94,9 @@ def report_command(
     recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     check(output, recordings, force=force)
     findings = analyze(recordings, window_s)
-    wanted = Wanted(by, baseline, anyway, title, fail_below)
+    wanted = ReportRequest(by, baseline, anyway, title, fail_below)
     written = write_report(recordings, findings, output, wanted)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(asdict(written))
     else:
         if written.headline:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from heatsoak.cli.common import (
-    Format,
     FormatOption,
+    OutputFormat,
     OutputOption,
     console,
     print_json,
@@ -35,7 +35,7 @@ def reproduce_command(
     ] = None,
     output: OutputOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Compare the simulated drives with every published figure of the real ones."""
     custom = {}
@@ -48,7 +48,7 @@ def reproduce_command(
     document = [row.as_dict() for row in rows]
     if output is not None:
         write_json(document, output / "reproduce.json")
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(document)
     else:
         print_reproduction(document, console())

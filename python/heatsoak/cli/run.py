@@ -13,8 +13,8 @@ from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
-    Format,
     FormatOption,
+    OutputFormat,
     OutputOption,
     console,
     exit_code,
@@ -98,7 +98,7 @@ def run_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
@@ -116,14 +116,14 @@ def run_command(
             announce(note.text)
     if dry_run:
         rows = [_row(session, preview) for preview in session.preview()]
-        if output_format is Format.JSON:
+        if output_format is OutputFormat.JSON:
             print_json(rows)
         else:
             print_preview(rows, console())
         return 0
     recordings = _record(session, output, resume)
     findings = analyze(recordings)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console())

@@ -11,7 +11,7 @@ import typer
 from heatsoak._core import Trace
 from heatsoak.analysis.traces import compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
-from heatsoak.cli.common import Format, FormatOption, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import require_file
 from heatsoak.report import print_statistics, print_trace_check
@@ -49,13 +49,13 @@ IdleLimitOption = Annotated[
     str, typer.Option("--idle-limit", metavar="TIME", help="Truncate idle times to this.")
 ]
 
-app = typer.Typer(
+trace_app = typer.Typer(
     help="Show statistics of an I/O trace, or make a synthetic one.",
     no_args_is_help=True,
 )
 
 
-@app.command("stats")
+@trace_app.command("stats")
 def stats_command(
     trace: Annotated[
         str,
@@ -82,7 +82,7 @@ def stats_command(
             "--device", metavar="NAME", help="Which drive to use, if the trace has several."
         ),
     ] = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
     limit_s = _seconds(idle_limit, "--idle-limit")
@@ -102,13 +102,13 @@ def stats_command(
         if count:
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(statistics)
     else:
         print_statistics(statistics, title, console())
 
 
-@app.command("make")
+@trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
     output: Annotated[
@@ -135,19 +135,19 @@ def make_command(
     console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 
-@app.command("check")
+@trace_app.command("check")
 def check_command(
     shape: ShapeArgument,
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
     wanted = load_trace(shape)
     statistics = _statistics(_synthesize(wanted, scale, seed), shape, 0.025)
     rows = [row.as_dict() for row in compare_with_shape(wanted, statistics, scale)]
     holds = all(row["holds"] for row in rows)
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})
     else:
         print_trace_check(rows, _title(wanted, scale), console())
@@ -211,4 +211,4 @@ def _title(shape: TraceShape, scale: float) -> str:
 
 def add_to(root: typer.Typer) -> None:
     """Add the commands."""
-    root.add_typer(app, name="trace")
+    root.add_typer(trace_app, name="trace")

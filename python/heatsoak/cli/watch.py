@@ -11,9 +11,9 @@ from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory, require_empty
 from heatsoak.cli.common import (
     FailOnOption,
-    Format,
     FormatOption,
     LabelOption,
+    OutputFormat,
     OutputOption,
     console,
     exit_code,
@@ -64,7 +64,7 @@ def watch_command(
     ] = None,
     labels: LabelOption = None,
     output: OutputOption = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
 ) -> int:
     """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
@@ -89,7 +89,7 @@ def watch_command(
     with _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
-    if output_format is Format.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console())

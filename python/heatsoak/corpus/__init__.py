@@ -4,6 +4,6 @@ A case is made of a seed, the same one each time; docs/corpus.md says what is dr
 """
 
 from heatsoak.corpus.case import make
-from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, Labelled, TrueEpisode
+from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, LabelledCase, TrueEpisode
 
-__all__ = ["DEVELOPMENT", "HELD_OUT", "Choices", "Labelled", "TrueEpisode", "make"]
+__all__ = ["DEVELOPMENT", "HELD_OUT", "Choices", "LabelledCase", "TrueEpisode", "make"]

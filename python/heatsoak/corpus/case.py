@@ -5,11 +5,12 @@ from functools import partial
 
 import numpy as np
 
+from heatsoak.analysis.series import Array
 from heatsoak.corpus import loads, recordings, truth
 from heatsoak.corpus.draw import Setup
-from heatsoak.corpus.labels import Choices, Labelled, NoiseFree, TrueEpisode, TrueVerdict
+from heatsoak.corpus.labels import Choices, LabelledCase, NoiseFree, TrueEpisode, TrueVerdict
 from heatsoak.corpus.loads import LINKS_MB_S, Like
-from heatsoak.corpus.machine import Array, Course, Machine
+from heatsoak.corpus.machine import Machine, NoiselessStep
 from heatsoak.corpus.recordings import Habits, recorded
 from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take, fill, load, pause
 from heatsoak.protocol import Purge, WorkloadStep
@@ -203,7 +204,7 @@ _DURATIONS_S = {0.1: (120, 420), 1.0: (400, 1500), 5.0: (1500, 3600)}
 _MACHINE_S = (35, 60)
 
 
-def make(seed: int) -> Labelled:
+def make(seed: int) -> LabelledCase:
     """Return the case of `seed`; the same seed gives the same case."""
     pair = _pair_of(seed)
     if pair is None:
@@ -243,7 +244,7 @@ def _frame(chance: np.random.Generator) -> Frame:
     return Frame(duration_s, sampling_s, duration_s / chance.uniform(*_MACHINE_S), grid_s)
 
 
-def _made(seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None) -> Labelled:
+def _made(seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None) -> LabelledCase:
     made = _tried(seed, name, recipe, frame, pair)
     if made is None:
         raise AssertionError(f"seed {seed}: nothing shows {name} in {MOST_ATTEMPTS} attempts")
@@ -252,7 +253,7 @@ def _made(seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None) 
 
 def _tried(
     seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None, like: Like | None = None
-) -> Labelled | None:
+) -> LabelledCase | None:
     for attempt in range(MOST_ATTEMPTS):
         chance = np.random.default_rng([EDITION, 4, seed, attempt])
         scenario = recipe(chance, frame)
@@ -282,7 +283,7 @@ class _Seen:
         return [one for one in self.episodes if not truth.is_grey(one, sampling_s)]
 
 
-def _run(take: Take, frame: Frame) -> tuple[list[Course], int]:
+def _run(take: Take, frame: Frame) -> tuple[list[NoiselessStep], int]:
     """Return how the steps of a take go, times counted from the recording's start, and its size."""
     machine = Machine(take.setup.drive, take.setup.place, frame.scale, frame.grid_s, take.seed)
     for before in take.history:
@@ -297,7 +298,7 @@ def _run(take: Take, frame: Frame) -> tuple[list[Course], int]:
 
 
 def _seen(
-    take: Take, run: tuple[list[Course], int], number: int, ramp_s: float, sampling_s: float
+    take: Take, run: tuple[list[NoiselessStep], int], number: int, ramp_s: float, sampling_s: float
 ) -> _Seen:
     shown: dict[str, Array] = {}
     episodes: list[TrueEpisode] = []
@@ -352,10 +353,10 @@ def _labelled(
     frame: Frame,
     pair: int | None,
     ramp_s: float,
-    runs: list[tuple[list[Course], int]],
+    runs: list[tuple[list[NoiselessStep], int]],
     seen: list[_Seen],
     chance: np.random.Generator,
-) -> Labelled:
+) -> LabelledCase:
     fastest_mb_s = max(float(rate.max()) for one in seen for rate in one.shown.values())
     habits = draw_habits(scenario, frame, fastest_mb_s, chance)
     recordings = [
@@ -396,7 +397,7 @@ def _labelled(
         scale=frame.scale,
     )
     demanded = [episode for one in seen for episode in one.demanded(frame.sampling_s)]
-    return Labelled(
+    return LabelledCase(
         seed,
         recordings,
         truth=demanded,

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heatsoak.analysis.findings import Cause
-from heatsoak.corpus.machine import Array
+from heatsoak.analysis.segments import Shape
+from heatsoak.analysis.series import Array
 from heatsoak.recording import HeldRecording
 
-Shape = Literal["step", "slide", "cycle"]
 TrueVerdict = Cause | Literal["steady"]
 
 #: Seeds that detectors may be made with, and seeds that they are only ever scored on.
@@ -102,7 +102,7 @@ class NoiseFree:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledCase:
     """A case: recordings that look like any other, and the truth about them.
 
     Attributes:
@@ -124,7 +124,7 @@ class Labelled:
 TRUTH = "truth.json"
 
 
-def truth_document(labelled: Labelled) -> dict[str, Any]:
+def truth_document(labelled: LabelledCase) -> dict[str, Any]:
     """Return what `truth.json` holds; docs/corpus.md describes its keys."""
     return {
         "schema_version": 1,
@@ -149,7 +149,7 @@ def truth_document(labelled: Labelled) -> dict[str, Any]:
     }
 
 
-def save(labelled: Labelled, directory: Path) -> None:
+def save(labelled: LabelledCase, directory: Path) -> None:
     """Write a case: each recording to a directory named by its number, and `truth.json`.
 
     Raises UsageError where something stands there already, ToolError where it cannot be written.

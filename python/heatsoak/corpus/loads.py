@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from heatsoak.analysis.findings import Cause
+from heatsoak.analysis.series import Array
 from heatsoak.corpus.draw import PAGE, Setup, draw_setup, few_dies, pages
-from heatsoak.corpus.machine import Array, Course, Pace
+from heatsoak.corpus.machine import NoiselessStep, Pace
 from heatsoak.corpus.scenario import (
     Frame,
     Held,
@@ -27,7 +28,7 @@ LIMITS_C = (60.0, 90.0)
 AIR_C = (18.0, 42.0)
 
 
-def felt_c(setup: Setup, course: Course) -> Array:
+def felt_c(setup: Setup, course: NoiselessStep) -> Array:
     """Return the temperature that the governor acts on."""
     nodes = {"controller": course.controller_c, "nand": course.nand_c, "board": course.board_c}
     weights: dict[str, float] = setup.drive["governor"]["weights"]
@@ -213,7 +214,7 @@ def _extra_us(step: WorkloadStep, command_us: float, depth: float) -> float:
     return command_us / (step.bs / PAGE) * depth / (1 - depth)
 
 
-def _late_moves(course: Course, frame: Frame) -> float:
+def _late_moves(course: NoiselessStep, frame: Frame) -> float:
     late = slice(-round(60 / frame.grid_s), None)
     return float(np.average(course.moved[late], weights=course.write_mb_s[late] + 1e-9))
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsoak._core import Drive as Core
+from heatsoak.analysis.series import Array
 from heatsoak.protocol import Pause, Purge, Step, WorkloadStep
 from heatsoak.target.simulated import workloads_json
 
-Array = NDArray[np.float64]
 Spec = dict[str, Any]
 
 #: In pauses nothing is asked more often.
@@ -24,7 +23,7 @@ IDLE_GRID_S = 1.0
 
 
 @dataclass
-class Course:
+class NoiselessStep:
     """One step as it went, noise-free; arrays of one length, a value for each `grid_s`.
 
     Attributes:
@@ -87,7 +86,7 @@ _COLUMNS = {
     "board_c": "sim.board_c",
     "power_w": "power_w",
 }
-assert {"step", "begin_s", "grid_s", *_COLUMNS} == {field.name for field in fields(Course)}
+assert {"step", "begin_s", "grid_s", *_COLUMNS} == {field.name for field in fields(NoiselessStep)}
 #: What is counted; where nothing was, it is 0 and not unknown.
 _COUNTED = ("read_mb_s", "write_mb_s", "moved")
 
@@ -119,7 +118,7 @@ class Machine:
         """What the drive stands for can hold."""
         return int(self._core.user_bytes * self._scale) // 4096 * 4096
 
-    def take(self, step: Step, paces: tuple[Pace, ...] = ()) -> Course:
+    def take(self, step: Step, paces: tuple[Pace, ...] = ()) -> NoiselessStep:
         """Run one step to its end; a step without a runtime transfers its bytes once."""
         begin_s = self.now_s
         match step:
@@ -137,7 +136,7 @@ class Machine:
         }
         for name in _COUNTED:
             arrays[name] = np.nan_to_num(arrays[name])
-        return Course(step, begin_s, grid_s, **arrays)
+        return NoiselessStep(step, begin_s, grid_s, **arrays)
 
     def _load(self, step: WorkloadStep, paces: tuple[Pace, ...]) -> list[dict[str, Array]]:
         (load,) = json.loads(workloads_json(step, self._core.user_bytes))

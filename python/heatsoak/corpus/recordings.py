@@ -9,7 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 import heatsoak
-from heatsoak.corpus.machine import Array, Course
+from heatsoak.analysis.series import Array
+from heatsoak.corpus.machine import NoiselessStep
 from heatsoak.corpus.scenario import Held, Take
 from heatsoak.corpus.truth import Gates
 from heatsoak.protocol import Protocol, WorkloadStep
@@ -99,14 +100,14 @@ class Habits:
     link_mb_s: float
 
 
-def share_shown(course: Course, shown: Array) -> Array:
+def share_shown(course: NoiselessStep, shown: Array) -> Array:
     """Return what is left of the drive's own rate in `shown`, at each point of the grid."""
     own = course.rate_mb_s
     return np.divide(shown, own, out=np.ones_like(own), where=own > 0)
 
 
 def rates(
-    course: Course, habits: Habits, shown: Array, gaps: int, chance: np.random.Generator
+    course: NoiselessStep, habits: Habits, shown: Array, gaps: int, chance: np.random.Generator
 ) -> pl.DataFrame:
     """Return the samples of a step whose noise-free rate is `shown`, reads and writes together."""
     step = course.step
@@ -137,7 +138,7 @@ def rates(
 
 def _with_gaps(
     frame: pl.DataFrame,
-    course: Course,
+    course: NoiselessStep,
     sampling_s: float,
     gaps: int,
     chance: np.random.Generator,
@@ -167,7 +168,7 @@ class Instruments:
         self._times_s = chance.integers(0, 9000, 2) * float(is_used)
         self._stuck_c = float(chance.integers(28, 62))
 
-    def temperature(self, course: Course) -> Array:
+    def temperature(self, course: NoiselessStep) -> Array:
         """Return what the sensor reports at each point of the grid."""
         from scipy.signal import lfilter  # a second to import, and one command needs it
 
@@ -184,7 +185,7 @@ class Instruments:
             return np.full(len(course), PLACEHOLDER_C)
         return np.asarray(np.round((felt_c + habits.offset_c) / habits.step_c) * habits.step_c)
 
-    def counters(self, course: Course) -> dict[str, Array]:
+    def counters(self, course: NoiselessStep) -> dict[str, Array]:
         """Return NVMe's counts and seconds of light and heavy throttling."""
         levels = np.sum([course.permitted < share for share in self._habits.levels], axis=0)
         before = np.concatenate([[self._level], levels[:-1]])
@@ -200,7 +201,7 @@ class Instruments:
         return columns
 
 
-def held_back(course: Course, held: list[Held], ramp_s: float) -> tuple[Array, Gates]:
+def held_back(course: NoiselessStep, held: list[Held], ramp_s: float) -> tuple[Array, Gates]:
     """Return the noise-free rate that is left of a course, and when which cause took from it."""
     share = np.ones(len(course))
     gates: Gates = {}
@@ -215,7 +216,7 @@ def held_back(course: Course, held: list[Held], ramp_s: float) -> tuple[Array, G
 
 
 def columns(
-    course: Course,
+    course: NoiselessStep,
     held: list[Held],
     habits: Habits,
     shown: Array,
@@ -255,12 +256,12 @@ def columns(
     return data
 
 
-def _indices(course: Course, stretch: Held) -> tuple[int, int]:
+def _indices(course: NoiselessStep, stretch: Held) -> tuple[int, int]:
     begin, end = (round(at_s / course.grid_s) for at_s in (stretch.begin_s, stretch.end_s))
     return begin, min(end, len(course))
 
 
-def _during(course: Course, held: list[Held], how: str) -> NDArray[np.bool_]:
+def _during(course: NoiselessStep, held: list[Held], how: str) -> NDArray[np.bool_]:
     inside = np.zeros(len(course), dtype=bool)
     for stretch in held:
         if stretch.how == how:
@@ -268,7 +269,7 @@ def _during(course: Course, held: list[Held], how: str) -> NDArray[np.bool_]:
     return inside
 
 
-def _stolen_pct(course: Course, held: list[Held]) -> Array:
+def _stolen_pct(course: NoiselessStep, held: list[Held]) -> Array:
     taken = np.zeros(len(course))
     for stretch in held:
         if stretch.how == "steal" and stretch.share is not None:
@@ -277,7 +278,7 @@ def _stolen_pct(course: Course, held: list[Held]) -> Array:
     return taken
 
 
-def _link_mb_s(course: Course, held: list[Held], best_mb_s: float) -> Array:
+def _link_mb_s(course: NoiselessStep, held: list[Held], best_mb_s: float) -> Array:
     carries = np.full(len(course), best_mb_s)
     for stretch in held:
         if stretch.link_mb_s is not None:
@@ -304,7 +305,7 @@ _HOST_COLUMNS = {
 
 def recorded(
     take: Take,
-    courses: list[Course],
+    courses: list[NoiselessStep],
     shown: dict[str, Array],
     habits: Habits,
     size_bytes: int,
@@ -360,7 +361,7 @@ def recorded(
 
 def _readings(
     take: Take,
-    course: Course,
+    course: NoiselessStep,
     shown: Array | None,
     habits: Habits,
     instruments: Instruments,

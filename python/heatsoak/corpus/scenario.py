@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.analysis.findings import Cause
+from heatsoak.analysis.series import Array
 from heatsoak.corpus.draw import Setup
-from heatsoak.corpus.machine import Array, Course, Machine, Pace
+from heatsoak.corpus.machine import Machine, NoiselessStep, Pace
 from heatsoak.protocol import Pause, Precondition, Step, Workload, WorkloadStep
 from heatsoak.units import Size
 
@@ -112,7 +113,7 @@ def pause(duration_s: float) -> Pause:
     return Pause(kind="pause", duration_s=round(duration_s))
 
 
-def course_of(take: Take, frame: Frame, step: Workload) -> Course:
+def course_of(take: Take, frame: Frame, step: Workload) -> NoiselessStep:
     """Return how one step of a take goes, its history before it."""
     assert isinstance(step, WorkloadStep)
     machine = Machine(take.setup.drive, take.setup.place, frame.scale, frame.grid_s, take.seed)

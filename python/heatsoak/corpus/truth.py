@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.findings import Cause
-from heatsoak.corpus.labels import SLIDE_S, Shape, TrueEpisode
-from heatsoak.corpus.machine import Array, Course
+from heatsoak.analysis.segments import Shape
+from heatsoak.analysis.series import Array
+from heatsoak.corpus.labels import SLIDE_S, TrueEpisode
+from heatsoak.corpus.machine import NoiselessStep
 
 #: A governor that swings by this share of the level before makes a cycle, from three times on.
 LEAST_SWING = 0.08
@@ -161,7 +163,7 @@ LEAST_OF_LINK = 0.8
 UNEXPLAINED = 0.06
 
 
-def gates_of(course: Course, cache_gb: float | None) -> Gates:
+def gates_of(course: NoiselessStep, cache_gb: float | None) -> Gates:
     """Return when governor, cache and spare area hold the drive back; `cache_gb` is its cache."""
     size = max(1, round(1.0 / course.grid_s))
     moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > LEAST_MOVED
@@ -187,7 +189,7 @@ class _Stretch:
 
 def episodes(
     rate: Array,
-    course: Course,
+    course: NoiselessStep,
     gates: Gates,
     recording: int,
     sampling_s: float,
@@ -336,7 +338,7 @@ def _measured(
     )
 
 
-def is_at(course: Course, link_mb_s: float) -> bool:
+def is_at(course: NoiselessStep, link_mb_s: float) -> bool:
     """Whether one direction of a course is what its link carries, which is the same each way."""
     way_mb_s = max(float(np.median(way)) for way in (course.read_mb_s, course.write_mb_s))
     return way_mb_s >= LEAST_OF_LINK * link_mb_s

@@ -6,6 +6,6 @@ draws, or as OpenMetrics text that Prometheus takes in.
 
 from heatsoak.exporter.atomic_write import Written
 from heatsoak.exporter.export import export
-from heatsoak.exporter.formats import Kind
+from heatsoak.exporter.formats import ExportFormat
 
-__all__ = ["Kind", "Written", "export"]
+__all__ = ["ExportFormat", "Written", "export"]

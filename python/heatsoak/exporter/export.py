@@ -9,7 +9,7 @@ import polars as pl
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import Written, check_free, replacing, reporting_export_errors
 from heatsoak.exporter.fioplot import fio_files
-from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, Kind, is_directory, kind_of
+from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, ExportFormat, is_directory, kind_of
 from heatsoak.exporter.names import recording_names
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
 from heatsoak.exporter.table import (
@@ -22,13 +22,13 @@ from heatsoak.exporter.table import (
 )
 from heatsoak.recording import Recording, require_creatable
 
-Named = Mapping[str, Recording]
+_Named = Mapping[str, Recording]
 
 
 def export(
     recordings: Iterable[Recording],
     to: str,
-    kind: Kind | None = None,
+    kind: ExportFormat | None = None,
     *,
     force: bool = False,
     truth: bool = False,
@@ -47,25 +47,25 @@ def export(
     if not given:
         raise UsageError("there is no recording to export")
     named = dict(zip(recording_names(given), given, strict=True))
-    if kind is Kind.OPENMETRICS:
+    if kind is ExportFormat.OPENMETRICS:
         check_clocks(named)
     if to == STANDARD_OUTPUT:
         return [_to_standard_output(named, kind, truth=truth)]
     require_creatable(Path(to))
-    if kind is Kind.FIO_PLOT:
+    if kind is ExportFormat.FIO_PLOT:
         return _fio_plot(named, Path(to), force=force)
-    files: dict[Path, Named] = {Path(to): named}
+    files: dict[Path, _Named] = {Path(to): named}
     if is_directory(to, kind):
         files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
     check_free(files, given, force=force)
     return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
 
 
-def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
+def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> Written:
     with replacing(path) as partial:
         # open: polars takes a path for a URL, where it can be one
         with partial.open("wb") as file:
-            if kind is Kind.OPENMETRICS:
+            if kind is ExportFormat.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
             else:
                 write_table(_table(named, truth=truth), file, kind, about(named), visible=False)
@@ -73,13 +73,13 @@ def _to_file(named: Named, path: Path, kind: Kind, *, truth: bool) -> Written:
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 
 
-def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
+def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Written:
     out = sys.stdout.buffer
     with reporting_export_errors("standard output"):
-        if kind is Kind.CSV:
+        if kind is ExportFormat.CSV:
             write_table(_table(named, truth=truth), out, kind, {}, visible=True)
             rows = count_rows(list(named.values()))
-        elif kind is Kind.OPENMETRICS:
+        elif kind is ExportFormat.OPENMETRICS:
             rows = write_openmetrics(named, out, truth=truth, visible=True)
         else:
             raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
@@ -87,7 +87,7 @@ def _to_standard_output(named: Named, kind: Kind, *, truth: bool) -> Written:
     return Written(STANDARD_OUTPUT, _only(named), rows, 0)
 
 
-def _fio_plot(named: Named, directory: Path, *, force: bool) -> list[Written]:
+def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
     places = {name: directory / name if len(named) > 1 else directory for name in named}
     # made twice, since a day's logs are too large to hold while others are looked at
     paths = [
@@ -108,12 +108,12 @@ def _fio_plot(named: Named, directory: Path, *, force: bool) -> list[Written]:
     return written
 
 
-def _table(named: Named, *, truth: bool) -> pl.LazyFrame:
+def _table(named: _Named, *, truth: bool) -> pl.LazyFrame:
     if len(named) == 1:
         (recording,) = named.values()
         return samples_of(recording, sample_columns(recording, truth=truth))
     return long_table(named, truth=truth)
 
 
-def _only(named: Named) -> str | None:
+def _only(named: _Named) -> str | None:
     return next(iter(named)) if len(named) == 1 else None

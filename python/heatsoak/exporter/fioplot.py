@@ -25,7 +25,7 @@ from heatsoak.protocol import LoadStep, Observed
 from heatsoak.recording import Recording
 from heatsoak.units import format_block
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
 _SIDES = ("read", "write")
 #: Quantity of a log -> column without its direction, and fio's unit (KiB/s, 1/s, ns) in its own.
@@ -50,10 +50,10 @@ class FioFile:
 class _Rates:
     """One direction of a step: intervals, from the step's begin, and means; NaN for unknown."""
 
-    end_s: Array
-    interval_s: Array
-    values: dict[str, Array]
-    lat_max_us: Array
+    end_s: _Array
+    interval_s: _Array
+    values: dict[str, _Array]
+    lat_max_us: _Array
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ def _summary(rates: _Rates | None) -> dict[str, Any]:
     }
 
 
-def _mean(values: Array, weights: Array) -> tuple[float, float]:
+def _mean(values: _Array, weights: _Array) -> tuple[float, float]:
     """Return mean and standard deviation of the finite values; 0 where there is none."""
     known = np.isfinite(values)
     total = float(weights[known].sum())

@@ -6,7 +6,7 @@ from pathlib import Path
 from heatsoak.errors import UsageError
 
 
-class Kind(StrEnum):
+class ExportFormat(StrEnum):
     """A format to export to."""
 
     CSV = "csv"
@@ -16,20 +16,24 @@ class Kind(StrEnum):
 
 
 #: What each kind's files are called where a directory of them is written.
-SUFFIXES = {Kind.CSV: ".csv", Kind.PARQUET: ".parquet", Kind.OPENMETRICS: ".om"}
-_BY_SUFFIX = {".csv": Kind.CSV, ".parquet": Kind.PARQUET}
+SUFFIXES = {
+    ExportFormat.CSV: ".csv",
+    ExportFormat.PARQUET: ".parquet",
+    ExportFormat.OPENMETRICS: ".om",
+}
+_BY_SUFFIX = {".csv": ExportFormat.CSV, ".parquet": ExportFormat.PARQUET}
 STANDARD_OUTPUT = "-"
 
 
-def kind_of(to: str) -> Kind:
+def kind_of(to: str) -> ExportFormat:
     """Return what the suffix of `to` says; raises UsageError where it does not say."""
     kind = _BY_SUFFIX.get(Path(to).suffix.lower())
     if kind is None:
-        raise UsageError(f"-o {to}: does not tell the format: add --as {', '.join(Kind)}")
+        raise UsageError(f"-o {to}: does not tell the format: add --as {', '.join(ExportFormat)}")
     return kind
 
 
-def is_directory(to: str, kind: Kind) -> bool:
+def is_directory(to: str, kind: ExportFormat) -> bool:
     """Whether `to` takes one file a recording, and not one file of all.
 
     So it is where it is a directory already, ends in a slash, or has no suffix and is not there.
@@ -37,6 +41,6 @@ def is_directory(to: str, kind: Kind) -> bool:
     if to == STANDARD_OUTPUT:
         return False
     path = Path(to)
-    if kind is Kind.FIO_PLOT or to.endswith("/") or path.is_dir():
+    if kind is ExportFormat.FIO_PLOT or to.endswith("/") or path.is_dir():
         return True
     return not path.suffix and not path.exists()

@@ -15,7 +15,7 @@ from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import label_text, sample_columns
 from heatsoak.output import printable
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import FAMILIES, FIXED, Column, Metric, column_of
+from heatsoak.recording.columns import FAMILIES, FIXED, Column, OpenMetricsFamily, column_of
 
 _ROWS_AT_ONCE = 50_000
 _LABEL_NAME = re.compile(r"[^a-zA-Z0-9_]")
@@ -34,9 +34,9 @@ _OWN_LABELS = (
 )
 
 
-def _metrics() -> dict[str, tuple[Metric, list[Column]]]:
+def _metrics() -> dict[str, tuple[OpenMetricsFamily, list[Column]]]:
     """The metrics by name, each with the columns that are exported to it."""
-    found: dict[str, tuple[Metric, list[Column]]] = {}
+    found: dict[str, tuple[OpenMetricsFamily, list[Column]]] = {}
     for column in (*FIXED.values(), *FAMILIES.values()):
         if (metric := column.metric) is not None:
             found.setdefault(metric.name, (metric, []))[1].append(column)
@@ -95,14 +95,14 @@ def check_clocks(recordings: Mapping[str, Recording]) -> None:
             )
 
 
-def _head(metric: Metric) -> bytes:
+def _head(metric: OpenMetricsFamily) -> bytes:
     lines = [f"# TYPE {metric.name} {metric.type}"]
     lines += [f"# UNIT {metric.name} {metric.unit}"] if metric.unit else []
     return "\n".join([*lines, f"# HELP {metric.name} {_escaped(metric.help)}", ""]).encode()
 
 
 def _by_step(
-    recording: Recording, column: str, metric: Metric
+    recording: Recording, column: str, metric: OpenMetricsFamily
 ) -> Iterator[tuple[str | None, pl.DataFrame]]:
     """Yield each step with its values: ``value`` and the time stamp ``unix_ms``, rising."""
     begin_ms = 1000 * (recording.meta.started_unix_s or 0.0)
@@ -124,7 +124,7 @@ def _by_step(
 
 
 def _write_series(
-    rows: pl.DataFrame, metric: Metric, labels: Mapping[str, str], file: IO[bytes]
+    rows: pl.DataFrame, metric: OpenMetricsFamily, labels: Mapping[str, str], file: IO[bytes]
 ) -> None:
     name = metric.name + ("_total" if metric.type == "counter" else "")
     inner = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())

@@ -7,7 +7,7 @@ from typing import IO, Any
 import polars as pl
 
 from heatsoak.exporter.atomic_write import for_spreadsheets
-from heatsoak.exporter.formats import Kind
+from heatsoak.exporter.formats import ExportFormat
 from heatsoak.exporter.names import condition_names
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
@@ -55,13 +55,18 @@ def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFr
 
 
 def write_table(
-    frame: pl.LazyFrame, to: IO[bytes], kind: Kind, about: Mapping[str, str], *, visible: bool
+    frame: pl.LazyFrame,
+    to: IO[bytes],
+    kind: ExportFormat,
+    about: Mapping[str, str],
+    *,
+    visible: bool,
 ) -> None:
     """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata.
 
     With `visible`, controls in CSV are shown as text: it may be on a terminal.
     """
-    if kind is Kind.PARQUET:
+    if kind is ExportFormat.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
     else:
         for_spreadsheets(frame, visible=visible).sink_csv(to)

@@ -1,5 +1,12 @@
 """fio's JSON output, for our own runs and for imports."""
 
-from heatsoak.fio.status import OVER_NS, Differencer, Status, Totals, coarse_bins, percentiles
+from heatsoak.fio.status import (
+    OVER_NS,
+    Differencer,
+    DirectionTotals,
+    FioStatus,
+    coarse_bins,
+    percentiles,
+)
 
-__all__ = ["OVER_NS", "Differencer", "Status", "Totals", "coarse_bins", "percentiles"]
+__all__ = ["OVER_NS", "Differencer", "DirectionTotals", "FioStatus", "coarse_bins", "percentiles"]

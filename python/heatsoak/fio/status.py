@@ -1,6 +1,6 @@
 """fio's JSON status: counters since its start, and the rates between two documents.
 
-:class:`Status` is what we read from a document, :class:`Differencer` makes sample rows from
+:class:`FioStatus` is what we read from a document, :class:`Differencer` makes sample rows from
 consecutive ones.
 
 fio's output is not trusted: anything that does not make sense raises ToolError.
@@ -18,7 +18,7 @@ OVER_NS = {"over_10ms": 10_000_000, "over_100ms": 100_000_000}
 
 
 @dataclass
-class Totals:
+class DirectionTotals:
     """Totals of one direction since fio's start, over all jobs.
 
     Attributes:
@@ -35,7 +35,7 @@ class Totals:
 
 
 @dataclass
-class Status:
+class FioStatus:
     """What we read from one document.
 
     Attributes:
@@ -45,20 +45,22 @@ class Status:
 
     timestamp_ms: int
     error: int
-    read: Totals
-    write: Totals
+    read: DirectionTotals
+    write: DirectionTotals
     usr_cpu_pct: float
     sys_cpu_pct: float
     trims: int = 0
     cpu_s: float = 0.0
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> "Status":
+    def of(cls, document: dict[str, Any]) -> "FioStatus":
         """Read a document; raises ToolError if something is missing or absurd."""
         jobs = document.get("jobs")
         if not isinstance(jobs, list) or not jobs:
             raise ToolError("fio's status document has no jobs")
-        status = cls(_count(document, "timestamp_ms"), 0, Totals(), Totals(), 0.0, 0.0)
+        status = cls(
+            _count(document, "timestamp_ms"), 0, DirectionTotals(), DirectionTotals(), 0.0, 0.0
+        )
         for job in jobs:
             if not isinstance(job, dict):
                 raise ToolError("fio's status document has a job that is not an object")
@@ -91,7 +93,7 @@ def _cpu_s(job: dict[str, Any]) -> float:
     return pct / 100 * _count(job, "job_runtime") / 1000
 
 
-def _add(totals: Totals, part: dict[str, Any]) -> None:
+def _add(totals: DirectionTotals, part: dict[str, Any]) -> None:
     totals.bytes += _count(part, "io_bytes")
     totals.ios += _count(part, "total_ios")
     totals.runtime_ms = max(totals.runtime_ms, _count(part, "runtime"))
@@ -153,9 +155,9 @@ class Differencer:
         """
         self._queue = queue
         self._used = {"read": reads, "write": writes}
-        self._last: Status | None = None
+        self._last: FioStatus | None = None
 
-    def row(self, status: Status) -> dict[str, float | None] | None:
+    def row(self, status: FioStatus) -> dict[str, float | None] | None:
         """Return the sample between the last status taken and this one, without `t_s`.
 
         None if no time has passed and nothing has moved. Raises ToolError if counters went
@@ -170,13 +172,13 @@ class Differencer:
         self._last = status
         row: dict[str, float | None] = {"interval_s": interval_ms / 1000}
         for name, used in self._used.items():
-            before = Totals() if last is None else getattr(last, name)
+            before = DirectionTotals() if last is None else getattr(last, name)
             row.update(_rates(name, used, before, getattr(status, name), interval_ms / 1000))
         row["queue"] = self._queue
         return row
 
     @staticmethod
-    def _interval_ms(last: Status | None, status: Status) -> int:
+    def _interval_ms(last: FioStatus | None, status: FioStatus) -> int:
         if last is None:
             return status.runtime_ms
         wall_ms = status.timestamp_ms - last.timestamp_ms
@@ -190,7 +192,7 @@ class Differencer:
 
 
 def _rates(
-    name: str, used: bool, before: Totals, after: Totals, seconds: float
+    name: str, used: bool, before: DirectionTotals, after: DirectionTotals, seconds: float
 ) -> dict[str, float | None]:
     moved = after.bytes - before.bytes
     ios = after.ios - before.ios

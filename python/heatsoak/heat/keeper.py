@@ -31,7 +31,7 @@ _SUBREAPER = 36  # <linux/prctl.h>
 _TICK_S = 1.0
 
 
-class Log:
+class OutputLog:
     """A file with the newest output."""
 
     def __init__(self, path: str) -> None:
@@ -123,7 +123,7 @@ def end(child: "subprocess.Popen[bytes]") -> bool:
         time.sleep(0.02)
 
 
-def keep(child: "subprocess.Popen[bytes]", output: int, log: Log, busy_pct: float) -> None:
+def keep(child: "subprocess.Popen[bytes]", output: int, log: OutputLog, busy_pct: float) -> None:
     """Wait until the command ends, or until we are told to end it."""
     cycle = DutyCycle(child.pid, busy_pct)
     sources = [0, output, os.pidfd_open(child.pid)]
@@ -143,7 +143,7 @@ def main() -> int:
     wanted = json.loads(sys.argv[1])
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    log = Log(wanted["log"])
+    log = OutputLog(wanted["log"])
     child = subprocess.Popen(
         wanted["command"],
         stdin=subprocess.DEVNULL,

@@ -41,7 +41,7 @@ class Owner(StrEnum):
 
 
 @dataclass(frozen=True)
-class Metric:
+class OpenMetricsFamily:
     """The OpenMetrics metric that a column is exported to, in its base unit.
 
     Attributes:
@@ -76,7 +76,7 @@ class Column:
     unit: str
     owner: Owner
     average: Average
-    metric: Metric | None = None
+    metric: OpenMetricsFamily | None = None
     is_judged: bool = True
     dtype: type[pl.DataType] = pl.Float64
 
@@ -100,7 +100,9 @@ def _rates() -> Iterator[Column]:
         ),
     }
 
-    def of(side: str, name: str, label: str, unit: str, average: Average, metric: Metric) -> Column:
+    def of(
+        side: str, name: str, label: str, unit: str, average: Average, metric: OpenMetricsFamily
+    ) -> Column:
         whole = f"{side}_{name}" if side else name
         return Column(whole, f"{words[side][0]}{label}", unit, Owner.LOAD, average, metric)
 
@@ -108,26 +110,26 @@ def _rates() -> Iterator[Column]:
         _, metric, verb, _ = words[side]
         text = f"Bytes {verb} a second, mean over the sample's interval."
         per_second = "bytes_per_second"
-        to = Metric(f"{metric}_{per_second}", text, per_second, times=1_000_000)
+        to = OpenMetricsFamily(f"{metric}_{per_second}", text, per_second, times=1_000_000)
         return of(side, "bw_mb_s", "", "MB/s", Average.TIME, to)
 
     def iops(side: str) -> Column:
         _, metric, _, what = words[side]
         text = f"Rate of {what}, mean over the sample's interval."
         per_second = "operations_per_second"
-        to = Metric(f"{metric}_{per_second}", text, per_second)
+        to = OpenMetricsFamily(f"{metric}_{per_second}", text, per_second)
         return of(side, "iops", "", "IOPS", Average.TIME, to)
 
     def latency(side: str) -> Column:
         _, metric, _, what = words[side]
         text = f"Mean latency of {what} in the sample's interval."
-        to = Metric(f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
+        to = OpenMetricsFamily(f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
         return of(side, "lat_us", ", mean latency", "µs", Average.TIME, to)
 
     def quantile(side: str, name: str, share: str, label: str) -> Column:
         _, metric, _, what = words[side]
         text = f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest."
-        to = Metric(
+        to = OpenMetricsFamily(
             f"{metric}_latency_quantile_seconds",
             text,
             "seconds",
@@ -140,7 +142,9 @@ def _rates() -> Iterator[Column]:
     def slow(side: str, limit_ms: int) -> Column:
         _, metric, _, what = words[side]
         text = f"How many {what} of the sample's interval took longer than `over` seconds."
-        to = Metric(f"{metric}_slow_operations", text, label=("over", f"{limit_ms / 1000:g}"))
+        to = OpenMetricsFamily(
+            f"{metric}_slow_operations", text, label=("over", f"{limit_ms / 1000:g}")
+        )
         label = f" that took longer than {limit_ms} ms"
         return of(side, f"over_{limit_ms}ms", label, "", Average.SUM, to)
 
@@ -166,7 +170,7 @@ def _device(way: str, verb: str) -> Column:
         "MB/s",
         Owner.HOST,
         Average.TIME,
-        Metric(
+        OpenMetricsFamily(
             f"heatsoak_device_{way}_bytes_per_second",
             f"Bytes {verb} the device a second by the kernel's counters, whoever caused it.",
             "bytes_per_second",
@@ -176,7 +180,7 @@ def _device(way: str, verb: str) -> Column:
 
 
 def _host(name: str, label: str, metric: str, help: str) -> Column:
-    to = Metric(f"heatsoak_cpu_{metric}", help, "ratio", over=100)
+    to = OpenMetricsFamily(f"heatsoak_cpu_{metric}", help, "ratio", over=100)
     return Column(name, label, "%", Owner.HOST, Average.READINGS, to)
 
 
@@ -189,7 +193,7 @@ _TABLE: tuple[Column, ...] = (
         "s",
         Owner.SAMPLE,
         Average.SUM,
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_interval_seconds",
             "Interval, ending at the time stamp, that the rates refer to.",
             "seconds",
@@ -198,24 +202,26 @@ _TABLE: tuple[Column, ...] = (
     *_rates(),
     Column(
         *("queue", "I/Os in flight", "", Owner.LOAD, Average.READINGS),
-        Metric("heatsoak_queue_depth", "I/Os in flight."),
+        OpenMetricsFamily("heatsoak_queue_depth", "I/Os in flight."),
     ),
     Column(
         *("busy_pct", "drive busy", "%", Owner.LOAD, Average.READINGS),
-        Metric("heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", over=100),
+        OpenMetricsFamily(
+            "heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", over=100
+        ),
     ),
     Column(
         *("power_w", "power", "W", Owner.DRIVE, Average.READINGS),
-        Metric("heatsoak_power_watts", "Power the drive takes.", "watts"),
+        OpenMetricsFamily("heatsoak_power_watts", "Power the drive takes.", "watts"),
     ),
     Column(
         *("power_state", "power state", "", Owner.DRIVE, Average.LAST),
-        Metric("heatsoak_power_state", "The drive's power state."),
+        OpenMetricsFamily("heatsoak_power_state", "The drive's power state."),
         dtype=pl.Int64,
     ),
     Column(
         *("energy_wh", "energy", "Wh", Owner.DRIVE, Average.LAST),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_energy_joules",
             "Energy the drive has used since it was made, by its own count.",
             "joules",
@@ -239,14 +245,14 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("host_load", "load average", "", Owner.HOST, Average.READINGS),
-        Metric("heatsoak_host_load", "The host's load average over a minute."),
+        OpenMetricsFamily("heatsoak_host_load", "The host's load average over a minute."),
         is_judged=False,
     ),
     _device("read", "read from"),
     _device("write", "written to"),
     Column(
         *("link_mb_s", "link", "MB/s", Owner.DRIVE, Average.TIME),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_link_bytes_per_second",
             "Bytes a second that the drive's link carries at most, as it is trained.",
             "bytes_per_second",
@@ -255,7 +261,7 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("temp_c.", "temperature", "°C", Owner.SENSOR, Average.READINGS),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_temperature_celsius",
             "Temperature of a sensor.",
             "celsius",
@@ -264,7 +270,7 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("throttle_count.", "throttle count", "", Owner.DRIVE, Average.LAST),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_throttle_transitions",
             "Times the drive began to throttle, by its own count.",
             type="counter",
@@ -273,7 +279,7 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("throttle_time_s.", "throttle time s", "s", Owner.DRIVE, Average.LAST),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_throttle_seconds",
             "Time the drive was throttling, by its own count.",
             "seconds",
@@ -283,7 +289,7 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("gpu_load_pct.", "graphics card", "%", Owner.HOST, Average.READINGS),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_gpu_load_ratio",
             "Load of a graphics card.",
             "ratio",
@@ -294,19 +300,21 @@ _TABLE: tuple[Column, ...] = (
     ),
     Column(
         *("gpu_power_w.", "graphics card", "W", Owner.HOST, Average.READINGS),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_gpu_power_watts", "Power a graphics card takes.", "watts", label=("gpu", "")
         ),
         is_judged=False,
     ),
     Column(
         *("fan_rpm.", "fan", "rpm", Owner.HOST, Average.READINGS),
-        Metric("heatsoak_fan_rpm", "Revolutions a minute of a fan.", "rpm", label=("fan", "")),
+        OpenMetricsFamily(
+            "heatsoak_fan_rpm", "Revolutions a minute of a fan.", "rpm", label=("fan", "")
+        ),
         is_judged=False,
     ),
     Column(
         *("sim.", "simulator", "", Owner.SIMULATOR, Average.READINGS),
-        Metric(
+        OpenMetricsFamily(
             "heatsoak_simulator_truth",
             "What only a simulator knows, in its own units.",
             label=("truth", ""),

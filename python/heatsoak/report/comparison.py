@@ -6,7 +6,7 @@ from itertools import groupby
 from rich.padding import Padding
 from rich.table import Table
 
-from heatsoak.analysis.comparison import METRICS, Comparison, Ranked, Row, metric_of
+from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
 
@@ -21,7 +21,7 @@ def value_text(value: float | None, at_least: float | None) -> str:
     return "" if at_least is None else f"> {number_text(at_least)}"
 
 
-def change_text(row: Row) -> str:
+def change_text(row: ComparisonRow) -> str:
     """Return how a row's value differs from the baseline's."""
     if metric_of(row.metric).scale == "difference":
         if row.delta is None:
@@ -32,7 +32,7 @@ def change_text(row: Row) -> str:
     return f"{signed_text(row.delta_pct, 1)} %"
 
 
-def interval_text(row: Row) -> str:
+def interval_text(row: ComparisonRow) -> str:
     """Return the interval of that change; empty where there is none."""
     is_difference = metric_of(row.metric).scale == "difference"
     low, high = row.ci95 if is_difference else row.ci95_pct
@@ -60,7 +60,7 @@ def number_text(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def verdict_text(row: Row) -> Text:
+def verdict_text(row: ComparisonRow) -> Text:
     """Return what a row shows, in the words and colours of the tables."""
     return Text(_SAID.get(row.verdict, row.verdict), style=_STYLES.get(row.verdict, ""))
 
@@ -71,7 +71,7 @@ _CONVENTION = (
 )
 
 
-def print_score_tables(comparison: Comparison, console: Console) -> list[Row]:
+def print_score_tables(comparison: Comparison, console: Console) -> list[ComparisonRow]:
     """Print the scores, and step by step those made of several; return the rows shown."""
     scores = _summaries([row for row in comparison.rows if row.definition is not None])
     if not scores:
@@ -97,7 +97,7 @@ def print_score_tables(comparison: Comparison, console: Console) -> list[Row]:
     return scores
 
 
-def _print_definitions(scores: Sequence[Row], console: Console) -> None:
+def _print_definitions(scores: Sequence[ComparisonRow], console: Console) -> None:
     said: dict[tuple[str, str], None] = {}
     for row in scores:
         said.setdefault((row.step, row.definition or ""))
@@ -107,7 +107,7 @@ def _print_definitions(scores: Sequence[Row], console: Console) -> None:
 
 
 def _print_steps(
-    score: Row, scores: Sequence[Row], comparison: Comparison, console: Console
+    score: ComparisonRow, scores: Sequence[ComparisonRow], comparison: Comparison, console: Console
 ) -> None:
     """One row a step, and last the score that they make."""
     metric = f"mean_{score.metric.removeprefix('score_')}"
@@ -151,7 +151,9 @@ def _table(comparison: Comparison, *, with_sign: bool) -> Table:
     return table
 
 
-def _cells(row: Row, name: str, comparison: Comparison, *, with_sign: bool) -> list[str | Text]:
+def _cells(
+    row: ComparisonRow, name: str, comparison: Comparison, *, with_sign: bool
+) -> list[str | Text]:
     sign = "" if row.better_by_pct is None else f"{signed_text(row.better_by_pct, 1)} %"
     return [
         Text(name),
@@ -165,7 +167,7 @@ def _cells(row: Row, name: str, comparison: Comparison, *, with_sign: bool) -> l
     ]
 
 
-def _summaries(rows: Sequence[Row]) -> list[Row]:
+def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """The rows over all sets of other conditions, where there are several sets."""
     pooled = {(r.protocol, r.step, r.metric) for r in rows if r.pooled}
     return [r for r in rows if r.pooled or (r.protocol, r.step, r.metric) not in pooled]
@@ -213,7 +215,7 @@ def _print_title(comparison: Comparison, console: Console) -> None:
     )
 
 
-def _print_step(rows: Sequence[Row], comparison: Comparison, console: Console) -> None:
+def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: Console) -> None:
     first = rows[0]
     name = first.step if len(comparison.protocols) == 1 else f"{first.protocol}: {first.step}"
     console.print(Text(name, style="bold").append(f"  {first.workload}", style="not bold"))
@@ -246,13 +248,13 @@ def _print_step(rows: Sequence[Row], comparison: Comparison, console: Console) -
     console.print(table)
 
 
-def _is_summary(row: Row, rows: Sequence[Row]) -> bool:
+def _is_summary(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> bool:
     """Whether it is the row over all sets of other conditions."""
     same = (row.protocol, row.step, row.metric)
     return row.pooled or not any(r.pooled and (r.protocol, r.step, r.metric) == same for r in rows)
 
 
-def _suited(rows: Sequence[Row]) -> list[Row]:
+def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """What people look at, and of the rates IOPS where it is random, else MB/s."""
     twin = {"mb_s": "iops", "iops": "mb_s"}
     left_out = "mb_s" if rows[0].workload.startswith("random") else "iops"
@@ -263,7 +265,7 @@ def _suited(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if METRICS[row.metric].is_shown and row.metric not in doubles]
 
 
-def _where(row: Row, rows: Sequence[Row]) -> str:
+def _where(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
     """The conditions that tell a single set from the others."""
     alike = next(r for r in rows if r.pooled and r.metric == row.metric).other_conditions
     apart = [f"{key} {value}" for key, value in row.other_conditions.items() if key not in alike]
@@ -313,7 +315,7 @@ def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
     return list(groups.values())
 
 
-def _print_notes(comparison: Comparison, rows: Sequence[Row], console: Console) -> None:
+def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:
     groups = len(comparison.groups)
     said = [_WHAT_OF[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None]
     if any(row.pooled for row in rows):

@@ -29,7 +29,7 @@ _UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReportRequest:
     """What a report is asked for.
 
     Attributes:
@@ -83,14 +83,17 @@ def check(path: Path, recordings: Sequence[Recording], *, force: bool) -> str:
 
 
 def write_report(
-    recordings: Sequence[Recording], findings: Findings, path: Path, wanted: Wanted | None = None
+    recordings: Sequence[Recording],
+    findings: Findings,
+    path: Path,
+    wanted: ReportRequest | None = None,
 ) -> Reported:
     """Write a report of `recordings`, whose `findings` are in the same order, to `path`.
 
     What is there is written over: see :func:`check`. Raises UsageError for a suffix that no report
     has or a comparison that cannot be made, ToolError where writing fails.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or ReportRequest()
     kind = kind_of(path)
     page = _page(recordings, findings, wanted, kind) if kind in ("page", "png", "svg") else None
     with replacing(path) as partial:
@@ -114,7 +117,9 @@ def write_report(
     return Reported(str(path), kind, size, len(recordings), headline)
 
 
-def _page(recordings: Sequence[Recording], findings: Findings, wanted: Wanted, kind: str) -> "Page":
+def _page(
+    recordings: Sequence[Recording], findings: Findings, wanted: ReportRequest, kind: str
+) -> "Page":
     # over half of this is loaded only for pages: statistics of intervals and of comparisons
     from heatsoak.report.page.make import make_page
 

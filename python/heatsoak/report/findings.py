@@ -10,7 +10,7 @@ from heatsoak.analysis import (
     Findings,
     RecordingFindings,
     RoundsFindings,
-    Score,
+    ScoreFindings,
     SensorTrust,
     StepFindings,
 )
@@ -138,7 +138,7 @@ def print_rounds(rounds: RoundsFindings, console: Console) -> None:
     console.print(table)
 
 
-def score_text(score: Score) -> str:
+def score_text(score: ScoreFindings) -> str:
     """Return a score with its unit: ``"11,204 IOPS"``; a dash where there is none."""
     if score.value is None:
         return _DASH

@@ -12,7 +12,7 @@ import numpy as np
 from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
-from heatsoak.report.page.contract import Line, Page, Quantity, Track, Workload
+from heatsoak.report.page.contract import ChartQuantity, ChartSeries, Line, Page, WorkloadSection
 from heatsoak.report.page.packing import decoded, unpacked
 from heatsoak.report.page.palette import LineStyle, line_styles, palette
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MISSING = "pictures need matplotlib: pip install 'heatsoak[plot]', or name a .html file with -o"
 _SHADE = "light"
 #: What is drawn of a workload, from the top, and how high.
-_PANELS: tuple[tuple[tuple[Quantity, ...], float], ...] = (
+_PANELS: tuple[tuple[tuple[ChartQuantity, ...], float], ...] = (
     (("throughput", "iops", "latency"), 3.0),
     (("temperature",), 1.4),
     (("power",), 1.2),
@@ -89,7 +89,7 @@ def _look() -> Any:
     }
 
 
-def _figure(page: Page, shown: Sequence[Workload], make: type["Figure"]) -> "Figure":
+def _figure(page: Page, shown: Sequence[WorkloadSection], make: type["Figure"]) -> "Figure":
     styles = line_styles(page, _SHADE)
     columns = 1 if len(shown) == 1 else 2
     rows = -(-len(shown) // columns)
@@ -118,7 +118,7 @@ def _figure(page: Page, shown: Sequence[Workload], make: type["Figure"]) -> "Fig
 
 
 def _lines(
-    page: Page, shown: Sequence[Workload], styles: Sequence[LineStyle]
+    page: Page, shown: Sequence[WorkloadSection], styles: Sequence[LineStyle]
 ) -> Iterator["Line2D"]:
     """For the legend, a line of each colour with what it is called; none for only one."""
     from matplotlib.lines import Line2D
@@ -130,7 +130,7 @@ def _lines(
         yield Line2D([], [], label=label, **_drawn_as(styles[number]))
 
 
-def _marks(page: Page, shown: Sequence[Workload]) -> Iterator["Line2D"]:
+def _marks(page: Page, shown: Sequence[WorkloadSection]) -> Iterator["Line2D"]:
     """For the legend, what the marks at falls mean, where there are any."""
     from matplotlib.lines import Line2D
 
@@ -146,7 +146,7 @@ def _drawn_as(style: LineStyle) -> dict[str, Any]:
     return {"color": style.color, "linestyle": pattern, "linewidth": 1.2}
 
 
-def _tracks(workload: Workload) -> list[Track]:
+def _tracks(workload: WorkloadSection) -> list[ChartSeries]:
     return list(chain.from_iterable(line.tracks for line in workload.lines))
 
 
@@ -154,7 +154,7 @@ class _Block:
     """One workload's charts above each other."""
 
     def __init__(
-        self, workload: Workload, page: Page, styles: Sequence[LineStyle], columns: bytes
+        self, workload: WorkloadSection, page: Page, styles: Sequence[LineStyle], columns: bytes
     ) -> None:
         self._workload = workload
         self._page = page
@@ -186,7 +186,7 @@ class _Block:
         axes[-1].set_xlim(0, longest)
         self._episodes(axes)
 
-    def _panel(self, axis: "Axes", quantities: Sequence[Quantity]) -> None:
+    def _panel(self, axis: "Axes", quantities: Sequence[ChartQuantity]) -> None:
         for line in self._workload.lines:
             track = _of(line, quantities)
             if track is None:
@@ -197,7 +197,7 @@ class _Block:
         if quantities[0] != "temperature":
             axis.set_ylim(bottom=0)
 
-    def _series(self, track: Track) -> tuple[Array, Array]:
+    def _series(self, track: ChartSeries) -> tuple[Array, Array]:
         """Times and values; where samples are missing, a value that is no number parts the line."""
         t_s, values = decoded(self._columns, track.t), decoded(self._columns, track.v)
         gaps = np.flatnonzero(np.diff(t_s) > track.gap_s) + 1
@@ -238,13 +238,13 @@ class _Block:
                 )
 
 
-def _causes(page: Page, workload: Workload) -> Iterator[str]:
+def _causes(page: Page, workload: WorkloadSection) -> Iterator[str]:
     for line in workload.lines:
         step = page.recordings[line.recording].findings.steps[line.step]
         yield from (episode.cause for episode in step.episodes)
 
 
-def _of(line: Line, quantities: Sequence[Quantity]) -> Track | None:
+def _of(line: Line, quantities: Sequence[ChartQuantity]) -> ChartSeries | None:
     """The first track of a line that is of the first of these quantities that it has."""
     for quantity in quantities:
         for track in line.tracks:
@@ -253,7 +253,7 @@ def _of(line: Line, quantities: Sequence[Quantity]) -> Track | None:
     return None
 
 
-def _axis_label(track: Track) -> str:
+def _axis_label(track: ChartSeries) -> str:
     name = "throughput" if track.quantity == "throughput" else track.quantity
     return f"{name}, {track.unit}" if track.quantity != "iops" else "IOPS"
 

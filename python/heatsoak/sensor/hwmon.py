@@ -16,7 +16,7 @@ _LIMITS = {"warning_c": "max", "critical_c": "crit"}
 
 
 @dataclass(frozen=True)
-class Node:
+class HwmonNode:
     """One hwmon directory and the device it belongs to."""
 
     directory: Path
@@ -24,7 +24,7 @@ class Node:
     parent: Path
 
 
-def nodes(roots: Roots) -> list[Node]:
+def nodes(roots: Roots) -> list[HwmonNode]:
     """Return all hwmon nodes that name the device they belong to."""
     base = roots.sys / "class" / "hwmon"
     found = []
@@ -32,14 +32,14 @@ def nodes(roots: Roots) -> list[Node]:
         directory = (base / entry).resolve()
         name = sysfs.read_text(directory / "name")
         if name and (directory / "device").exists():
-            found.append(Node(directory, name, (directory / "device").resolve()))
+            found.append(HwmonNode(directory, name, (directory / "device").resolve()))
     return found
 
 
 class HwmonSensor:
     """All temperatures of one hwmon node."""
 
-    def __init__(self, node: Node, roots: Roots) -> None:
+    def __init__(self, node: HwmonNode, roots: Roots) -> None:
         """Read labels and limits once, but no temperature yet."""
         self._node = node
         self._roots = roots
@@ -70,7 +70,7 @@ class HwmonSensor:
         word = _UNWANTED.sub("_", label.lower()).strip("_")
         return word or ("drive" if number == 1 else f"drive{number}")
 
-    def _limits(self, node: Node) -> dict[str, float]:
+    def _limits(self, node: HwmonNode) -> dict[str, float]:
         limits = {}
         for name, suffix in _LIMITS.items():
             milli = sysfs.read_int(node.directory / f"temp1_{suffix}")
@@ -129,7 +129,7 @@ _CHANNEL = re.compile(r"power([0-9]+)_(average|input)")
 
 
 @dataclass(frozen=True)
-class Channel:
+class PowerChannel:
     """One power reading of a node.
 
     Attributes:
@@ -159,7 +159,7 @@ class Channel:
 class HwmonPower:
     """The power read from one channel."""
 
-    def __init__(self, channel: Channel, why: str) -> None:
+    def __init__(self, channel: PowerChannel, why: str) -> None:
         """Read nothing yet; `why` says why it is taken for the drive's."""
         self._file = channel.file
         self.last_error: str | None = None
@@ -211,9 +211,9 @@ def named_power(name: str, roots: Roots) -> HwmonPower:
     )
 
 
-def _channels(roots: Roots) -> list[Channel]:
+def _channels(roots: Roots) -> list[PowerChannel]:
     base = roots.sys / "class" / "hwmon"
-    found: list[Channel] = []
+    found: list[PowerChannel] = []
     for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
         directory = (base / entry).resolve()
         files: dict[int, str] = {}
@@ -222,7 +222,7 @@ def _channels(roots: Roots) -> list[Channel]:
                 files.setdefault(int(match[1]), name)
         device = directory / "device"
         found += [
-            Channel(
+            PowerChannel(
                 node=entry,
                 driver=sysfs.read_text(directory / "name") or entry,
                 name=f"power{number}",

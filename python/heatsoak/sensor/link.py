@@ -17,14 +17,14 @@ _ERRORS = {
     "aer_dev_fatal": "fatal",
 }
 
-Link = dict[str, Any]
+_Link = dict[str, Any]
 
 
 class LinkFaults:
     """Watches the link and controllers of one drive for changes."""
 
     def __init__(
-        self, disk: Path, link: Link, busy_pct: Callable[[], float | None] | None = None
+        self, disk: Path, link: _Link, busy_pct: Callable[[], float | None] | None = None
     ) -> None:
         """Start watching `disk`, a sysfs directory, whose link is `link` now.
 
@@ -35,9 +35,9 @@ class LinkFaults:
         self._states = dict.fromkeys(self._controllers, "live")
         self._errors = self._count_errors()
         self._width = link.get("width")
-        self._loaded: Link | None = None
+        self._loaded: _Link | None = None
 
-    def changes(self, link: Link) -> list[str]:
+    def changes(self, link: _Link) -> list[str]:
         """Return what has changed since the last call; `link` is the link as trained now."""
         return [*self._state_changes(), *self._link_changes(link), *self._new_errors()]
 
@@ -51,7 +51,7 @@ class LinkFaults:
             changes.append(f"controller {controller.name} changed from {was} to {state}")
         return changes
 
-    def _link_changes(self, link: Link) -> list[str]:
+    def _link_changes(self, link: _Link) -> list[str]:
         if "ceiling_mb_s" not in link:
             return []
         busy_pct = self._busy_pct()

@@ -12,7 +12,7 @@ SECTOR = 512  # the counters' unit, whatever the drive's block size
 # Documentation/block/stat.rst
 _SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS = 2, 6, 9
 
-Sectors = tuple[int, int]
+_Sectors = tuple[int, int]
 
 
 class TrafficSensor:
@@ -65,7 +65,7 @@ class TrafficSensor:
         mb_s = SECTOR / 1e6 / elapsed_s
         return {"device_read_mb_s": read * mb_s, "device_write_mb_s": written * mb_s}
 
-    def _reading(self) -> tuple[float, Sectors] | None:
+    def _reading(self) -> tuple[float, _Sectors] | None:
         sectors = _sectors(self._stat)
         return None if sectors is None else (self._now_s(), sectors)
 
@@ -103,7 +103,7 @@ class BusyTime:
         return self._now_s(), int(fields[_IO_TICKS])
 
 
-def _sectors(stat: Path) -> Sectors | None:
+def _sectors(stat: Path) -> _Sectors | None:
     """Return the sectors read and written since the device was attached."""
     fields = (sysfs.read_text(stat) or "").split()
     if len(fields) <= _SECTORS_WRITTEN or not all(field.isdecimal() for field in fields):

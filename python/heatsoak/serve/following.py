@@ -135,8 +135,8 @@ JUDGE_S = 15.0
 _MOST_BEHIND = 240
 
 #: An event's name and data.
-Event = tuple[str, str]
-_FETCH: Event = ("page", "{}")
+ServerEvent = tuple[str, str]
+_FETCH: ServerEvent = ("page", "{}")
 
 
 class Channel:
@@ -146,12 +146,12 @@ class Channel:
         """`on_end` is called when nobody listens any more or the recording is over."""
         self._look = look
         self._on_end = on_end
-        self._listeners: set[asyncio.Queue[Event | None]] = set()
+        self._listeners: set[asyncio.Queue[ServerEvent | None]] = set()
         self._task: asyncio.Task[None] | None = None
 
-    async def listen(self) -> AsyncIterator[Event]:
+    async def listen(self) -> AsyncIterator[ServerEvent]:
         """Yield events until the recording is over."""
-        queue: asyncio.Queue[Event | None] = asyncio.Queue(_MOST_BEHIND)
+        queue: asyncio.Queue[ServerEvent | None] = asyncio.Queue(_MOST_BEHIND)
         self._listeners.add(queue)
         if self._task is None:
             self._task = asyncio.create_task(self._watch())
@@ -182,7 +182,7 @@ class Channel:
         finally:
             self._end()  # on errors too: listeners then ask again and get an answer
 
-    def _send(self, event: Event) -> None:
+    def _send(self, event: ServerEvent) -> None:
         for queue in self._listeners:
             try:
                 queue.put_nowait(event)
@@ -199,6 +199,6 @@ class Channel:
             queue.put_nowait(None)
 
 
-def _empty(queue: asyncio.Queue[Event | None]) -> None:
+def _empty(queue: asyncio.Queue[ServerEvent | None]) -> None:
     while not queue.empty():
         queue.get_nowait()

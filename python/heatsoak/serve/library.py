@@ -60,7 +60,7 @@ class Unread:
 
 
 #: Device, inode, change time and size of each file: if they are the same, so is the recording.
-Stamp = tuple[tuple[int, int, int, int] | None, ...]
+FileStamps = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class Library:
@@ -75,7 +75,7 @@ class Library:
         if not root.is_dir():
             raise UsageError(f"{root}: is not a directory")
         self.root = root.resolve()
-        self._seen: dict[Path, tuple[Stamp, Entry | Unread]] = {}
+        self._seen: dict[Path, tuple[FileStamps, Entry | Unread]] = {}
 
     def contents(self) -> tuple[list[Entry], list[Unread]]:
         """Return all recordings, newest first, and the unreadable ones by name."""
@@ -95,7 +95,7 @@ class Library:
     def _found(self, wanted: str) -> tuple[list[Entry], list[Unread]]:
         entries: list[Entry] = []
         unread: list[Unread] = []
-        seen: dict[Path, tuple[Stamp, Entry | Unread]] = {}
+        seen: dict[Path, tuple[FileStamps, Entry | Unread]] = {}
         for path in self._directories(wanted, unread):
             seen[path] = stamp, found = self._look(path)
             if isinstance(found, Entry):
@@ -127,7 +127,7 @@ class Library:
             if holds and _is_below(self._name(path), wanted):
                 yield path
 
-    def _look(self, directory: Path) -> tuple[Stamp, Entry | Unread]:
+    def _look(self, directory: Path) -> tuple[FileStamps, Entry | Unread]:
         """What is in a directory; cached until one of its files changes."""
         stamp = tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
         before = self._seen.get(directory)

@@ -19,7 +19,7 @@ from heatsoak.serve.library import Entry
 _KEPT = 8
 
 #: Name, change time and size of each file that a page was made from.
-Stamp = tuple[tuple[str, int, int], ...]
+PageStamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Shelf:
         """Raises ToolError if the page's scripts were not built."""
         self._bundle = Bundle.load()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Stamp, Shown] = OrderedDict()
+        self._kept: OrderedDict[PageStamp, Shown] = OrderedDict()
 
     def show(self, entries: Sequence[Entry]) -> Shown:
         """Return the page of the given recordings.
@@ -85,7 +85,7 @@ class Shelf:
         return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
 
 
-def _stamp(entries: Sequence[Entry]) -> Stamp:
+def _stamp(entries: Sequence[Entry]) -> PageStamp:
     found = []
     for entry in entries:
         for name in (META, JOURNAL, PARQUET, EVENTS):

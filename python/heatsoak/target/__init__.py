@@ -2,12 +2,12 @@
 
 from heatsoak.target.base import (
     Batch,
-    Clock,
     Drives,
     Identity,
     Note,
     NumberedBatch,
     Outcome,
+    RecordingClock,
     Target,
 )
 from heatsoak.target.device import DeviceInfo
@@ -15,7 +15,6 @@ from heatsoak.target.place import Place, parse_place
 
 __all__ = [
     "Batch",
-    "Clock",
     "DeviceInfo",
     "Drives",
     "Identity",
@@ -23,6 +22,7 @@ __all__ = [
     "NumberedBatch",
     "Outcome",
     "Place",
+    "RecordingClock",
     "Target",
     "parse_place",
 ]

@@ -15,7 +15,7 @@ from heatsoak.units import Size
 
 #: Upper ends of latency bins in us, rising, and the I/Os in each; a bin starts where the one before
 #: ends, the first at 0.
-Bins = tuple[Sequence[float], Sequence[int]]
+LatencyBins = tuple[Sequence[float], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Outcome:
     data: dict[str, Any]
 
 
-def latency_bins(by_direction: Mapping[str, Bins]) -> dict[str, Any]:
+def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
     """Return how long I/Os took as `Outcome.data` has it; empty where there were none."""
     bins = {
         direction: {"upper_us": [float(f"{upper:.5g}") for upper in uppers], "ios": list(ios)}
@@ -80,7 +80,7 @@ HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
 
 
-class Clock(Protocol):
+class RecordingClock(Protocol):
     """Seconds since the recording began, real or simulated."""
 
     def now_s(self) -> float:
@@ -96,7 +96,7 @@ class Target(Protocol):
     """
 
     identity: Identity
-    clock: Clock
+    clock: RecordingClock
 
     def columns(self) -> list[str]:
         """Return the sample columns that it will fill itself, `t_s` included."""

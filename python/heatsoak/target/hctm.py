@@ -62,7 +62,7 @@ def identity_of(directory: Path) -> tuple[str, str]:
     return sysfs.read_text(directory / "serial") or "", sysfs.read_text(directory / "cntlid") or ""
 
 
-class Controller:
+class NvmeController:
     """One controller, held open."""
 
     def __init__(self, directory: Path, roots: Roots, ioctl: Ioctl | None = None) -> None:
@@ -126,7 +126,7 @@ def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | Non
     """Raise UsageError where the drive cannot be given the thresholds; changes nothing."""
     for directory in controllers(info, roots):
         try:
-            controller = Controller(directory, roots, ioctl)
+            controller = NvmeController(directory, roots, ioctl)
         except OSError as error:
             raise UsageError(
                 f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
@@ -139,7 +139,7 @@ def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | Non
             controller.close()
 
 
-def target_of(controller: Controller, wanted: Thresholds) -> Kelvins:
+def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     """Return what to set; raises UsageError where the drive does not permit it, OSError."""
     limits = controller.limits()
     if limits is None:
@@ -181,7 +181,7 @@ WHAT = "TMT1 and TMT2"
 _Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
 
 
-class Kept(undo.Kept):
+class ThresholdsRecord(undo.UndoRecord):
     """What a file says: whose thresholds, what they were, and what was set."""
 
     number: str = Field(alias="cntlid")
@@ -189,18 +189,20 @@ class Kept(undo.Kept):
     after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
 
 
-def kept_of(controller: Controller, before: Kelvins, after: Kelvins) -> Kept:
+def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> ThresholdsRecord:
     """Return what to write down of a controller."""
-    return Kept(serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after)
+    return ThresholdsRecord(
+        serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
+    )
 
 
-def file_of(controller: Controller, state: Path | None) -> Path:
+def file_of(controller: NvmeController, state: Path | None) -> Path:
     """Return the file of a controller."""
     return undo.file_of(KIND, controller.serial, controller.number, state=state)
 
 
 @contextmanager
-def locked(path: Path, controller: Controller) -> Iterator[int]:
+def locked(path: Path, controller: NvmeController) -> Iterator[int]:
     """Hold the file of a controller; raises UsageError where another run does."""
     held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that one"
     with undo.taken(path, f"what {WHAT} were", held) as file:
@@ -225,7 +227,7 @@ def held(
         notes = []
         for directory in controllers(info, roots):
             try:
-                controller = Controller(directory, roots, ioctl)
+                controller = NvmeController(directory, roots, ioctl)
             except OSError as error:
                 raise ToolError(f"{directory.name}: cannot be opened: {error}") from error
             stack.callback(controller.close)
@@ -234,7 +236,7 @@ def held(
 
 
 @contextmanager
-def _held(controller: Controller, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
+def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
     path = file_of(controller, state)
     with locked(path, controller) as file:
         with _told(controller):
@@ -257,7 +259,9 @@ def _held(controller: Controller, wanted: Thresholds, state: Path | None) -> Ite
             raise ToolError(why)
 
 
-def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: Path) -> str | None:
+def _back(
+    controller: NvmeController, before: Kelvins, mine: Kelvins | None, path: Path
+) -> str | None:
     """Put back what was there; returns why that failed.
 
     Not where somebody else has changed `mine` since, or the drive was reset.
@@ -276,7 +280,7 @@ def _back(controller: Controller, before: Kelvins, mine: Kelvins | None, path: P
 
 
 @contextmanager
-def _told(controller: Controller) -> Iterator[None]:
+def _told(controller: NvmeController) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -285,7 +289,7 @@ def _told(controller: Controller) -> Iterator[None]:
         ) from error
 
 
-def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:
+def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
     words = [
         f"{name} {shown(now)} (it was {shown(then)})"
         for name, then, now in zip(("TMT1", "TMT2"), before, after, strict=True)
@@ -299,12 +303,12 @@ def _note(controller: Controller, before: Kelvins, after: Kelvins) -> Note:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Say what runs that were killed have left set; no drive is asked."""
-    return told(KIND, WHAT, Kept, state)
+    return told(KIND, WHAT, ThresholdsRecord, state)
 
 
 def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
     """Say the same of one drive."""
-    return [] if info.serial is None else told(KIND, WHAT, Kept, state, info.serial)
+    return [] if info.serial is None else told(KIND, WHAT, ThresholdsRecord, state, info.serial)
 
 
 def put_back(
@@ -319,13 +323,13 @@ def put_back(
     On any drive, or only on that with `serial`. Whatever cannot be put back stays written down.
     """
 
-    def back(path: Path, kept: Kept) -> Note:
+    def back(path: Path, kept: ThresholdsRecord) -> Note:
         return _put_back(path, kept, roots, ioctl)
 
-    return left_behind(KIND, WHAT, Kept, back, state, serial)
+    return left_behind(KIND, WHAT, ThresholdsRecord, back, state, serial)
 
 
-def _put_back(path: Path, kept: Kept, roots: Roots, ioctl: Ioctl | None) -> Note:
+def _put_back(path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> Note:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a run that was killed had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
@@ -347,12 +351,12 @@ def _put_back(path: Path, kept: Kept, roots: Roots, ioctl: Ioctl | None) -> Note
     return Note("warning", f"{what}, {done}")
 
 
-def _find(kept: Kept, roots: Roots, ioctl: Ioctl | None) -> Controller | None:
+def _find(kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> NvmeController | None:
     if not kept.serial:
         return None  # nothing tells it from others
     directory = roots.sys / "class" / "nvme"
     for name in sysfs.names(directory):
         place = (directory / name).resolve()
         if identity_of(place) == (kept.serial, kept.number):
-            return Controller(place, roots, ioctl)
+            return NvmeController(place, roots, ioctl)
     return None

@@ -103,7 +103,7 @@ KIND = "capacity"
 WHAT = "what the drive hides"
 
 
-class Kept(undo.Kept):
+class HiddenSectorsRecord(undo.UndoRecord):
     """Whose capacity, how many sectors it has, and how many it was told to show."""
 
     native: PositiveInt
@@ -130,7 +130,7 @@ class Hidden:
 
     claim: Claim
     hdparm: str
-    kept: Kept
+    kept: HiddenSectorsRecord
     path: Path
     file: int
 
@@ -167,7 +167,7 @@ def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
     """
     hdparm, native = require(claim)
     assert claim.info.serial is not None
-    kept = Kept(serial=claim.info.serial, native=native, shown=used // SECTOR)
+    kept = HiddenSectorsRecord(serial=claim.info.serial, native=native, shown=used // SECTOR)
     hidden = Hidden(claim, hdparm, kept, *kept.take(state))
     try:
         with uninterrupted():
@@ -212,7 +212,7 @@ def require(claim: Claim) -> tuple[str, int]:
     raise UsageError(f"{claim.path}: spare = 'hpa' cannot be had: {why}; 'unwritten' can")
 
 
-def _by_hand(kept: Kept, path: Path) -> str:
+def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
     return (
         f"it hides all but {kept.shown} of {kept.native} sectors until it is reset; `{COMMAND}` "
         f"tries again (hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path} does it by hand)"
@@ -221,7 +221,7 @@ def _by_hand(kept: Kept, path: Path) -> str:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Say what runs that were killed have left hidden; no drive is asked."""
-    return told(KIND, WHAT, Kept, state)
+    return told(KIND, WHAT, HiddenSectorsRecord, state)
 
 
 def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = None) -> list[Note]:
@@ -231,16 +231,18 @@ def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = N
     nothing by it, whoever uses it by now. Whatever cannot be put back stays written down.
     """
 
-    def back(path: Path, kept: Kept) -> Note:
+    def back(path: Path, kept: HiddenSectorsRecord) -> Note:
         return _put_back(path, kept, roots, claim)
 
     if claim is None:
-        return left_behind(KIND, WHAT, Kept, back, state)
+        return left_behind(KIND, WHAT, HiddenSectorsRecord, back, state)
     serial = claim.info.serial
-    return [] if serial is None else left_behind(KIND, WHAT, Kept, back, state, serial)
+    return (
+        [] if serial is None else left_behind(KIND, WHAT, HiddenSectorsRecord, back, state, serial)
+    )
 
 
-def _put_back(path: Path, kept: Kept, roots: Roots, claim: Claim | None) -> Note:
+def _put_back(path: Path, kept: HiddenSectorsRecord, roots: Roots, claim: Claim | None) -> Note:
     what = f"what the drive {kept.serial!r} was made to hide by a run that was killed"
     by_hand = f"hdparm --yes-i-know-what-i-am-doing -N{kept.native} does it by hand"
     try:
@@ -260,7 +262,7 @@ def _claimed(claim: Claim) -> Iterator[tuple[int, Path]]:
 
 
 @contextmanager
-def _found(kept: Kept, roots: Roots) -> Iterator[tuple[int, Path]]:
+def _found(kept: HiddenSectorsRecord, roots: Roots) -> Iterator[tuple[int, Path]]:
     found = [info for info in list_devices(roots) if info.serial == kept.serial]
     if len(found) != 1:
         raise ToolError(f"{len(found)} such drives are there")
@@ -278,7 +280,7 @@ def _check_number(fd: int, info: DeviceInfo) -> None:
         raise ToolError(f"{info.path} leads to another drive")
 
 
-def _show_all(fd: int, name: Path, hdparm: str, kept: Kept) -> str:
+def _show_all(fd: int, name: Path, hdparm: str, kept: HiddenSectorsRecord) -> str:
     now = read(hdparm, fd, name)
     if now != Sectors(kept.shown, kept.native):
         return "has changed since and was left alone"

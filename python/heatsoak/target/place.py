@@ -17,7 +17,7 @@ from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.device import DeviceInfo, describe_device, list_devices
 from heatsoak.units import Size
 
-Kind = Literal["simulated", "directory", "file", "block", "nbd"]
+PlaceKind = Literal["simulated", "directory", "file", "block", "nbd"]
 
 _FORMS = "sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or nbd+unix:///?socket=PATH"
 
@@ -33,7 +33,7 @@ class Place:
     """
 
     text: str
-    kind: Kind
+    kind: PlaceKind
     drive: str = ""
     enclosure: str | None = None
 

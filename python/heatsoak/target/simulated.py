@@ -14,7 +14,7 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
-from heatsoak.target.base import Batch, Clock, Identity, Note, Outcome, latency_bins
+from heatsoak.target.base import Batch, Identity, Note, Outcome, RecordingClock, latency_bins
 from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 from heatsoak.units import Size
@@ -61,7 +61,7 @@ class SimulatedTarget:
         self._seed = seed
         self._core = make_core(self._drive, self._enclosure, seed)
         self._used_bytes = self._core.user_bytes
-        self.clock: Clock = SimulatedClock(self._core)
+        self.clock: RecordingClock = SimulatedClock(self._core)
         self.identity = Identity(
             kind="simulated",
             path=f"sim:{self._drive.id}@{self._enclosure.id}",

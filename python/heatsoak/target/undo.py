@@ -26,7 +26,7 @@ _LONGEST = 1 << 16
 _LOCK_WAITS_S = (0.0, 0.05, 0.2)
 
 
-class Kept(BaseModel):
+class UndoRecord(BaseModel):
     """What a file says; `serial` is the drive's."""
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -34,7 +34,7 @@ class Kept(BaseModel):
     serial: str
 
 
-_Kept = TypeVar("_Kept", bound=Kept)
+_Kept = TypeVar("_Kept", bound=UndoRecord)
 
 
 class _DamagedError(Exception):

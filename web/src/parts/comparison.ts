@@ -1,7 +1,7 @@
 // What a condition changes: differences with their intervals.
 
 import { csvButton } from "../chart/save";
-import type { Comparison, Row } from "../contract";
+import type { Comparison, ComparisonRow } from "../contract";
 import { csv } from "../data/csv";
 import { capital, signed, value, words } from "../data/format";
 import { fold, h, table } from "../dom";
@@ -64,8 +64,8 @@ function remarks({ notes, caveats }: Comparison): HTMLElement | null {
 }
 
 /** A table for each step. */
-function steps(one: Comparison, given: readonly Row[]): HTMLElement[] {
-  const groups = new Map<string, Row[]>();
+function steps(one: Comparison, given: readonly ComparisonRow[]): HTMLElement[] {
+  const groups = new Map<string, ComparisonRow[]>();
   for (const row of given) {
     const key = JSON.stringify([row.protocol, row.step]);
     groups.set(key, [...(groups.get(key) ?? []), row]);
@@ -85,7 +85,7 @@ function steps(one: Comparison, given: readonly Row[]): HTMLElement[] {
 }
 
 /** The conditions that are not the same in all rows. */
-function differing(all: readonly Row[]): string[] {
+function differing(all: readonly ComparisonRow[]): string[] {
   const keys = [...new Set(all.flatMap((row) => Object.keys(row.other_conditions)))];
   return keys.filter(
     (key) =>
@@ -93,7 +93,11 @@ function differing(all: readonly Row[]): string[] {
   );
 }
 
-function deltas(caption: string, given: readonly Row[], told: readonly string[]): HTMLElement {
+function deltas(
+  caption: string,
+  given: readonly ComparisonRow[],
+  told: readonly string[],
+): HTMLElement {
   return table(
     caption,
     HEADER,
@@ -111,7 +115,7 @@ function deltas(caption: string, given: readonly Row[], told: readonly string[])
   );
 }
 
-function others(row: Row, told: readonly string[]): string {
+function others(row: ComparisonRow, told: readonly string[]): string {
   return told
     .filter((key) => row.other_conditions[key] !== undefined && row.other_conditions[key] !== null)
     .map((key) => `${words(key)} ${String(row.other_conditions[key])}`)
@@ -123,7 +127,7 @@ function atLeast(known: number | null, least: number | null | undefined, unit: s
   return least === null || least === undefined ? "–" : `over ${value(least, unit)}`;
 }
 
-function interval(row: Row): string {
+function interval(row: ComparisonRow): string {
   const isShare = row.delta_pct !== null;
   const [low, high] = isShare ? row.ci95_pct : row.ci95;
   if (low === null || high === null) return "–";

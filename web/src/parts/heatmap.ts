@@ -3,7 +3,7 @@
 import type { App } from "../app";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
-import type { Matrix } from "../contract";
+import type { MatrixSection } from "../contract";
 import { capital, cut, unitSign, words } from "../data/format";
 import { button, h } from "../dom";
 import { ramp } from "../style/ramp";
@@ -15,7 +15,7 @@ import { matrixPicture } from "./matrix_picture";
 /** The matrix by its first two metrics, each of which can be changed. */
 export function matrix(
   app: App,
-  given: Matrix,
+  given: MatrixSection,
   go: (recording: number, workload: string | null) => void,
 ): HTMLElement {
   const count = Math.min(2, given.metrics.length);

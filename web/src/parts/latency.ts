@@ -8,14 +8,14 @@ import { picture } from "../chart/picture";
 import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
-import type { LatencyHistogram, Workload } from "../contract";
+import type { LatencyHistogram, WorkloadSection } from "../contract";
 import { csv } from "../data/csv";
 import { capital, cut, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h } from "../dom";
 
 /** A fold with the histogram; nothing where there is none. */
-export function latency(app: App, given: Workload, lines: Lines): HTMLElement | null {
+export function latency(app: App, given: WorkloadSection, lines: Lines): HTMLElement | null {
   const all = given.lines
     .flatMap((line) => line.latency)
     .filter((one) => one.ios.some((n) => n > 0));
@@ -43,7 +43,7 @@ function shares(histogram: LatencyHistogram): Series {
   return new Series(Float64Array.from(t), Float64Array.from(v), Number.POSITIVE_INFINITY);
 }
 
-function chart(app: App, given: Workload, lines: Lines): Figure {
+function chart(app: App, given: WorkloadSection, lines: Lines): Figure {
   const directions = [
     ...new Set(given.lines.flatMap((line) => line.latency.map((l) => l.direction))),
   ];
@@ -96,7 +96,7 @@ function chart(app: App, given: Workload, lines: Lines): Figure {
   });
 }
 
-function rows(given: Workload): string[] {
+function rows(given: WorkloadSection): string[] {
   const all = given.lines.flatMap((line) =>
     line.latency.flatMap((one) =>
       one.upper_us.map((upper, i) => [

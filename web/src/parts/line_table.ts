@@ -1,7 +1,7 @@
 // What each line of a workload shows, in figures: also for who does not see the chart.
 
 import type { App } from "../app";
-import type { Workload } from "../contract";
+import type { WorkloadSection } from "../contract";
 import { duration, value } from "../data/format";
 import { button, fold, table } from "../dom";
 import { causeLabel } from "../style/causes";
@@ -22,7 +22,7 @@ const HEADER = [
 ];
 
 /** A row for each episode, one for a line that has none. */
-export function lineTable(app: App, given: Workload): HTMLElement {
+export function lineTable(app: App, given: WorkloadSection): HTMLElement {
   return fold("The figures as a table", () => {
     const rows = given.lines.flatMap((line) => {
       const step = app.step(line);

@@ -1,6 +1,6 @@
 // The matrix as rows and columns, whatever it is drawn on.
 
-import type { Figure, Matrix, MatrixCell, MatrixMetric } from "../contract";
+import type { MatrixFigure, MatrixSection, MatrixCell, MatrixMetric } from "../contract";
 import { csv } from "../data/csv";
 import { unitSign, value } from "../data/format";
 
@@ -10,7 +10,7 @@ export class Grid {
   readonly columns: string[][];
 
   constructor(
-    readonly given: Matrix,
+    readonly given: MatrixSection,
     public chosen: number,
   ) {
     this.rows = given.order[given.row_key] ?? [];
@@ -34,7 +34,7 @@ export class Grid {
   }
 
   /** How bad a figure is among all: from 0, which is no worry, to 1. */
-  share(figure: Figure): number | null {
+  share(figure: MatrixFigure): number | null {
     if (figure.value === null) return null;
     const all = this.given.cells
       .map(({ values }) => values[this.metric.id]?.value)
@@ -67,7 +67,7 @@ export class Grid {
 }
 
 /** How many published figures hold, what the small figures are, and where they are from. */
-export function remarks({ held, source, cells }: Matrix): string {
+export function remarks({ held, source, cells }: MatrixSection): string {
   const all = cells.flatMap(({ values }) => Object.values(values));
   const isPublished = all.some((figure) => figure.published || figure.published_text);
   return [
@@ -80,7 +80,7 @@ export function remarks({ held, source, cells }: Matrix): string {
 }
 
 /** What was published for a figure, and whether it holds. */
-export function publishedText(figure: Figure, unit: string): string {
+export function publishedText(figure: MatrixFigure, unit: string): string {
   const { published, published_text, holds } = figure;
   const [least, most] = published ?? [null, null];
   const range = least === most ? value(least, unit) : `${least}–${value(most, unit)}`;

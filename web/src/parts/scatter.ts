@@ -6,7 +6,7 @@ import type { Lines } from "../chart/lines";
 import { picture } from "../chart/picture";
 import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { Workload } from "../contract";
+import type { WorkloadSection } from "../contract";
 import { csv } from "../data/csv";
 import { clock, cut, number } from "../data/format";
 import { fold, h } from "../dom";
@@ -14,7 +14,12 @@ import { fold, h } from "../dom";
 const LAST_S = 400;
 
 /** A fold with one or two scatter charts; nothing where no seconds are known. */
-export function scatter(app: App, given: Workload, lines: Lines, most: number): HTMLElement | null {
+export function scatter(
+  app: App,
+  given: WorkloadSection,
+  lines: Lines,
+  most: number,
+): HTMLElement | null {
   if (!given.lines.some((line) => line.seconds)) return null;
   const isLong = most > LAST_S * 1.2;
   return fold(
@@ -34,7 +39,7 @@ export function scatter(app: App, given: Workload, lines: Lines, most: number): 
   );
 }
 
-function ratios(app: App, given: Workload): string {
+function ratios(app: App, given: WorkloadSection): string {
   const found = given.lines.flatMap((line) => {
     const own = app.step(line)?.consistency;
     return own?.ratio ? [{ label: cut(line.label, 80), own }] : [];
@@ -56,7 +61,7 @@ function ratios(app: App, given: Workload): string {
 
 function chart(
   app: App,
-  given: Workload,
+  given: WorkloadSection,
   lines: Lines,
   [least, most]: [number, number],
   name: string,
@@ -107,7 +112,7 @@ function chart(
   });
 }
 
-function rows(app: App, given: Workload, least: number): string[] {
+function rows(app: App, given: WorkloadSection, least: number): string[] {
   function* each(): Iterable<[string, number, number]> {
     for (const line of given.lines) {
       if (!line.seconds) continue;

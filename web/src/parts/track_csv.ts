@@ -1,7 +1,7 @@
 // The samples of a workload as a table: a row a sample, a column a quantity.
 
 import type { App } from "../app";
-import type { Track, Workload } from "../contract";
+import type { ChartSeries, WorkloadSection } from "../contract";
 import { type Cell, csv } from "../data/csv";
 import { unitSign } from "../data/format";
 
@@ -18,8 +18,8 @@ export function columnName(quantity: string, unit: string): string {
 }
 
 /** All samples on the page of a workload. */
-export function trackRows(app: App, given: Workload): string[] {
-  const name = (track: Track) => columnName(track.quantity, track.unit);
+export function trackRows(app: App, given: WorkloadSection): string[] {
+  const name = (track: ChartSeries) => columnName(track.quantity, track.unit);
   const names = [...new Set(given.lines.flatMap((line) => line.tracks.map(name)))];
   function* rows(): Iterable<Cell[]> {
     for (const line of given.lines) {

@@ -9,7 +9,7 @@ import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
-import type { Line, Track, Workload } from "../contract";
+import type { Line, ChartSeries, WorkloadSection } from "../contract";
 import { capital, clock, cut, unitSign } from "../data/format";
 import { h } from "../dom";
 import { latency } from "./latency";
@@ -17,7 +17,7 @@ import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
 import { trackRows } from "./track_csv";
 
-const TITLES: Record<Track["quantity"], string> = {
+const TITLES: Record<ChartSeries["quantity"], string> = {
   throughput: "Throughput",
   iops: "Operations",
   latency: "Latency",
@@ -26,11 +26,11 @@ const TITLES: Record<Track["quantity"], string> = {
   busy: "Busy",
   level: "Level",
 };
-const ORDER = Object.keys(TITLES) as Track["quantity"][];
+const ORDER = Object.keys(TITLES) as ChartSeries["quantity"][];
 const AT_ONCE: ReadonlySet<string> = new Set(["throughput", "temperature", "power"]);
 
 /** A section of the page. */
-export function workload(app: App, given: Workload): HTMLElement {
+export function workload(app: App, given: WorkloadSection): HTMLElement {
   const infos = given.lines.map((line): LineInfo => {
     const step = app.step(line);
     return {
@@ -64,7 +64,7 @@ function end(app: App, line: Line): number {
   return Math.max(0, ...last);
 }
 
-function timeFigure(app: App, given: Workload, lines: Lines, view: View): Figure {
+function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View): Figure {
   const title = cut(given.title, 200);
   return new Figure({
     title,
@@ -90,7 +90,7 @@ function timeFigure(app: App, given: Workload, lines: Lines, view: View): Figure
 }
 
 /** A panel for each quantity that was measured; throughput, or what stands in for it, is first. */
-function panels(app: App, given: Workload): PanelSpec[] {
+function panels(app: App, given: WorkloadSection): PanelSpec[] {
   const quantities = ORDER.filter((quantity) =>
     given.lines.some((line) => line.tracks.some((track) => track.quantity === quantity)),
   );
@@ -104,8 +104,8 @@ function panels(app: App, given: Workload): PanelSpec[] {
 
 function panel(
   app: App,
-  given: Workload,
-  quantity: Track["quantity"],
+  given: WorkloadSection,
+  quantity: ChartSeries["quantity"],
   isFirst: boolean,
 ): PanelSpec {
   const tracks = given.lines.flatMap((line, i) =>
@@ -114,7 +114,7 @@ function panel(
   const names = [...new Set(tracks.map(({ track }) => track.label))];
   const units = [...new Set(tracks.map(({ track }) => unitSign(track.unit)))];
   const trace = (
-    track: Track,
+    track: ChartSeries,
     line: number,
     style = app.style(given.lines[line]?.recording ?? 0),
   ): Trace => ({

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.analysis.cause.weigh import CAUSES, Seen, Table
+from heatsoak.analysis.cause.weigh import CAUSES, Seen, WeightTable
 from heatsoak.analysis.series import Array
 
 #: The share of drops in real logs whose cause is not in the table.
@@ -25,10 +25,10 @@ PRIOR_SD_UNNAMED = 0.3
 #: Causes are not as frequent in the corpus as in the world.
 PRIOR_SD_OF_PRIOR = 0.5
 
-Labelled = tuple[Collection[Seen], str]
+LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
+def fit(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
     """Return `judgement` with weights and prior fitted to `drops`: the findings and the cause of
     each."""
     from scipy.optimize import minimize  # not every command fits
@@ -80,7 +80,7 @@ def fit(drops: Sequence[Labelled], judgement: Table) -> Table:
     )
 
 
-def counts(drops: Sequence[Labelled]) -> dict[Seen, Counter[str]]:
+def counts(drops: Sequence[LabelledDrop]) -> dict[Seen, Counter[str]]:
     """Return how often each finding occurred with each cause."""
     counted: dict[Seen, Counter[str]] = {}
     for seen, cause in drops:

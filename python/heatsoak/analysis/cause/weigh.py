@@ -25,7 +25,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Table:
+class WeightTable:
     """Weights in nats.
 
     Attributes:
@@ -76,7 +76,7 @@ class Table:
 
 
 @cache
-def table(name: str = "weights") -> Table:
+def table(name: str = "weights") -> WeightTable:
     """Return a table from this package: the fitted ``weights``, or ``judgement``."""
     package = resources.files("heatsoak.analysis.cause")
     weights = tomllib.loads((package / f"{name}.toml").read_text())
@@ -84,7 +84,7 @@ def table(name: str = "weights") -> Table:
     groups = {
         name: frozenset(_pair(text) for text in texts) for name, texts in rules["groups"].items()
     }
-    return Table(
+    return WeightTable(
         prior=_row(weights.pop("prior")),
         weights={
             (about, seen): _row(row)
@@ -107,7 +107,7 @@ def table(name: str = "weights") -> Table:
     )
 
 
-def as_toml(rules: Table) -> dict[str, dict[str, dict[str, float] | float]]:
+def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:
     """Return a table's prior and weights as :func:`table` reads them from TOML."""
     rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
     for (about, seen), row in rules.weights.items():
@@ -186,7 +186,7 @@ def weigh(case: Case) -> Judgement:
 
 
 def _said(
-    finding: Finding, first: str, second: str | None, shares: dict[str, float], rules: Table
+    finding: Finding, first: str, second: str | None, shares: dict[str, float], rules: WeightTable
 ) -> str:
     """A finding's sentence, with which of the likeliest causes it is for or against."""
     row = rules.weights.get(finding.pair)
@@ -210,7 +210,7 @@ def _said(
     return f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"
 
 
-def _probe(first: str, second: str, rules: Table) -> str:
+def _probe(first: str, second: str, rules: WeightTable) -> str:
     """What would tell the two likeliest causes apart."""
     return rules.probes.get(
         frozenset((first, second)),

@@ -8,21 +8,21 @@ results together.
 from heatsoak.analysis.comparison.compare import compare
 from heatsoak.analysis.comparison.model import (
     METRICS,
+    ComparedMetric,
     Comparison,
-    Metric,
+    ComparisonRow,
     NotAlikeError,
     Ranked,
-    Row,
     metric_of,
 )
 
 __all__ = [
     "METRICS",
+    "ComparedMetric",
     "Comparison",
-    "Metric",
+    "ComparisonRow",
     "NotAlikeError",
     "Ranked",
-    "Row",
     "compare",
     "metric_of",
 ]

@@ -26,7 +26,7 @@ _ENOUGH_BLOCKS = 6
 _SLIDE_S, _SLIDE_SHARE = 60.0, 0.2
 
 
-class Noise:
+class RateNoise:
     """The noise of one step's rates.
 
     `edges_s` are the times at which the step's level changes, from its start; `cycle_s` is the

@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 
-from heatsoak.analysis.comparison.model import METRICS, Comparison, NotAlikeError, Ranked, Row
-from heatsoak.analysis.comparison.pairing import Section, Stratum, find_sections, pair
+from heatsoak.analysis.comparison.model import (
+    METRICS,
+    Comparison,
+    ComparisonRow,
+    NotAlikeError,
+    Ranked,
+)
+from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum, find_sections, pair
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
     PROTOCOL,
-    Run,
+    GroupedRun,
     choose_baseline,
     drive_label,
     group_runs,
@@ -18,19 +24,19 @@ from heatsoak.recording import Recording
 
 
 def score_sections(
-    sections: Sequence[Section],
+    sections: Sequence[ComparisonSection],
     strata: Sequence[Stratum],
     by: str,
     baseline: Label,
     *,
     anyway: bool = False,
-) -> tuple[list[Section], list[str]]:
+) -> tuple[list[ComparisonSection], list[str]]:
     """Return the scores that can be compared, and a note for each that a run lacks.
 
     `sections` are those of the steps. Rounds are alike if they and all steps before them are,
     however many rounds were run.
     """
-    found: dict[tuple[str, str], Section] = {}
+    found: dict[tuple[str, str], ComparisonSection] = {}
     notes: list[str] = []
     for number, stratum in enumerate(strata):
         reference = stratum.runs[baseline][0]
@@ -40,7 +46,7 @@ def score_sections(
         for score in protocol.scores:
             name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
             key = (name if by != PROTOCOL else "", score.name)
-            section = found.setdefault(key, Section(name, score.name, "", score=score))
+            section = found.setdefault(key, ComparisonSection(name, score.name, "", score=score))
             for group, runs in stratum.runs.items():
                 for run in runs:
                     if _has_rounds(score, protocol) and not anyway:
@@ -72,7 +78,7 @@ def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
     return not _steps_of_rounds(protocol).isdisjoint(score.steps)
 
 
-def _unlike_rounds(protocol: Protocol, run: Run) -> str | None:
+def _unlike_rounds(protocol: Protocol, run: GroupedRun) -> str | None:
     """How a run differs from one of `protocol`, if rounds are compared."""
     other = run.recording.meta.protocol
     if not isinstance(other, Protocol) or protocol.steps != other.steps:
@@ -83,10 +89,10 @@ def _unlike_rounds(protocol: Protocol, run: Run) -> str | None:
 
 
 def _is_alike(
-    run: Run,
+    run: GroupedRun,
     score: ScoreRule,
     protocol: Protocol,
-    sections: Sequence[Section],
+    sections: Sequence[ComparisonSection],
     number: int,
     of_protocol: str,
 ) -> bool:
@@ -162,7 +168,7 @@ def compare(
     )
 
 
-def _with_rank(row: Row, ranking: Sequence[Ranked]) -> Row:
+def _with_rank(row: ComparisonRow, ranking: Sequence[Ranked]) -> ComparisonRow:
     """The row with the ranks of its two groups, if it covers everything that was ranked."""
     found = {
         each.group: each
@@ -184,7 +190,7 @@ def _with_rank(row: Row, ranking: Sequence[Ranked]) -> Row:
     )
 
 
-def _taken(sections: Sequence[Section]) -> list[Run]:
+def _taken(sections: Sequence[ComparisonSection]) -> list[GroupedRun]:
     return [
         run for s in sections for cell in s.cells.values() for rs in cell.values() for run in rs
     ]
@@ -199,7 +205,7 @@ def _refuse_unknown(metric: str | None) -> None:
         )
 
 
-def _why_nothing(runs: Sequence[Run]) -> str:
+def _why_nothing(runs: Sequence[GroupedRun]) -> str:
     silent = [run.name for run in runs if not run.views]
     if silent:
         return f"{silent[0]}: no throughput was logged, so there is nothing to compare"

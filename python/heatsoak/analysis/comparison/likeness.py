@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, Run
+from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.protocol import (
     Observation,
     Protocol,
@@ -24,7 +24,7 @@ _SURROUNDINGS = re.compile(
 )
 
 
-def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
+def warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | None:
     """Return how the start temperatures differ; None if they do not, or if that is to be
     expected."""
     starts = [r.views[step].temp.at(0.0) for r in (run, other)]
@@ -42,7 +42,7 @@ def warm_start(run: Run, other: Run, step: str, by: str) -> str | None:
     return f"it started at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
 
 
-def _rests(run: Run, step: str) -> bool | None:
+def _rests(run: GroupedRun, step: str) -> bool | None:
     """Whether a drive had cooled to rest when the step started; None if that is unknown.
 
     A step right after another starts as warm as that one left the drive, which may be an effect of
@@ -80,7 +80,7 @@ _MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
 _REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
 
 
-def cut_short(run: Run, step: str) -> str | None:
+def cut_short(run: GroupedRun, step: str) -> str | None:
     """Return why the step of a run is incomplete; None if it is complete."""
     meta = run.recording.meta
     if meta.status == "finished":
@@ -94,7 +94,7 @@ def cut_short(run: Run, step: str) -> str | None:
     return f"the run was {meta.status} in '{step}'{f': {meta.reason}' if meta.reason else ''}"
 
 
-def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
+def differences(run: GroupedRun, other: GroupedRun, step: str, by: str) -> list[str]:
     """Return how `other`'s run of a step differs from that of `run`, apart from what is
     compared."""
     found = [*_origin(run, other), *_workload(run, other, step, by), *_length(run, other, step)]
@@ -104,7 +104,7 @@ def differences(run: Run, other: Run, step: str, by: str) -> list[str]:
     return [*found, *([warm] if warm else [])]
 
 
-def _origin(run: Run, other: Run) -> Iterator[str]:
+def _origin(run: GroupedRun, other: GroupedRun) -> Iterator[str]:
     origins = [
         "imported" if r.recording.meta.protocol.is_observed else "recorded here"
         for r in (run, other)
@@ -116,7 +116,7 @@ def _origin(run: Run, other: Run) -> Iterator[str]:
         yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
 
 
-def _workload(run: Run, other: Run, name: str, by: str) -> Iterator[str]:
+def _workload(run: GroupedRun, other: GroupedRun, name: str, by: str) -> Iterator[str]:
     ours, theirs = run.views[name].step, other.views[name].step
     if ours.is_replay != theirs.is_replay:
         yield f"it is {ours.mention()} and {theirs.mention()}"
@@ -153,7 +153,7 @@ def _plain(value: Any) -> str:
 
 
 def _sizes(
-    run: Run, other: Run, key: str, one: Size | None, two: Size | None, by: str
+    run: GroupedRun, other: GroupedRun, key: str, one: Size | None, two: Size | None, by: str
 ) -> Iterator[str]:
     if one is None or two is None:
         yield from _unequal(key, one, two, True)
@@ -169,7 +169,7 @@ def _sizes(
         yield f"{key} is {_sized(one, whole)} and {_sized(two, other_whole)}"
 
 
-def _size_bytes(run: Run) -> int | None:
+def _size_bytes(run: GroupedRun) -> int | None:
     size = run.recording.meta.drive.get("size_bytes")
     return size if isinstance(size, int) and size > 0 else None
 
@@ -180,7 +180,7 @@ def _sized(size: Size, whole_bytes: int) -> str:
     return f"{size} of {format_bytes(whole_bytes)}"
 
 
-def _length(run: Run, other: Run, name: str) -> Iterator[str]:
+def _length(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
     ours, theirs = run.views[name], other.views[name]
     if ours.step.is_replay:
         # it ends with its trace: its duration is a result
@@ -200,7 +200,7 @@ def _length(run: Run, other: Run, name: str) -> Iterator[str]:
         yield f"it took {lengths[0]:.4g} s and {lengths[1]:.4g} s"
 
 
-def _history(run: Run, other: Run, name: str) -> Iterator[str]:
+def _history(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
     """What was done before the step, according to the protocols."""
     ours, theirs = run.recording.meta.protocol, other.recording.meta.protocol
     if ours.is_observed or theirs.is_observed:

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.comparison.bootstrap import DRAWS, Noise
+from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S
-from heatsoak.analysis.findings import Score
+from heatsoak.analysis.findings import ScoreFindings
 from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
@@ -194,15 +194,15 @@ def _rates(view: StepView) -> dict[str, Series]:
     return found
 
 
-def _noise(view: StepView, series: Series) -> Noise:
+def _noise(view: StepView, series: Series) -> RateNoise:
     edges = [t_s for drop in view.drops or [] for t_s in (drop.onset_s, drop.end_s)]
     inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
     cycles = [drop.period_s for drop in view.drops or [] if drop.period_s is not None]
-    return Noise(series, inside, max(cycles, default=None))
+    return RateNoise(series, inside, max(cycles, default=None))
 
 
 def _mean(
-    series: Series, noise: Noise, begin_s: float, end_s: float, rng: np.random.Generator
+    series: Series, noise: RateNoise, begin_s: float, end_s: float, rng: np.random.Generator
 ) -> Measure:
     return Measure(series.mean(begin_s, end_s), draws=noise.draws(begin_s, end_s, rng))
 
@@ -214,7 +214,9 @@ def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measu
     return Measure(found.mean, draws=draws)
 
 
-def _falls(view: StepView, noise: Noise, rng: np.random.Generator) -> Iterator[tuple[str, Measure]]:
+def _falls(
+    view: StepView, noise: RateNoise, rng: np.random.Generator
+) -> Iterator[tuple[str, Measure]]:
     """When throughput first falls, and how far it falls at most."""
     if view.drops is None:
         return
@@ -245,7 +247,7 @@ def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
 
 
 def _steadiness(
-    series: Series, noise: Noise, rng: np.random.Generator
+    series: Series, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     found = consistency(series)
     if found is None or found.window_s < WINDOW_S:
@@ -275,7 +277,7 @@ def _seeds(salt: str) -> Iterator[np.random.Generator]:
 
 
 def score_measures(
-    score: Score, of_steps: Mapping[str, Mapping[str, Measure]]
+    score: ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]
 ) -> dict[str, Measure]:
     """Return the measures of a score that has a value, by metric name.
 
@@ -290,7 +292,7 @@ def score_measures(
     return found
 
 
-def _draws(score: Score, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array | None:
+def _draws(score: ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array | None:
     metric = _metric_of_step(score)
     measures = [of_steps.get(step, {}).get(metric) for step in score.of_steps]
     draws = [measure.draws for measure in measures if measure is not None]
@@ -300,7 +302,7 @@ def _draws(score: Score, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array
     return np.asarray(np.mean(known, axis=0), dtype=np.float64)
 
 
-def _metric_of_step(score: Score) -> str:
+def _metric_of_step(score: ScoreFindings) -> str:
     """The step metric that equals what the score uses; a name that does not exist if there is
     none."""
     if score.statistic == "mean" and score.metric in ("iops", "mb_s"):

@@ -10,7 +10,7 @@ from heatsoak.protocol import Label
 
 Bounds = tuple[float | None, float | None]
 Direction = Literal["higher", "lower"]
-Verdict = Literal[
+ComparisonVerdict = Literal[
     "better", "worse", "higher", "lower", "no difference shown", "negligible", "not tested"
 ]
 #: What a confidence interval covers: these runs, further runs of the same, or further conditions.
@@ -25,7 +25,7 @@ class NotAlikeError(UsageError):
         self.differences = differences
 
 
-class Row(BaseModel):
+class ComparisonRow(BaseModel):
     """One metric of one step in one group, compared with the baseline.
 
     Attributes:
@@ -77,7 +77,7 @@ class Row(BaseModel):
     ci95: Bounds
     interval_of: IntervalOf | None
     better: Direction | None
-    verdict: Verdict
+    verdict: ComparisonVerdict
     p: float | None
     p_holm: float | None
     other_conditions: dict[str, Label | None]
@@ -139,14 +139,14 @@ class Comparison(BaseModel):
     groups: list[Label]
     drives: list[str]
     protocols: list[str]
-    rows: list[Row]
+    rows: list[ComparisonRow]
     ranking: list[Ranked]
     notes: list[str]
     caveats: list[str]
 
 
 @dataclass(frozen=True)
-class Metric:
+class ComparedMetric:
     """Something that is compared.
 
     Attributes:
@@ -170,28 +170,28 @@ class Metric:
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("mean_mb_s", "mean", "MB/s", "higher"),
-        Metric("mean_iops", "mean", "IOPS", "higher"),
-        Metric("end_mb_s", "end level", "MB/s", "higher"),
-        Metric("end_iops", "end level", "IOPS", "higher"),
-        Metric("onset_s", "falls after", "s", "higher"),
-        Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
-        Metric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
-        Metric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),
-        Metric("consistency_ratio", "mean / stdev", "x", "higher"),
-        Metric("latency_mean_us", "mean latency", "us", "lower", is_shown=False),
-        Metric("read_latency_p99_us", "p99 of reads", "us", "lower"),
-        Metric("write_latency_p99_us", "p99 of writes", "us", "lower"),
-        Metric("busy_mb_s", "while busy", "MB/s", "higher"),
-        Metric("service_us", "service time", "us", "lower"),
-        Metric("over_10ms_pct", "over 10 ms", "%", "lower", "difference", "pp", 0.01),
-        Metric("over_100ms_pct", "over 100 ms", "%", "lower", "difference", "pp", 0.01),
-        Metric("energy_j", "energy", "J", "lower"),
-        Metric("duration_s", "takes", "s", "lower"),
-        Metric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
-        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
-        Metric("power_mean_w", "mean power", "W", None),
-        Metric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
+        ComparedMetric("mean_mb_s", "mean", "MB/s", "higher"),
+        ComparedMetric("mean_iops", "mean", "IOPS", "higher"),
+        ComparedMetric("end_mb_s", "end level", "MB/s", "higher"),
+        ComparedMetric("end_iops", "end level", "IOPS", "higher"),
+        ComparedMetric("onset_s", "falls after", "s", "higher"),
+        ComparedMetric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
+        ComparedMetric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
+        ComparedMetric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),
+        ComparedMetric("consistency_ratio", "mean / stdev", "x", "higher"),
+        ComparedMetric("latency_mean_us", "mean latency", "us", "lower", is_shown=False),
+        ComparedMetric("read_latency_p99_us", "p99 of reads", "us", "lower"),
+        ComparedMetric("write_latency_p99_us", "p99 of writes", "us", "lower"),
+        ComparedMetric("busy_mb_s", "while busy", "MB/s", "higher"),
+        ComparedMetric("service_us", "service time", "us", "lower"),
+        ComparedMetric("over_10ms_pct", "over 10 ms", "%", "lower", "difference", "pp", 0.01),
+        ComparedMetric("over_100ms_pct", "over 100 ms", "%", "lower", "difference", "pp", 0.01),
+        ComparedMetric("energy_j", "energy", "J", "lower"),
+        ComparedMetric("duration_s", "takes", "s", "lower"),
+        ComparedMetric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
+        ComparedMetric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
+        ComparedMetric("power_mean_w", "mean power", "W", None),
+        ComparedMetric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
     )
 }
 
@@ -199,21 +199,21 @@ METRICS = {
 SCORE_METRICS = {
     metric.name: metric
     for metric in (
-        Metric("score_iops", "score", "IOPS", "higher"),
-        Metric("score_mb_s", "score", "MB/s", "higher"),
-        Metric("score_stdev_iops", "score", "IOPS", "lower"),
-        Metric("score_stdev_mb_s", "score", "MB/s", "lower"),
-        Metric("score_consistency", "score", "x", "higher"),
-        Metric("score_service_us", "score", "us", "lower"),
-        Metric("score_over_10ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
-        Metric("score_over_100ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
-        Metric("score_duration_s", "score", "s", "lower"),
-        Metric("score_energy_j", "score", "J", "lower"),
-        Metric("score_mb_s_per_w", "efficiency", "MB/s per W", "higher"),
+        ComparedMetric("score_iops", "score", "IOPS", "higher"),
+        ComparedMetric("score_mb_s", "score", "MB/s", "higher"),
+        ComparedMetric("score_stdev_iops", "score", "IOPS", "lower"),
+        ComparedMetric("score_stdev_mb_s", "score", "MB/s", "lower"),
+        ComparedMetric("score_consistency", "score", "x", "higher"),
+        ComparedMetric("score_service_us", "score", "us", "lower"),
+        ComparedMetric("score_over_10ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
+        ComparedMetric("score_over_100ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
+        ComparedMetric("score_duration_s", "score", "s", "lower"),
+        ComparedMetric("score_energy_j", "score", "J", "lower"),
+        ComparedMetric("score_mb_s_per_w", "efficiency", "MB/s per W", "higher"),
     )
 }
 
 
-def metric_of(name: str) -> Metric:
+def metric_of(name: str) -> ComparedMetric:
     """Return a metric of steps or scores; raises KeyError for an unknown name."""
     return METRICS.get(name) or SCORE_METRICS[name]

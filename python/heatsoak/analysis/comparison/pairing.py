@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from heatsoak.analysis.comparison.likeness import cut_short, differences
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, Run
+from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, GroupedRun
 from heatsoak.protocol import Label, ScoreRule
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
@@ -18,7 +18,7 @@ class Stratum:
     """Runs with the same other conditions, including runs of the baseline."""
 
     conditions: dict[str, Label | None]
-    runs: dict[Label, list[Run]]
+    runs: dict[Label, list[GroupedRun]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Pairing:
     unlike: list[str]
 
 
-def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False) -> Pairing:
+def pair(runs: Sequence[GroupedRun], by: str, baseline: Label, *, anyway: bool = False) -> Pairing:
     """Return the runs in strata of equal other conditions.
 
     If a condition never has the same value in a group and in the baseline, the group cannot be
@@ -54,7 +54,7 @@ def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False)
         if anyway:
             keys.remove(key)
     unlike = [_difference(runs, them, baseline, group) for group, them in apart_in.items()]
-    strata: dict[tuple[Label | None, ...], dict[Label, list[Run]]] = {}
+    strata: dict[tuple[Label | None, ...], dict[Label, list[GroupedRun]]] = {}
     for run in runs:
         there = strata.setdefault(tuple(run.others[key] for key in keys), {})
         there.setdefault(run.group, []).append(run)
@@ -73,16 +73,16 @@ def pair(runs: Sequence[Run], by: str, baseline: Label, *, anyway: bool = False)
     return Pairing(kept, notes, unlike)
 
 
-def _all_of(runs: Sequence[Run], keys: list[str]) -> Stratum:
+def _all_of(runs: Sequence[GroupedRun], keys: list[str]) -> Stratum:
     """All runs as one stratum, however they differ."""
-    groups: dict[Label, list[Run]] = {}
+    groups: dict[Label, list[GroupedRun]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
     values = {key: {run.others[key] for run in runs} for key in keys}
     return Stratum({key: next(iter(v)) for key, v in values.items() if len(v) == 1}, groups)
 
 
-def _apart(runs: Sequence[Run], key: str, baseline: Label) -> list[Label]:
+def _apart(runs: Sequence[GroupedRun], key: str, baseline: Label) -> list[Label]:
     """The groups that share no value of `key` with the baseline."""
     values: dict[Label, set[Label | None]] = {}
     for run in runs:
@@ -90,7 +90,7 @@ def _apart(runs: Sequence[Run], key: str, baseline: Label) -> list[Label]:
     return [g for g, own in values.items() if g != baseline and not own & values[baseline]]
 
 
-def _difference(runs: Sequence[Run], keys: list[str], baseline: Label, group: Label) -> str:
+def _difference(runs: Sequence[GroupedRun], keys: list[str], baseline: Label, group: Label) -> str:
     """Name the two recordings of the groups that differ least in `keys`, and how."""
     ours, theirs = min(
         ((a, b) for a in runs if a.group == group for b in runs if b.group == baseline),
@@ -107,7 +107,7 @@ def _difference(runs: Sequence[Run], keys: list[str], baseline: Label, group: La
     return f"{theirs.name} and {ours.name}: {'; '.join(said)}"
 
 
-def _values(runs: Sequence[Run], key: str) -> str:
+def _values(runs: Sequence[GroupedRun], key: str) -> str:
     found: dict[Label, list[str]] = {}
     for run in runs:
         text = str(run.others[key])
@@ -117,11 +117,11 @@ def _values(runs: Sequence[Run], key: str) -> str:
 
 
 def _unpaired(
-    groups: dict[Label, list[Run]],
+    groups: dict[Label, list[GroupedRun]],
     conditions: dict[str, Label | None],
     by: str,
     baseline: Label,
-    runs: Sequence[Run],
+    runs: Sequence[GroupedRun],
 ) -> list[str]:
     varying = [k for k in conditions if len({run.others[k] for run in runs}) > 1]
     where = ", ".join(
@@ -136,7 +136,7 @@ def _unpaired(
 
 
 @dataclass
-class Section:
+class ComparisonSection:
     """One step of one protocol, or one of its scores.
 
     Attributes:
@@ -148,11 +148,11 @@ class Section:
     protocol: str
     step: str
     workload: str
-    cells: dict[int, dict[Label, list[Run]]] = field(default_factory=dict)
+    cells: dict[int, dict[Label, list[GroupedRun]]] = field(default_factory=dict)
     caveats: list[str] = field(default_factory=list)
     score: ScoreRule | None = None
 
-    def measured(self, run: Run) -> dict[str, Measure]:
+    def measured(self, run: GroupedRun) -> dict[str, Measure]:
         """Return the measures of `run` for it, by metric name."""
         return (run.measures if self.score is None else run.scores).get(self.step, {})
 
@@ -178,13 +178,13 @@ class Unlike:
 
 def find_sections(
     strata: Sequence[Stratum], by: str, baseline: Label, *, anyway: bool = False
-) -> tuple[list[Section], list[str]]:
+) -> tuple[list[ComparisonSection], list[str]]:
     """Return the steps that can be compared, and a line for each pair of runs that differ.
 
     Each run of a stratum is compared with the first of the baseline; runs that differ are left out,
     or with `anyway` kept with a caveat.
     """
-    sections: dict[tuple[str, str], Section] = {}
+    sections: dict[tuple[str, str], ComparisonSection] = {}
     unlike: dict[tuple[str, str], Unlike] = {}
     for number, stratum in enumerate(strata):
         reference_runs = stratum.runs[baseline]
@@ -195,7 +195,7 @@ def find_sections(
             reference = next((run for run in whole if cut_short(run, name) is None), whole[0])
             section = sections.setdefault(
                 (protocol if by != PROTOCOL else "", name),
-                Section(protocol, name, reference.views[name].step.describe()),
+                ComparisonSection(protocol, name, reference.views[name].step.describe()),
             )
             cell = section.cells.setdefault(number, {})
             for group, runs in stratum.runs.items():
@@ -223,7 +223,7 @@ def find_sections(
     return [section for section in sections.values() if section.cells], lines
 
 
-def _against(reference: Run, run: Run, name: str, by: str) -> list[str]:
+def _against(reference: GroupedRun, run: GroupedRun, name: str, by: str) -> list[str]:
     if name not in run.views:
         return ["the second does not have this step"]
     texts = []
@@ -237,7 +237,7 @@ def _against(reference: Run, run: Run, name: str, by: str) -> list[str]:
 
 
 def _name_missing(
-    stratum: Stratum, names: list[str], reference: Run, unlike: dict[tuple[str, str], Unlike]
+    stratum: Stratum, names: list[str], reference: GroupedRun, unlike: dict[tuple[str, str], Unlike]
 ) -> None:
     """Add steps that only a recording of another group has."""
     for runs in stratum.runs.values():

@@ -12,12 +12,12 @@ from heatsoak.analysis.comparison.model import (
     METRICS,
     SCORE_METRICS,
     Bounds,
-    Metric,
+    ComparedMetric,
+    ComparisonRow,
+    ComparisonVerdict,
     Ranked,
-    Row,
-    Verdict,
 )
-from heatsoak.analysis.comparison.pairing import Section, Stratum
+from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
 from heatsoak.protocol import Label
 
@@ -28,7 +28,7 @@ _NONE: Bounds = (None, None)
 Cells = dict[int, dict[Label, list[Measure]]]
 
 
-def measured_cells(section: Section, metric: str) -> Cells:
+def measured_cells(section: ComparisonSection, metric: str) -> Cells:
     """Return a metric's measures in a section, for groups in which all runs have it."""
     cells: Cells = {}
     for number, groups in section.cells.items():
@@ -41,8 +41,8 @@ def measured_cells(section: Section, metric: str) -> Cells:
 
 
 def section_rows(
-    section: Section, strata: Sequence[Stratum], groups: Sequence[Label]
-) -> Iterator[Row]:
+    section: ComparisonSection, strata: Sequence[Stratum], groups: Sequence[Label]
+) -> Iterator[ComparisonRow]:
     """Yield the rows of a step: those over all strata, then those of each."""
     baseline = groups[0]
     metrics = METRICS if section.score is None else SCORE_METRICS
@@ -58,14 +58,14 @@ def section_rows(
 
 
 def _rows(
-    section: Section,
-    metric: Metric,
+    section: ComparisonSection,
+    metric: ComparedMetric,
     cells: Cells,
     strata: Sequence[Stratum],
     groups: Sequence[Label],
     *,
     pooled: bool,
-) -> Iterator[Row]:
+) -> Iterator[ComparisonRow]:
     baseline, *others = groups
     spread = Spread(cells, metric.scale)
     found: list[tuple[Label, list[int], Estimate, Estimate, Difference | None]] = []
@@ -80,7 +80,7 @@ def _rows(
     adjusted = holm([d.p if d is not None else None for *_, d in found])
     for (group, numbers, one, two, difference), p_holm in zip(found, adjusted, strict=True):
         has_interval = difference is not None and difference.ci95 is not None
-        yield Row(
+        yield ComparisonRow(
             metric=metric.name,
             step=section.step,
             group=group,
@@ -125,12 +125,12 @@ def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int
 
 
 def _verdict(
-    metric: Metric,
+    metric: ComparedMetric,
     one: Estimate,
     two: Estimate,
     difference: Difference | None,
     p_holm: float | None,
-) -> Verdict:
+) -> ComparisonVerdict:
     if difference is None:
         return _verdict_of_bounds(metric, one, two)
     if p_holm is None:
@@ -143,7 +143,7 @@ def _verdict(
     return _direction(metric, is_higher=difference.delta > 0)
 
 
-def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> Verdict:
+def _verdict_of_bounds(metric: ComparedMetric, one: Estimate, two: Estimate) -> ComparisonVerdict:
     """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
@@ -156,13 +156,13 @@ def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> Verdict:
     return "not tested"
 
 
-def _direction(metric: Metric, *, is_higher: bool) -> Verdict:
+def _direction(metric: ComparedMetric, *, is_higher: bool) -> ComparisonVerdict:
     if metric.better is None:
         return "higher" if is_higher else "lower"
     return "better" if is_higher == (metric.better == "higher") else "worse"
 
 
-def _better_by(metric: Metric, difference: Difference | None) -> float | None:
+def _better_by(metric: ComparedMetric, difference: Difference | None) -> float | None:
     """The change with the sign that reviews print: worse is always negative."""
     share = None if difference is None else difference.share
     if share is None or metric.better is None:
@@ -197,7 +197,7 @@ _SEED = 2016
 
 
 def rank(
-    section: Section, groups: Sequence[Label], metric_name: str | None
+    section: ComparisonSection, groups: Sequence[Label], metric_name: str | None
 ) -> tuple[list[Ranked], list[str]]:
     """Return the groups of a step in order, the best first, and notes on what is left out.
 
@@ -227,7 +227,9 @@ def rank(
     return [], []
 
 
-def _rank(section: Section, metric: Metric, cells: Cells, groups: list[Label]) -> list[Ranked]:
+def _rank(
+    section: ComparisonSection, metric: ComparedMetric, cells: Cells, groups: list[Label]
+) -> list[Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
     estimates = {group: spread.estimate(group, list(cells)) for group in groups}

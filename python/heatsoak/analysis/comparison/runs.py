@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
-from heatsoak.analysis.findings import Score
+from heatsoak.analysis.findings import ScoreFindings
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
@@ -23,7 +23,7 @@ _LOAD = "load"
 
 
 @dataclass(frozen=True)
-class Run:
+class GroupedRun:
     """One recording, and the group that it belongs to.
 
     Attributes:
@@ -60,7 +60,7 @@ class Run:
         return list(judged_steps(self.recording))
 
     @cached_property
-    def found_scores(self) -> dict[str, Score]:
+    def found_scores(self) -> dict[str, ScoreFindings]:
         """The scores of its protocol, by name, including those without a value."""
         views = {view.step.name: view for view in self._views}
         found = scores_of(self.recording, views, rounds_of(self.recording, views))
@@ -89,7 +89,7 @@ def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
     return f"{name}{f' {serial}' if serial and with_serial else ''}{simulated}"
 
 
-def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], list[str]]:
+def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRun], list[str]]:
     """Return the recordings that have a value of `by`, as runs, and notes on the others.
 
     A recording that is given twice counts once. Raises UsageError if none has it.
@@ -116,14 +116,16 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[Run], lis
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
-        Run(recording, number, group, {key: labels.get(key) for key in keys})
+        GroupedRun(recording, number, group, {key: labels.get(key) for key in keys})
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
         if (group := _group(recording, by)) is not None
     ]
     return _with_aliases(runs), notes
 
 
-def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[Label, list[str]]:
+def choose_baseline(
+    runs: Sequence[GroupedRun], by: str, wanted: str | None
+) -> tuple[Label, list[str]]:
     """Return the group that the others are compared with, and a note if it is a default.
 
     Raises UsageError if no recording has `wanted`, or if there is only one group.
@@ -151,7 +153,7 @@ def choose_baseline(runs: Sequence[Run], by: str, wanted: str | None) -> tuple[L
     ]
 
 
-def _with_aliases(runs: list[Run]) -> list[Run]:
+def _with_aliases(runs: list[GroupedRun]) -> list[GroupedRun]:
     """Logs with one load each are taken as the same load, whatever their files are called."""
     logged = [r for r in runs if r.recording.meta.protocol.is_observed]
     names = {step.name for r in logged for step in r.recording.meta.protocol.workload_steps}

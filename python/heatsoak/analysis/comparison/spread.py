@@ -22,7 +22,7 @@ from heatsoak.protocol import Label
 
 Scale = Literal["ratio", "difference"]
 #: A group's runs in each stratum, by the stratum's number.
-Cells = Mapping[int, Mapping[Label, Sequence[Measure]]]
+_Cells = Mapping[int, Mapping[Label, Sequence[Measure]]]
 
 #: Fewer degrees of freedom give no useful interval.
 _LEAST_DEGREES = 2
@@ -70,10 +70,10 @@ class Difference:
 class Spread:
     """Estimates of one metric in one step, for all groups."""
 
-    def __init__(self, cells: Cells, scale: Scale) -> None:
+    def __init__(self, cells: _Cells, scale: Scale) -> None:
         self._cells = cells
         never_fell = {g for _, g, ms in _flat(cells) for m in ms if m.value is None}
-        known: Cells = {
+        known: _Cells = {
             number: {g: ms for g, ms in groups.items() if g not in never_fell}
             for number, groups in cells.items()
         }
@@ -220,7 +220,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _flat(cells: Cells) -> list[tuple[int, Label, Sequence[Measure]]]:
+def _flat(cells: _Cells) -> list[tuple[int, Label, Sequence[Measure]]]:
     return [(number, g, ms) for number, groups in cells.items() for g, ms in groups.items()]
 
 

@@ -1,14 +1,14 @@
 """How steady a step's I/O is: rates by second, rate levels, and steady state."""
 
-from heatsoak.analysis.consistency.levels import Level, end_level, find_levels
+from heatsoak.analysis.consistency.levels import RecurringRate, end_level, find_levels
 from heatsoak.analysis.consistency.measure import WINDOW_S, consistency, step_consistency
-from heatsoak.analysis.consistency.per_second import Seconds, by_second
+from heatsoak.analysis.consistency.per_second import PerSecond, by_second
 from heatsoak.analysis.consistency.steady import judge_rounds, steady_state
 
 __all__ = [
     "WINDOW_S",
-    "Level",
-    "Seconds",
+    "PerSecond",
+    "RecurringRate",
     "by_second",
     "consistency",
     "end_level",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.consistency.per_second import Seconds
+from heatsoak.analysis.consistency.per_second import PerSecond
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.series import Array, Series
 
@@ -24,7 +24,7 @@ _LEAST_INDEPENDENT = 4.0
 
 
 @dataclass(frozen=True)
-class Level:
+class RecurringRate:
     """A rate that throughput stays at or returns to.
 
     Attributes:
@@ -42,7 +42,7 @@ def end_level(series: Series, window_s: float = END_S) -> float | None:
     return level if np.isfinite(level) else None
 
 
-def find_levels(rates: Array) -> list[Level]:
+def find_levels(rates: Array) -> list[RecurringRate]:
     """Return the levels of `rates` (in time order), ascending.
 
     A single level if they scatter around one value; none for an empty array.
@@ -50,7 +50,7 @@ def find_levels(rates: Array) -> list[Level]:
     cuts = find_cuts(rates)
     groups = np.searchsorted(cuts, rates, side="left")
     return [
-        Level(float(np.median(rates[groups == group])), float(np.mean(groups == group)))
+        RecurringRate(float(np.median(rates[groups == group])), float(np.mean(groups == group)))
         for group in range(len(cuts) + 1)
         if len(rates)
     ]
@@ -156,7 +156,7 @@ class Modes:
     changes: int
 
 
-def find_modes(seconds: Seconds) -> Modes:
+def find_modes(seconds: PerSecond) -> Modes:
     """Return the levels of a window's rates; empty without rates."""
     if len(seconds.values) == 0:
         return Modes([], 0)

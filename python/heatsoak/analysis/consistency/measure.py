@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsoak._core import pelt_mean_var
 from heatsoak.analysis.consistency.levels import find_modes
-from heatsoak.analysis.consistency.per_second import Seconds, by_second
+from heatsoak.analysis.consistency.per_second import PerSecond, by_second
 from heatsoak.analysis.consistency.steady import steady_state
 from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary
 from heatsoak.analysis.series import Array, Series
@@ -58,7 +58,7 @@ _PENALTY = 4.0
 _ALIKE, _ALIKE_X = 0.1, 2.0
 
 
-def as_at_end_since_s(seconds: Seconds) -> float | None:
+def as_at_end_since_s(seconds: PerSecond) -> float | None:
     """Return since when the rates of a step have had the mean and the deviation of its end.
 
     The step is divided into phases of at least a minute that maximise the likelihood of lognormal

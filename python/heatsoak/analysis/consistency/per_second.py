@@ -13,7 +13,7 @@ _LONGEST_SECOND_S = 1.5
 
 
 @dataclass(frozen=True)
-class Seconds:
+class PerSecond:
     """Mean rates of the seconds of a window in which anything was measured.
 
     Attributes:
@@ -37,25 +37,27 @@ class Seconds:
         return list(pairwise(edges))
 
 
-def by_second(series: Series, window_s: float = np.inf) -> Seconds:
+def by_second(series: Series, window_s: float = np.inf) -> PerSecond:
     """Return the mean rate of each whole second in the last `window_s`.
 
     A series shorter than the window is used in full. Values that are not finite are left out.
     """
     series = finite(series)
     if len(series.t_s) == 0:
-        return Seconds(np.empty(0), np.empty(0), 0.0)
+        return PerSecond(np.empty(0), np.empty(0), 0.0)
     duration_s = max(series.duration_s, 0.0)
     first = int(np.searchsorted(series.t_s, duration_s - window_s - 2, side="left"))
     late = Series(series.t_s[first:], series.interval_s[first:], series.values[first:], series.unit)
     if late.sampling_s > _LONGEST_SECOND_S:
         begin_s = max(0.0, duration_s - window_s)
         inside = late.t_s > begin_s + 1e-9
-        return Seconds(late.t_s[inside], late.values[inside], duration_s - begin_s, late.sampling_s)
+        return PerSecond(
+            late.t_s[inside], late.values[inside], duration_s - begin_s, late.sampling_s
+        )
     return _binned(late, duration_s, window_s)
 
 
-def _binned(series: Series, duration_s: float, window_s: float) -> Seconds:
+def _binned(series: Series, duration_s: float, window_s: float) -> PerSecond:
     end_s = np.floor(duration_s + 1e-9)
     begin_s = max(0.0, end_s - window_s)
     second = np.floor(series.t_s - series.interval_s / 2 - begin_s + 1e-9)
@@ -64,7 +66,7 @@ def _binned(series: Series, duration_s: float, window_s: float) -> Seconds:
     moved = np.bincount(index, weights=series.values[inside] * interval_s)
     time_s = np.bincount(index, weights=interval_s)
     seen = np.flatnonzero(time_s > 0)
-    return Seconds(begin_s + seen + 1.0, moved[seen] / time_s[seen], float(end_s - begin_s))
+    return PerSecond(begin_s + seen + 1.0, moved[seen] / time_s[seen], float(end_s - begin_s))
 
 
 def finite(series: Series) -> Series:

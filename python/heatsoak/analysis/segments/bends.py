@@ -42,7 +42,7 @@ _BY_CHANCE = 11.07 / 5
 #: some, so many times what all did since the last fall.
 _BEYOND_WANDER, _FAR_BEYOND = 5.0, 20.0
 
-Indices = NDArray[np.int64]
+_Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _settled(bins: Bins, state: list[Level]) -> list[Level]:
     return state[next(settled, 0) :]
 
 
-def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Bend | None:
+def _find_slow(bins: Bins, variance: float, left: _Indices, right: _Indices) -> Bend | None:
     """A fall of no more than the time that is looked at before it."""
     wander = _wander(bins, variance, left)
     size = min(max(_BESIDE_BINS, round(_BESIDE_S / bins.width_s)), len(left))
@@ -101,7 +101,7 @@ def _find_slow(bins: Bins, variance: float, left: Indices, right: Indices) -> Be
     return None
 
 
-def _wander(bins: Bins, variance: float, at: Indices) -> float:
+def _wander(bins: Bins, variance: float, at: _Indices) -> float:
     """How far the end of some bins wanders about a bent line, beyond the noise, in logarithms."""
     logs = bins.logs[at[-round(_WANDER_S / bins.width_s) :]]
     length = len(logs) // _PARTS
@@ -119,7 +119,7 @@ def _wander(bins: Bins, variance: float, at: Indices) -> float:
 class _Course:
     """Bins before and after a fall; `x` is the time from it in lengths of what is before."""
 
-    def __init__(self, bins: Bins, left: Indices, right: Indices) -> None:
+    def __init__(self, bins: Bins, left: _Indices, right: _Indices) -> None:
         at = np.concatenate([left, right])
         self.count = len(at)
         self.is_after = (at >= right[0]).astype(float)
@@ -144,5 +144,5 @@ class _Course:
         return float(self._rest @ self._rest) - found * products, -found * columns[:, -1]
 
 
-def _indices(levels: list[Level]) -> Indices:
+def _indices(levels: list[Level]) -> _Indices:
     return np.concatenate([np.arange(level.start, level.end) for level in levels])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
-from heatsoak.analysis.segments.shapes import Family, quick_falls, slow_falls
+from heatsoak.analysis.segments.shapes import ShapeFamily, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
 #: What is fitted on either side of the candidates, and in how many steps at least.
@@ -129,7 +129,7 @@ def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) ->
 
 def _median(
     grid: _Grid,
-    family: Family,
+    family: ShapeFamily,
     beside: tuple[int, ...],
     low_s: float,
     high_s: float,
@@ -174,7 +174,7 @@ def _median(
 
 def _lost_s(
     bends: Bends,
-    family: Family,
+    family: ShapeFamily,
     shape: NDArray[np.intp],
     index: NDArray[np.intp],
     longest_s: float,

@@ -21,7 +21,7 @@ _SLOW_APART = 0.01
 
 
 @dataclass(frozen=True)
-class Family:
+class ShapeFamily:
     """Shapes of a fall: a step, ramps, and approaches, by time constant and power.
 
     Slope and bend beside them are one after `scale_s`; onsets are tried `apart_s` apart.
@@ -60,16 +60,16 @@ class Family:
         return np.stack(shapes)
 
 
-def quick_falls() -> Family:
+def quick_falls() -> ShapeFamily:
     """Return what is told by what is next to the onset."""
     approaches = tuple((constant_s, 1.0) for constant_s in _APPROACHES_S)
-    return Family(_RAMPS_S, approaches, _SCALE_S, _APART_S)
+    return ShapeFamily(_RAMPS_S, approaches, _SCALE_S, _APART_S)
 
 
-def slow_falls(fall_s: float) -> Family:
+def slow_falls(fall_s: float) -> ShapeFamily:
     """Return falls that take about `fall_s`."""
     approaches = tuple((share * fall_s, power) for power in _POWERS for share in _CONSTANTS)
-    return Family((), approaches, fall_s, max(_APART_S, _SLOW_APART * fall_s))
+    return ShapeFamily((), approaches, fall_s, max(_APART_S, _SLOW_APART * fall_s))
 
 
 def _ramp_area(x: Array, length_s: float) -> Array:

@@ -35,7 +35,7 @@ _EARLY = 0.15
 
 
 @dataclass(frozen=True)
-class Slide:
+class LevelSlide:
     """How a level slides.
 
     Attributes:
@@ -51,7 +51,7 @@ class Slide:
 
 def find_slide(
     bins: Bins, noise: Noise, begin: int, fall: int, end: int, seconds: Iterable[int] = ()
-) -> Slide | None:
+) -> LevelSlide | None:
     """Return how throughput slides in the bins `begin` to `end`; None where it falls otherwise.
 
     `fall` is where the first change was found; at `seconds` another fall may be, which a slide has
@@ -98,14 +98,14 @@ def find_slide(
         if error[index] - with_fall[0] > _SURELY * scatter:
             return None
     if error[0] <= error[index] + _CLEARLY * variance:
-        return Slide(_lost_s(t_s, fitted[0], level[0]), float(level[0]), True)
+        return LevelSlide(_lost_s(t_s, fitted[0], level[0]), float(level[0]), True)
     if onsets[index] - onsets[0] < _EARLY * span_s:
         # it may bend more than a parabola does
         whole, whole_fitted, whole_level = _fits(values, np.stack([x, x**2, x**3], axis=2)[:1])
         if whole[0] <= error[index] + _SURELY * variance:
             begin_level = float(whole_level[0])
-            return Slide(_lost_s(t_s, whole_fitted[0], begin_level), begin_level, True)
-    return Slide(_lost_s(t_s, fitted[index], level[index]), float(level[index]), False)
+            return LevelSlide(_lost_s(t_s, whole_fitted[0], begin_level), begin_level, True)
+    return LevelSlide(_lost_s(t_s, fitted[index], level[index]), float(level[index]), False)
 
 
 def _lost_s(t_s: Array, fitted: Array, level: float) -> float:

@@ -10,7 +10,7 @@ from heatsoak.analysis.segments.look import Look
 from heatsoak.analysis.segments.measure import fall_between, measured, onset_between, slow_onset
 from heatsoak.analysis.segments.onset import Onset, fit_onset
 from heatsoak.analysis.segments.seconds import second_falls
-from heatsoak.analysis.segments.slides import Slide, find_slide
+from heatsoak.analysis.segments.slides import LevelSlide, find_slide
 from heatsoak.analysis.segments.spans import Span
 
 
@@ -107,7 +107,7 @@ def _from_the_first(look: Look, span: Span, begin_s: float, fall: Onset) -> Onse
     return sooner if sooner.onset_s < fall.onset_s else fall
 
 
-def _slide(look: Look, span: Span, end: int, seconds: Iterable[int] = ()) -> Slide | None:
+def _slide(look: Look, span: Span, end: int, seconds: Iterable[int] = ()) -> LevelSlide | None:
     """How the levels of a span up to the bin `end` slide, until they are lowest."""
     return find_slide(
         look.bins,

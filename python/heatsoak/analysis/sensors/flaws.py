@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.sensors.readings import Log, Readings
+from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Array
 
 #: The fewest readings from which a temperature is called stuck.
@@ -53,7 +53,7 @@ class Flaw:
     is_fatal: bool = True
 
 
-def stuck(readings: Readings, log: Log) -> Flaw | None:
+def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """The reading never changes."""
     values = readings.values
     first = float(values[0])
@@ -64,7 +64,7 @@ def stuck(readings: Readings, log: Log) -> Flaw | None:
     return Flaw(f"{text}: {placeholder}" if placeholder else text)
 
 
-def frozen(readings: Readings, log: Log) -> Flaw | None:
+def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """The reading froze while the load started or stopped, or while another sensor moved."""
     t_s, values = readings.t_s, readings.values
     if np.ptp(values) < _LEAST_CHANGE_K:
@@ -89,7 +89,7 @@ def frozen(readings: Readings, log: Log) -> Flaw | None:
     return None
 
 
-def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
+def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The unit is kelvins, Fahrenheit, or tenths or thousandths of a degree."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     span = f"it reads {low:.0f} to {high:.0f}"
@@ -111,7 +111,7 @@ def wrong_unit(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def codes(readings: Readings, _: Log) -> Flaw | None:
+def codes(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """Some readings mean "not measured"."""
     wrong = is_code(readings)
     count = int(np.count_nonzero(wrong))
@@ -124,7 +124,7 @@ def codes(readings: Readings, _: Log) -> Flaw | None:
     return Flaw(text, is_fatal=not rare)
 
 
-def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
+def is_code(readings: TemperatureReadings) -> "np.typing.NDArray[np.bool_]":
     """Return which readings mean "not measured", if the others are far from them."""
     values = readings.values
     usual = float(np.median(values))
@@ -138,7 +138,7 @@ def is_code(readings: Readings) -> "np.typing.NDArray[np.bool_]":
     return wrong
 
 
-def wrapped(readings: Readings, _: Log) -> Flaw | None:
+def wrapped(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The reading overflows a byte, or its sign flips."""
     steps = np.diff(readings.values)
     if len(steps) == 0 or np.max(np.abs(steps)) < 100:
@@ -156,7 +156,7 @@ def wrapped(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def impossible(readings: Readings, _: Log) -> Flaw | None:
+def impossible(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """No drive is that cold or hot."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     if low < _COLDEST_C or high > _HOTTEST_C:
@@ -164,7 +164,7 @@ def impossible(readings: Readings, _: Log) -> Flaw | None:
     return None
 
 
-def jumps(readings: Readings, _: Log) -> Flaw | None:
+def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The reading changes faster than any part of a drive can."""
     t_s, values = readings.t_s, readings.values
     if len(values) < 3:
@@ -185,7 +185,7 @@ def jumps(readings: Readings, _: Log) -> Flaw | None:
 
 
 #: Checked in this order; the first fatal flaw decides.
-OF_DRIVES: tuple[Callable[[Readings, Log], Flaw | None], ...] = (
+OF_DRIVES: tuple[Callable[[TemperatureReadings, ThermalLog], Flaw | None], ...] = (
     stuck,
     wrong_unit,
     wrapped,
@@ -211,7 +211,7 @@ _LEAST_RESPONSE_K = 5.0
 _LEAST_CHANGES = 5
 
 
-def step_c(readings: Readings) -> float | None:
+def step_c(readings: TemperatureReadings) -> float | None:
     """Return the step that a temperature is rounded to; None if not rounded, or hardly changing."""
     moved = np.abs(np.diff(readings.values))
     moved = moved[moved > 1e-9]
@@ -224,7 +224,7 @@ def step_c(readings: Readings) -> float | None:
     return round(least, 3) if np.all(np.abs(steps - np.round(steps)) < 0.05) else None
 
 
-def renewed_s(readings: Readings) -> float | None:
+def renewed_s(readings: TemperatureReadings) -> float | None:
     """Return the shortest usual time between changes; None if it rarely changes."""
     at_s = readings.t_s[1:][np.diff(readings.values) != 0]
     if len(at_s) < _LEAST_CHANGES + 1:
@@ -232,7 +232,7 @@ def renewed_s(readings: Readings) -> float | None:
     return float(np.quantile(np.diff(at_s), 0.05))
 
 
-def lag_s(readings: Readings, log: Log) -> float | None:
+def lag_s(readings: TemperatureReadings, log: ThermalLog) -> float | None:
     """Return how long after the load starts or stops a temperature changes fastest.
 
     The readings around all load changes are averaged. A heat capacity that is heated directly
@@ -254,7 +254,7 @@ def lag_s(readings: Readings, log: Log) -> float | None:
     return float(max(fastest - _SLOPE_S // 2, 0))
 
 
-def _changes(log: Log) -> list[tuple[int, int]]:
+def _changes(log: ThermalLog) -> list[tuple[int, int]]:
     """When the load started (+1) or stopped (-1) and stayed so, in seconds."""
     loaded = log.is_loaded
     known = np.flatnonzero(np.isfinite(loaded))
@@ -271,7 +271,7 @@ def _changes(log: Log) -> list[tuple[int, int]]:
     ]
 
 
-def _about(readings: Readings, at_s: int, sign: int) -> Array | None:
+def _about(readings: TemperatureReadings, at_s: int, sign: int) -> Array | None:
     """How a temperature changed after `at_s`, by second; None if it was read too seldom."""
     before = _SLOPE_S // 2
     near = readings.between(at_s - 5, at_s + _REACH_S + 5)

@@ -19,7 +19,13 @@ from heatsoak.analysis.sensors.flaws import (
     renewed_s,
     step_c,
 )
-from heatsoak.analysis.sensors.readings import Log, Readings, Stretch, read_log, read_stretches
+from heatsoak.analysis.sensors.readings import (
+    Stretch,
+    TemperatureReadings,
+    ThermalLog,
+    read_log,
+    read_stretches,
+)
 from heatsoak.recording import Recording
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
@@ -33,7 +39,7 @@ _MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
-class Onset:
+class EpisodeOnset:
     """The start of an episode.
 
     Attributes:
@@ -48,7 +54,7 @@ class Onset:
     cause: str
 
 
-def is_thermal(onset: Onset) -> bool:
+def is_thermal(onset: EpisodeOnset) -> bool:
     """Return whether an onset was judged to be caused by heat."""
     return onset.cause == "thermal"
 
@@ -180,8 +186,8 @@ def judge_sensors(recording: Recording) -> list[SensorTrust]:
 
 def judge_sensors_together(
     recordings: Sequence[Recording],
-    onsets: Iterable[Onset],
-    is_heat: Callable[[Onset], bool] = is_thermal,
+    onsets: Iterable[EpisodeOnset],
+    is_heat: Callable[[EpisodeOnset], bool] = is_thermal,
 ) -> list[list[SensorTrust]]:
     """Return the trust in each recording's temperatures, in the order of `recordings`.
 
@@ -216,7 +222,7 @@ def judge_sensors_together(
     ]
 
 
-def judge_log(log: Log) -> list[SensorTrust]:
+def judge_log(log: ThermalLog) -> list[SensorTrust]:
     """Return the trust in the temperatures of one recording, judged by itself."""
     found: list[SensorTrust] = []
     for index, readings in enumerate(log.readings):
@@ -229,7 +235,7 @@ def judge_log(log: Log) -> list[SensorTrust]:
     return found
 
 
-def _judge_readings(readings: Readings, log: Log) -> SensorTrust:
+def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTrust:
     flaws: list[Flaw] = []
     for check in OF_HOSTS if readings.is_of_host else OF_DRIVES:
         flaw = check(readings, log)
@@ -258,7 +264,7 @@ def _judge_readings(readings: Readings, log: Log) -> SensorTrust:
     return trust
 
 
-def _twin(readings: Readings, others: list[Readings]) -> str | None:
+def _twin(readings: TemperatureReadings, others: list[TemperatureReadings]) -> str | None:
     """Another temperature of the drive that always reads the same, though both change."""
     if len(readings.values) < 2 or np.ptp(readings.values) == 0:
         return None
@@ -271,9 +277,9 @@ def _twin(readings: Readings, others: list[Readings]) -> str | None:
 def _sightings(
     recording: Recording,
     stretches: dict[str, Stretch],
-    readings: Readings,
-    onsets: list[Onset],
-    is_heat: Callable[[Onset], bool],
+    readings: TemperatureReadings,
+    onsets: list[EpisodeOnset],
+    is_heat: Callable[[EpisodeOnset], bool],
 ) -> list[ReadingAtOnset]:
     """A temperature's readings at the onsets of heat, and its highest in steps without an onset."""
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))

@@ -20,7 +20,7 @@ _MOST_SECONDS = 300_000
 
 
 @dataclass(frozen=True)
-class Readings:
+class TemperatureReadings:
     """One temperature: times from the recording's start, and values in C."""
 
     name: str
@@ -37,14 +37,14 @@ class Readings:
         """Whether it is a temperature of the surroundings, which may well stay constant."""
         return is_of_surroundings(self.name)
 
-    def between(self, begin_s: float, end_s: float) -> "Readings":
+    def between(self, begin_s: float, end_s: float) -> "TemperatureReadings":
         """Return the readings from `begin_s` to `end_s`."""
         first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="left").tolist()
-        return Readings(self.name, self.t_s[first:last], self.values[first:last])
+        return TemperatureReadings(self.name, self.t_s[first:last], self.values[first:last])
 
-    def only(self, keep: np.typing.NDArray[np.bool_]) -> "Readings":
+    def only(self, keep: np.typing.NDArray[np.bool_]) -> "TemperatureReadings":
         """Return the readings that `keep` selects."""
-        return Readings(self.name, self.t_s[keep], self.values[keep])
+        return TemperatureReadings(self.name, self.t_s[keep], self.values[keep])
 
     def at(self, t_s: float, within_s: float = 15.0) -> float | None:
         """Return the reading at `t_s`, interpolated; None if there is none nearby."""
@@ -66,7 +66,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Log:
+class ThermalLog:
     """A recording's temperatures and load.
 
     Attributes:
@@ -75,7 +75,7 @@ class Log:
             neither was logged.
     """
 
-    readings: list[Readings]
+    readings: list[TemperatureReadings]
     load: Array
 
     @property
@@ -87,7 +87,7 @@ class Log:
         return np.where(self.load > 0.5 * full, 1.0, between)
 
 
-def read_log(recording: Recording) -> Log:
+def read_log(recording: Recording) -> ThermalLog:
     """Read the temperatures and the load of a recording."""
     columns = recording.meta.columns
     temps = [name for name in columns if name.startswith(TEMPERATURES)]
@@ -100,8 +100,8 @@ def read_log(recording: Recording) -> Log:
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
-            readings.append(Readings(name.removeprefix(TEMPERATURES), t_s, values))
-    return Log(readings, _load(samples, loads))
+            readings.append(TemperatureReadings(name.removeprefix(TEMPERATURES), t_s, values))
+    return ThermalLog(readings, _load(samples, loads))
 
 
 def read_stretches(recording: Recording) -> dict[str, Stretch]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis import Episode, RecordingFindings, Score, StepFindings
-from heatsoak.analysis.comparison.bootstrap import Noise
+from heatsoak.analysis import Episode, RecordingFindings, ScoreFindings, StepFindings
+from heatsoak.analysis.comparison.bootstrap import RateNoise
 from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
@@ -74,9 +74,9 @@ def bar_charts(
 
 def _scores(
     findings: Sequence[RecordingFindings],
-) -> dict[tuple[str, str, str], list[tuple[int, Score]]]:
+) -> dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]]:
     """Scores that are the same number, each with the recordings that have it."""
-    found: dict[tuple[str, str, str], list[tuple[int, Score]]] = {}
+    found: dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]] = {}
     for number, recording in enumerate(findings):
         for score in recording.scores:
             if score.value is not None:
@@ -88,7 +88,7 @@ def _scores(
 def _of_score(
     names: Names,
     key: tuple[str, str, str],
-    runs: Sequence[tuple[int, Score]],
+    runs: Sequence[tuple[int, ScoreFindings]],
     measures: Measures,
 ) -> BarChart | None:
     name, unit, definition = key
@@ -173,8 +173,8 @@ def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Meas
     return found
 
 
-def _noise(series: Series, episodes: Sequence[Episode]) -> Noise:
+def _noise(series: Series, episodes: Sequence[Episode]) -> RateNoise:
     edges = [t_s for episode in episodes for t_s in (episode.onset_s, episode.end_s)]
     inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
     cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
-    return Noise(series, inside, max(cycles, default=None))
+    return RateNoise(series, inside, max(cycles, default=None))

@@ -37,10 +37,10 @@ class Packed(_Strict):
     per_unit: int
 
 
-Quantity = Literal["throughput", "iops", "latency", "temperature", "power", "busy", "level"]
+ChartQuantity = Literal["throughput", "iops", "latency", "temperature", "power", "busy", "level"]
 
 
-class Track(_Strict):
+class ChartSeries(_Strict):
     """One quantity over time.
 
     Attributes:
@@ -55,7 +55,7 @@ class Track(_Strict):
 
     name: str
     label: str
-    quantity: Quantity
+    quantity: ChartQuantity
     unit: str
     t: Packed
     v: Packed
@@ -95,13 +95,13 @@ class Line(_Strict):
     step: int
     label: str
     start_s: float
-    tracks: list[Track]
-    seconds: Track | None
+    tracks: list[ChartSeries]
+    seconds: ChartSeries | None
     latency: list[LatencyHistogram]
     level_mb_s: float | None
 
 
-class Workload(_Strict):
+class WorkloadSection(_Strict):
     """All runs of one workload: a chart.
 
     Attributes:
@@ -119,7 +119,7 @@ class Workload(_Strict):
     lines: list[Line]
 
 
-class Figure(_Strict):
+class MatrixFigure(_Strict):
     """A number of a matrix, and what was published for it.
 
     Attributes:
@@ -162,10 +162,10 @@ class MatrixCell(_Strict):
     recording: int
     conditions: dict[str, str]
     verdict: str
-    values: dict[str, Figure]
+    values: dict[str, MatrixFigure]
 
 
-class Matrix(_Strict):
+class MatrixSection(_Strict):
     """Cells by conditions: the values of `row_key` downwards, those of `column_keys` across.
 
     Attributes:
@@ -315,8 +315,8 @@ class Page(_Strict):
     is_live: bool = False
     headline: Headline
     recordings: list[PageRecording]
-    workloads: list[Workload]
-    matrix: Matrix | None
+    workloads: list[WorkloadSection]
+    matrix: MatrixSection | None
     bars: list[BarChart]
     curves: list[CurveChart]
     comparisons: list[Comparison]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from heatsoak.analysis import Episode, RecordingFindings, StepFindings
 from heatsoak.report.page import words
-from heatsoak.report.page.contract import Headline, Workload
+from heatsoak.report.page.contract import Headline, WorkloadSection
 from heatsoak.report.page.matrix import summarised
 from heatsoak.report.page.names import Named, Names
 
@@ -24,7 +24,7 @@ class _Fall:
 
 
 def headline(
-    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[Workload]
+    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
 ) -> Headline:
     """Return what the recordings show as a whole."""
     # rounds are judged as a whole; of each one's steps there are hundreds
@@ -171,7 +171,7 @@ def _not_judged(findings: Sequence[RecordingFindings]) -> str:
     return f"Cannot be judged: {'; '.join(list(reasons)[:2])}."
 
 
-def _by_workload(workloads: Sequence[Workload], falls: Sequence[_Fall]) -> list[str]:
+def _by_workload(workloads: Sequence[WorkloadSection], falls: Sequence[_Fall]) -> list[str]:
     if len(workloads) < 2 or not falls:
         return []
     if len(workloads) <= _MOST_SENTENCES:

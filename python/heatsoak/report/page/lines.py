@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.report.page import words
-from heatsoak.report.page.contract import LatencyHistogram, Line, Track, Workload
+from heatsoak.report.page.contract import ChartSeries, LatencyHistogram, Line, WorkloadSection
 from heatsoak.report.page.names import Named, Names
-from heatsoak.report.page.tracks import Course, courses, histograms, seconds
+from heatsoak.report.page.tracks import QuantitySeries, courses, histograms, seconds
 from heatsoak.units import format_duration
 
 #: Of rounds, so many of the last ones are drawn.
@@ -24,12 +24,12 @@ class Drawn:
     label: str
     findings: StepFindings
     view: StepView
-    courses: list[Course]
-    seconds: Course | None
+    courses: list[QuantitySeries]
+    seconds: QuantitySeries | None
     latency: list[LatencyHistogram]
 
     @property
-    def series(self) -> list[Course]:
+    def series(self) -> list[QuantitySeries]:
         """All its series."""
         return [*self.courses, *([self.seconds] if self.seconds else [])]
 
@@ -40,7 +40,7 @@ class Drawn:
             return self.findings.episodes[0].before_mb_s
         return self.findings.mean_mb_s
 
-    def line(self, tracks: list[Track], of_seconds: Track | None) -> Line:
+    def line(self, tracks: list[ChartSeries], of_seconds: ChartSeries | None) -> Line:
         """Return it with its packed series."""
         return Line(
             recording=self.recording,
@@ -64,11 +64,11 @@ class Chart:
     title: str
     drawn: list[Drawn] = field(default_factory=list)
 
-    def workload(self, lines: list[Line]) -> Workload:
+    def workload(self, lines: list[Line]) -> WorkloadSection:
         """Return it with its lines."""
         longest_s = max(one.findings.duration_s for one in self.drawn)
         description = self.drawn[0].findings.workload
-        return Workload(
+        return WorkloadSection(
             id=self.id,
             title=self.title,
             detail=f"{description}, {format_duration(longest_s)}",

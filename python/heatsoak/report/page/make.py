@@ -12,7 +12,7 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
-from heatsoak.report.page.contract import Page, Track, Workload
+from heatsoak.report.page.contract import ChartSeries, Page, WorkloadSection
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.headline import headline
@@ -20,7 +20,7 @@ from heatsoak.report.page.lines import Chart, charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.names import Names, names_of
 from heatsoak.report.page.packing import Packer, fit, pack
-from heatsoak.report.page.tracks import Course
+from heatsoak.report.page.tracks import QuantitySeries
 
 
 def comparisons(
@@ -112,12 +112,12 @@ def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
     return texts + _SERIES_BYTES * sum(len(one.series) for one in lines)
 
 
-def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[Workload], str]:
+def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[WorkloadSection], str]:
     """The charts with their series packed, and the packed series."""
     every = fit([course for chart in drawn for one in chart.drawn for course in one.series], budget)
     packer = Packer()
 
-    def packed(course: Course) -> Track:
+    def packed(course: QuantitySeries) -> ChartSeries:
         return pack(course, every[course.importance], packer)
 
     workloads = []
@@ -130,8 +130,8 @@ def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[Workload], str]:
     return workloads, packer.data()
 
 
-def _is_thinned(workload: Workload) -> bool:
-    def fewer(track: Track) -> bool:
+def _is_thinned(workload: WorkloadSection) -> bool:
+    def fewer(track: ChartSeries) -> bool:
         return track.t.count < track.samples
 
     return any(fewer(track) for line in workload.lines for track in line.tracks)

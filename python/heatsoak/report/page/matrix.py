@@ -10,7 +10,13 @@ from heatsoak import catalog
 from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.protocol import Protocol
 from heatsoak.report.page import words
-from heatsoak.report.page.contract import Figure, Matrix, MatrixCell, MatrixMetric, Workload
+from heatsoak.report.page.contract import (
+    MatrixCell,
+    MatrixFigure,
+    MatrixMetric,
+    MatrixSection,
+    WorkloadSection,
+)
 from heatsoak.report.page.names import Named, Names
 
 #: More conditions than these make no table that one can read.
@@ -28,8 +34,8 @@ class _Member:
 
 
 def matrix(
-    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[Workload]
-) -> Matrix | None:
+    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
+) -> MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ; None where they do not."""
     keys = _keys(names)
     if not 1 <= len(keys) <= _MOST_KEYS:
@@ -51,7 +57,7 @@ def matrix(
         for place, members in by_cell.items()
     ]
     held, source = _held(cells)
-    return Matrix(
+    return MatrixSection(
         row_key=row_key,
         column_keys=[key for key in keys if key != row_key],
         order=order,
@@ -93,7 +99,7 @@ def _text(named: Named, key: str) -> str:
     return "not said" if value is None else str(value)
 
 
-def _metrics(workloads: Sequence[Workload]) -> Iterator[MatrixMetric]:
+def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
     yield MatrixMetric(id=_ONSET, label="Falls after", unit="s", worse="low")
     yield MatrixMetric(id=_DEPTH, label="Falls by", unit="%", worse="high")
     for chart in workloads:
@@ -114,8 +120,10 @@ def _metrics(workloads: Sequence[Workload]) -> Iterator[MatrixMetric]:
 
 
 def _values(
-    members: Sequence[_Member], metrics: Sequence[MatrixMetric], workloads: Sequence[Workload]
-) -> dict[str, Figure]:
+    members: Sequence[_Member],
+    metrics: Sequence[MatrixMetric],
+    workloads: Sequence[WorkloadSection],
+) -> dict[str, MatrixFigure]:
     by_id = {workload.id: workload for workload in workloads}
     found = {}
     for metric in metrics:
@@ -138,22 +146,22 @@ def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
     return chosen or list(steps)
 
 
-def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Figure | None:
+def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> MatrixFigure | None:
     """The mean over runs; of one run the earliest onset, the deepest fall, the mean rate."""
     if not runs:
         return None
     if all(step.why_unknown is not None for steps in runs for step in steps):
-        return Figure(value=None, text="not judged")
+        return MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
     if not values:
-        return Figure(value=None, text="steady" if kind != _MEAN else "not measured")
+        return MatrixFigure(value=None, text="steady" if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
     told = words.number(mean) if kind == _MEAN else words.about(mean)
     text = f"{told} {metric.unit}"
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"
-    return Figure(value=mean, text=text)
+    return MatrixFigure(value=mean, text=text)
 
 
 def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
@@ -166,7 +174,7 @@ def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
     return float(np.mean(means)) if means else None
 
 
-def _with_published(figure: Figure, metric: MatrixMetric, member: _Member) -> Figure:
+def _with_published(figure: MatrixFigure, metric: MatrixMetric, member: _Member) -> MatrixFigure:
     """The figure beside what was published for the same cell of the same drive."""
     cell = _published(member)
     if cell is None or metric.id not in (_ONSET, _DEPTH):

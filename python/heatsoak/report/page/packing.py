@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.series import Array
-from heatsoak.report.page.contract import Packed, Track
-from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, Course
+from heatsoak.report.page.contract import ChartSeries, Packed
+from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 #: Times are to the millisecond.
 TIME_PER_UNIT = 1000
@@ -123,7 +123,7 @@ _COARSER = 1.1
 _COARSEST = 1 << 24
 
 
-def fit(courses: Sequence[Course], budget_bytes: int) -> dict[int, int]:
+def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
     """Return how many neighbours share a stretch, by importance, so that all stays in the budget.
 
     `budget_bytes` is of base64. What is of least importance is thinned first, down to a hundredth
@@ -145,11 +145,11 @@ def fit(courses: Sequence[Course], budget_bytes: int) -> dict[int, int]:
     return every
 
 
-def pack(course: Course, every: int, packer: Packer) -> Track:
+def pack(course: QuantitySeries, every: int, packer: Packer) -> ChartSeries:
     """Return a series as the page has it."""
     kept = thinned(course.values, every)
     is_thinned = len(kept) < len(course.values)
-    return Track(
+    return ChartSeries(
         name=course.name,
         label=course.label,
         quantity=course.quantity,
@@ -161,7 +161,7 @@ def pack(course: Course, every: int, packer: Packer) -> Track:
     )
 
 
-def _size(courses: Iterable[Course], importance: int, every: int) -> int:
+def _size(courses: Iterable[QuantitySeries], importance: int, every: int) -> int:
     """About how many bytes the series of one importance take."""
     columns: list[bytes] = []
     for course in courses:

@@ -18,7 +18,7 @@ from heatsoak.recording.columns import (
     drive_temperatures,
     is_of_drive,
 )
-from heatsoak.report.page.contract import LatencyHistogram, Quantity
+from heatsoak.report.page.contract import ChartQuantity, LatencyHistogram
 
 #: Neighbours that are further apart than so many usual intervals have a gap between them.
 _GAP_INTERVALS = 3.5
@@ -30,7 +30,7 @@ _DIRECTIONS = ("read", "write")
 
 
 @dataclass(frozen=True)
-class Course:
+class QuantitySeries:
     """One quantity of a step over time.
 
     Attributes:
@@ -40,7 +40,7 @@ class Course:
 
     name: str
     label: str
-    quantity: Quantity
+    quantity: ChartQuantity
     unit: str
     t_s: Array
     values: Array
@@ -54,7 +54,7 @@ class Course:
         return _GAP_INTERVALS * float(np.median(np.diff(self.t_s)))
 
 
-def courses(view: StepView) -> list[Course]:
+def courses(view: StepView) -> list[QuantitySeries]:
     """Return a step's throughput, temperatures, power, latencies and load, in that order."""
     found = [
         *_rates(view),
@@ -66,7 +66,7 @@ def courses(view: StepView) -> list[Course]:
     return [course for course in found if len(course.t_s)]
 
 
-def seconds(view: StepView) -> Course | None:
+def seconds(view: StepView) -> QuantitySeries | None:
     """Return the IOPS of each second; None where they are not known."""
     series, bs = view.iops, view.step.bs
     if not len(series.values) and view.throughput.unit == "mb_s" and bs:
@@ -76,10 +76,10 @@ def seconds(view: StepView) -> Course | None:
     if not len(found.values):
         return None
     label = "IOPS of each second" if found.each_s == 1 else f"IOPS, means of {found.each_s:.3g} s"
-    return Course("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
+    return QuantitySeries("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
 
 
-def _rates(view: StepView) -> Iterator[Course]:
+def _rates(view: StepView) -> Iterator[QuantitySeries]:
     whole = view.throughput
     suffix = {"mb_s": "bw_mb_s", "iops": "iops", "lat_us": "lat_us"}[whole.unit]
     apart = directions(view.samples, view.begin_s)
@@ -93,13 +93,13 @@ def _rates(view: StepView) -> Iterator[Course]:
             yield _rate(f"{name}_{suffix}", f"{name}s", series)
 
 
-def _rate(name: str, label: str, series: Series) -> Course:
+def _rate(name: str, label: str, series: Series) -> QuantitySeries:
     unit, quantity = _UNITS[series.unit]
     values = 1e6 / series.values if series.unit == "lat_us" else series.values
-    return Course(name, label, quantity, unit, series.t_s, values, RATE)  # type: ignore[arg-type]
+    return QuantitySeries(name, label, quantity, unit, series.t_s, values, RATE)  # type: ignore[arg-type]
 
 
-def _temperatures(view: StepView) -> Iterator[Course]:
+def _temperatures(view: StepView) -> Iterator[QuantitySeries]:
     columns = view.columns(TEMPERATURES)
     own = drive_temperatures(columns)
     columns.sort(key=lambda column: (not is_of_drive(column), column not in own))
@@ -107,7 +107,7 @@ def _temperatures(view: StepView) -> Iterator[Course]:
         yield _readings(view, column, "temperature")
 
 
-def _latencies(view: StepView) -> Iterator[Course]:
+def _latencies(view: StepView) -> Iterator[QuantitySeries]:
     if view.throughput.unit == "lat_us":
         return
     for direction in _DIRECTIONS:
@@ -115,7 +115,7 @@ def _latencies(view: StepView) -> Iterator[Course]:
             yield _readings(view, f"{direction}_{suffix}", "latency")
 
 
-def _levels(view: StepView) -> Iterator[Course]:
+def _levels(view: StepView) -> Iterator[QuantitySeries]:
     """Power states, counters and load, where they change: what never does is no curve."""
     counters = [*view.columns("throttle_count."), *view.columns("throttle_time_s.")]
     found = [_readings(view, column, "level") for column in ("power_state", *counters)]
@@ -123,13 +123,13 @@ def _levels(view: StepView) -> Iterator[Course]:
     yield from (one for one in found if len(one.values) and np.ptp(one.values) > 0)
 
 
-def _readings(view: StepView, column: str, quantity: Quantity) -> Course:
+def _readings(view: StepView, column: str, quantity: ChartQuantity) -> QuantitySeries:
     what, name = column_of(column), column.partition(".")[2]
     label = name if quantity == "temperature" else f"{what.label} {name.replace('_', ' ')}".strip()
     track = view.track(column)
     inside = track.t_s >= 0
     importance = SENSOR if quantity in ("temperature", "power", "level") else AUXILIARY
-    return Course(
+    return QuantitySeries(
         column, label, quantity, what.unit, track.t_s[inside], track.values[inside], importance
     )
 

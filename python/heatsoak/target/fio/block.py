@@ -13,9 +13,9 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import hctm, hidden_sectors, purge
-from heatsoak.target.base import Batch, Clock, Note
+from heatsoak.target.base import Batch, Note, RecordingClock
 from heatsoak.target.device import describe_device
-from heatsoak.target.fio.command import Place
+from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.spare import note_of
@@ -31,7 +31,7 @@ class BlockTarget(FioTarget):
         *,
         roots: Roots | None = None,
         settings: Settings | None = None,
-        clock: Clock | None = None,
+        clock: RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
         hides: bool = False,
         ioctl: Ioctl | None = None,
@@ -101,8 +101,8 @@ class BlockTarget(FioTarget):
     def _keep_fds(self) -> list[int]:
         return [self._fd()]
 
-    def _place(self) -> Place:
-        return Place(
+    def _place(self) -> FioPlace:
+        return FioPlace(
             (f"--filename=/proc/self/fd/{self._fd()}", "--allow_file_create=0"),
             self.size_bytes,
             self.fio.engine(),

@@ -15,7 +15,7 @@ _ALIGNMENT = 4096
 
 
 @dataclass(frozen=True)
-class Place:
+class FioPlace:
     """Where fio loads, and how it gets there.
 
     Attributes:
@@ -87,7 +87,12 @@ def job_name(name: str) -> str:
 
 
 def command(
-    fio: str, step: WorkloadStep, place: Place, status_interval_s: float, seed: int, readonly: bool
+    fio: str,
+    step: WorkloadStep,
+    place: FioPlace,
+    status_interval_s: float,
+    seed: int,
+    readonly: bool,
 ) -> list[str]:
     """Return fio's command line for a step; those beside it are further jobs of the same fio.
 
@@ -116,7 +121,7 @@ def measured(fio: str, status_interval_s: float) -> list[str]:
 
 
 def job(
-    name: str, workload: Workload, place: Place, seed: int, *, grouped: bool = True
+    name: str, workload: Workload, place: FioPlace, seed: int, *, grouped: bool = True
 ) -> list[str]:
     """Return one job's arguments; a `grouped` one is reported together with those beside it."""
     region = region_of(workload, place.size_bytes)

@@ -13,9 +13,9 @@ from typing import Any
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.sysfs import device_behind
-from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
+from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.device import describe_device
-from heatsoak.target.fio.command import Place, layout_step
+from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
@@ -45,7 +45,7 @@ class DirectoryTarget(FioTarget):
         *,
         named: Path | None = None,
         settings: Settings | None = None,
-        clock: Clock | None = None,
+        clock: RecordingClock | None = None,
     ) -> None:
         """Find out how large the file can be; nothing is made yet.
 
@@ -169,8 +169,8 @@ class DirectoryTarget(FioTarget):
     def _keep_fds(self) -> list[int]:
         return [] if self._fd is None else [self._fd]
 
-    def _place(self) -> Place:
-        return Place(
+    def _place(self) -> FioPlace:
+        return FioPlace(
             (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
             self.size_bytes,
             self.fio.engine(),
@@ -282,7 +282,7 @@ class FileTarget(DirectoryTarget):
         file_size: Size = _WHOLE,
         *,
         settings: Settings | None = None,
-        clock: Clock | None = None,
+        clock: RecordingClock | None = None,
     ) -> None:
         """Look at the path; raises UsageError where it is something else than a file."""
         self._existing = path if path.exists() else None

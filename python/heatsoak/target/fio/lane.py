@@ -10,12 +10,12 @@ from typing import Any
 import polars as pl
 
 from heatsoak.errors import ToolError
-from heatsoak.fio import OVER_NS, Differencer, Status, coarse_bins
+from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import BEAT_S, Clock, Note, Outcome, latency_bins
-from heatsoak.target.fio.command import Place, job_name, region_of
+from heatsoak.target.base import BEAT_S, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.target.fio.process import free_path
 from heatsoak.units import format_bytes, format_duration
 
@@ -161,7 +161,7 @@ class Load:
     rest_s: float | None = None
 
     @classmethod
-    def of(cls, step: WorkloadStep, place: Place) -> "Load":
+    def of(cls, step: WorkloadStep, place: FioPlace) -> "Load":
         """Return what `step` is on `place`."""
         runtimes = [load.runtime_s for load in step.workloads]
         amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
@@ -195,7 +195,7 @@ class Lane:
     def __init__(
         self,
         load: Load,
-        clock: Clock,
+        clock: RecordingClock,
         status_interval_s: float,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
@@ -205,13 +205,13 @@ class Lane:
         self.load = load
         self.job = job
         self.raw_dir = raw_dir
-        self.status: Status | None = None
+        self.status: FioStatus | None = None
         self._clock = clock
         self._busy_time = busy_time
         self._differencer = Differencer(float(load.queue), reads=load.reads, writes=load.writes)
         self._end = _End(load, status_interval_s)
         self._document: dict[str, Any] | None = None
-        self._held: Status | None = None
+        self._held: FioStatus | None = None
         self._t_s: float | None = None
 
     @property
@@ -238,8 +238,8 @@ class Lane:
         One that comes near the end or after it is held back until the next is there, and left out
         where that follows at once, so that the last is not a sliver.
         """
-        last, self.status = self.status, Status.of(self.see(document))
-        statuses: list[Status] = []
+        last, self.status = self.status, FioStatus.of(self.see(document))
+        statuses: list[FioStatus] = []
         if self._held is not None and not self._end.is_sliver(self._held, self.status):
             statuses.append(self._held)
         self._held = self.status if self._end.is_near(last, self.status) else None
@@ -251,7 +251,7 @@ class Lane:
         """Return what was held back, once no further document comes."""
         return None if self._held is None else self._samples([self._held])
 
-    def _samples(self, statuses: list[Status]) -> pl.DataFrame | None:
+    def _samples(self, statuses: list[FioStatus]) -> pl.DataFrame | None:
         rows = [row for row in map(self._row, statuses) if row is not None]
         if not rows:
             return None
@@ -259,7 +259,7 @@ class Lane:
         busy_pct = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row | {"busy_pct": busy_pct} for row in rows], schema=_SCHEMA)
 
-    def _row(self, status: Status) -> dict[str, float | None] | None:
+    def _row(self, status: FioStatus) -> dict[str, float | None] | None:
         row = self._differencer.row(status)
         if row is None:
             return None
@@ -348,7 +348,7 @@ class _End:
         self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
         self._bytes = load.total_bytes
 
-    def is_near(self, last: Status | None, status: Status) -> bool:
+    def is_near(self, last: FioStatus | None, status: FioStatus) -> bool:
         """Whether the step is over, or will probably be within half a status interval."""
         runtime_ms = self._runtime_ms
         if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
@@ -360,6 +360,6 @@ class _End:
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
         return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
 
-    def is_sliver(self, last: Status, status: Status) -> bool:
+    def is_sliver(self, last: FioStatus, status: FioStatus) -> bool:
         """Whether less than half a status interval lies between two statuses."""
         return status.runtime_ms - last.runtime_ms < self._near_ms

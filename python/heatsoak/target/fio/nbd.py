@@ -11,9 +11,9 @@ from typing import Any
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
 from heatsoak.output import printable
 from heatsoak.protocol import LoadStep, PurgeMethod
-from heatsoak.target.base import HEARTBEAT, Batch, Clock, Identity, Note
-from heatsoak.target.fio.command import Place
-from heatsoak.target.fio.nbd_client import Export, Server
+from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
+from heatsoak.target.fio.command import FioPlace
+from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard.content import content
 from heatsoak.units import format_bytes
@@ -56,14 +56,14 @@ class NbdTarget(FioTarget):
         erase_id: str | None = None,
         *,
         settings: Settings | None = None,
-        clock: Clock | None = None,
+        clock: RecordingClock | None = None,
     ) -> None:
         """Ask the server for the size; raises UsageError or ToolError where it gives none."""
         super().__init__(settings, clock)
         self._uri = uri
         self._erase_id = erase_id
         self._server: Server | None = None
-        self._held: Export | None = None
+        self._held: NbdConnection | None = None
         self._seen: _Seen | None = None
         with Server(uri) as server, server.connect() as export:
             size = export.size_bytes
@@ -99,7 +99,7 @@ class NbdTarget(FioTarget):
             f"{self._uri}: is written; whether another client uses it too cannot be known",
         )
 
-    def _demand_writable(self, export: Export) -> None:
+    def _demand_writable(self, export: NbdConnection) -> None:
         if export.size_bytes != self.identity.size_bytes:
             raise self._refusal(
                 f"its size was {self.identity.size_bytes} and is {export.size_bytes} now"
@@ -124,12 +124,12 @@ class NbdTarget(FioTarget):
     def _refusal(self, *reasons: str) -> RefusedError:
         return RefusedError(printable(f"{self._uri}: will not be written: {'; '.join(reasons)}"))
 
-    def _place(self) -> Place:
+    def _place(self) -> FioPlace:
         if "nbd" not in self.fio.engines:
             raise ToolError(f"{self.fio.version} was built without its nbd engine")
         if self._server is None:
             raise ToolError("the target is not open")
-        return Place(
+        return FioPlace(
             (f"--uri={self._server.uri}",),
             self.size_bytes,
             "nbd",
@@ -153,7 +153,7 @@ class NbdTarget(FioTarget):
         yield from self._recheck(self._held)
         self._seen = None  # until the step has ended
 
-    def _recheck(self, held: Export) -> Iterator[Batch]:
+    def _recheck(self, held: NbdConnection) -> Iterator[Batch]:
         """Raise RefusedError unless a new connection leads to what was claimed."""
         assert self._server is not None
         try:
@@ -235,7 +235,7 @@ class NbdTarget(FioTarget):
             self._server = None
 
 
-def _why_not_empty(export: Export) -> str | None:
+def _why_not_empty(export: NbdConnection) -> str | None:
     """Return why an export is not plainly empty; None where it is."""
     if not export.tells_holes:
         return "the server does not say whether it is empty (NBD's base:allocation)"
@@ -265,7 +265,7 @@ def _places(size: int) -> Iterator[tuple[int, int]]:
         yield start, min(_PIECE_BYTES, size - start)
 
 
-def _look(export: Export) -> Generator[Batch, None, _Seen]:
+def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
     """Look at an export, with signs of life; nothing is read of what is a hole from end to end."""
     if export.tells_holes and export.first_filled() is None:
         return _Seen("", [])

@@ -128,13 +128,13 @@ class Server:
         host = f"[{quote(host, safe=':')}]" if ":" in host else host
         return f"nbd://{host}:{port}/{export}"
 
-    def connect(self) -> "Export":
+    def connect(self) -> "NbdConnection":
         """Return a new connection to the export; raises ToolError where that cannot be made."""
         try:
             made = self._connect()
         except OSError as error:
             raise ToolError(f"{self._given}: cannot be reached: {_because(error)}") from error
-        return Export(self._given, made, os.fsencode(self._address.export))
+        return NbdConnection(self._given, made, os.fsencode(self._address.export))
 
     def _connect(self) -> socket.socket:
         if self.fd is None:
@@ -184,7 +184,7 @@ def _because(error: OSError) -> str:
     return "it does not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
 
 
-class Export:
+class NbdConnection:
     """A connection to one export."""
 
     def __init__(self, uri: str, made: socket.socket, name: bytes) -> None:

@@ -10,7 +10,7 @@ from heatsoak.target.base import Drives, Note, NumberedBatch, numbered
 from heatsoak.target.fio.command import job, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget
-from heatsoak.target.fio.watch import Watch
+from heatsoak.target.fio.watch import FioWatch
 
 #: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
 #: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
@@ -48,7 +48,7 @@ class FioPair(Drives):
             for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from Watch(*lanes).told(line, kept)
+        yield from FioWatch(*lanes).told(line, kept)
 
     def _command_line(self, step: Copy) -> list[str]:
         source, destination = self._both

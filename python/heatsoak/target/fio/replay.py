@@ -14,10 +14,10 @@ from typing import IO
 
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.fio import Status
+from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
-from heatsoak.target.fio.command import Place, job_name, measured
+from heatsoak.target.fio.command import FioPlace, job_name, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.tool import Fio, takes_direct
 from heatsoak.target.traces import notes_of, open_trace, trace_error
@@ -78,7 +78,7 @@ def new_file() -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="heatsoak-")
 
 
-def new_ticks(place: Place) -> int | None:
+def new_ticks(place: FioPlace) -> int | None:
     """Return the descriptor of a file in memory, whose sync does nothing, for ticks.
 
     None where fio cannot use one beside the place.
@@ -99,7 +99,7 @@ def fd_path(fd: int) -> str:
 
 
 def write_iolog(
-    step: Replay, place: Place, file: IO[bytes], ticks: int | None
+    step: Replay, place: FioPlace, file: IO[bytes], ticks: int | None
 ) -> Generator[Batch, None, Iolog]:
     """Write what `step` replays on `place` into `file`, with signs of life; return the iolog.
 
@@ -164,7 +164,7 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
 
 
 def replay_command(
-    fio: Fio, step: Replay, place: Place, status_interval_s: float, seed: int, log: Iolog
+    fio: Fio, step: Replay, place: FioPlace, status_interval_s: float, seed: int, log: Iolog
 ) -> list[str]:
     """Return fio's command line for a replay; raises ToolError for a fio that is too old."""
     if fio.number < OLDEST:
@@ -195,7 +195,7 @@ def replay_command(
     ]
 
 
-def compared(step: Replay, log: Iolog, status: Status | None) -> Iterator[Note]:
+def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[Note]:
     """Say where fio did something else than it was asked for."""
     if status is None:
         return

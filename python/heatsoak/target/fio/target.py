@@ -13,13 +13,13 @@ from typing import Any
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Clock, Identity, Note
+from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.clock import MonotonicClock
 from heatsoak.target.fio import tool
-from heatsoak.target.fio.command import Place, command, region_of
+from heatsoak.target.fio.command import FioPlace, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
-from heatsoak.target.fio.watch import Watch
+from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.units import Size, format_bytes
 
@@ -60,10 +60,12 @@ class FioTarget(ABC):
 
     identity: Identity
 
-    def __init__(self, settings: Settings | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, clock: RecordingClock | None = None
+    ) -> None:
         """Touch nothing yet; time counts from here unless a `clock` is given."""
         self.settings = settings or Settings()
-        self.clock: Clock = clock or MonotonicClock()
+        self.clock: RecordingClock = clock or MonotonicClock()
         self._fio: tool.Fio | None = None
         self._writes = False
         self._opened = False
@@ -74,7 +76,7 @@ class FioTarget(ABC):
         """Check that the place may be used, and hold it; the first thing that is done."""
 
     @abstractmethod
-    def _place(self) -> Place:
+    def _place(self) -> FioPlace:
         """Return where fio loads; called once the place is held and fio is found."""
 
     @abstractmethod
@@ -231,7 +233,7 @@ class FioTarget(ABC):
             yield from watch.batches(line, kept)
             yield from compared(step, log, watch.status)
 
-    def place(self) -> Place:
+    def place(self) -> FioPlace:
         """Return where fio loads; the target is open."""
         return self._place()
 
@@ -243,8 +245,8 @@ class FioTarget(ABC):
         """Make sure that the place is still what was claimed, before the step `name`."""
         yield from self._before(name, [])
 
-    def _watch(self, load: Load) -> Watch:
-        return Watch(self.lane(load))
+    def _watch(self, load: Load) -> FioWatch:
+        return FioWatch(self.lane(load))
 
     def lane(self, load: Load, job: str | None = None) -> Lane:
         """Return what follows a load on this place; of several jobs only `job`."""

@@ -13,7 +13,7 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from heatsoak.errors import ToolError
-from heatsoak.fio import Status
+from heatsoak.fio import FioStatus
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
@@ -87,7 +87,7 @@ def _parse(document: bytes) -> dict[str, Any]:
     raise ToolError("fio's status stream holds a document that is not valid JSON")
 
 
-class Watch:
+class FioWatch:
     """One run of fio for one step, on one place or on several at once."""
 
     def __init__(self, *lanes: Lane) -> None:
@@ -96,7 +96,7 @@ class Watch:
         self._splitter = Splitter()
 
     @property
-    def status(self) -> Status | None:
+    def status(self) -> FioStatus | None:
         """The first lane's newest status."""
         return self._lanes[0].status
 

@@ -98,7 +98,9 @@ def _never(claim: Claim) -> Generator[Batch, None, str]:
     raise NotTakenError(f"{claim.path}: does not offer it")
 
 
-def _told(claim: Claim, way: Way, said: str, duration_s: float, found: samples.Findings) -> Note:
+def _told(
+    claim: Claim, way: Way, said: str, duration_s: float, found: samples.PurgeEvidence
+) -> Note:
     data = {
         "method": way.method,
         "duration_s": round(duration_s, 3),

@@ -23,7 +23,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Findings:
+class PurgeEvidence:
     """What the pieces show after a purge.
 
     Attributes:
@@ -70,10 +70,10 @@ def take(claim: Claim) -> dict[int, Piece]:
         os.close(fd)
 
 
-def compare(before: dict[int, Piece], after: dict[int, Piece]) -> Findings:
+def compare(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
     """Return what became of the pieces; both were taken of one drive."""
     held = [offset for offset, piece in before.items() if piece.filled_with is None]
-    return Findings(
+    return PurgeEvidence(
         pieces=len(after),
         held_data=len(held),
         kept=sum(before[offset].digest == after[offset].digest for offset in held),

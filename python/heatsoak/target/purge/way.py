@@ -12,7 +12,7 @@ from heatsoak.target.guard import Claim
 T = TypeVar("T")
 
 #: Purges what is claimed, yielding at least four times a second; returns what was done, in words.
-Run = Callable[[Claim], Generator[Batch, None, str]]
+PurgeRun = Callable[[Claim], Generator[Batch, None, str]]
 
 
 class NotTakenError(Exception):
@@ -30,7 +30,7 @@ class Way:
 
     method: PurgeMethod
     why_not: str | None
-    run: Run
+    run: PurgeRun
 
 
 def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:

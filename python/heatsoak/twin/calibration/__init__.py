@@ -1,6 +1,6 @@
 """The fit of the simulated drive to what was published, and how well it predicts."""
 
-from heatsoak.twin.calibration.figures import Row
+from heatsoak.twin.calibration.figures import CalibrationRow
 from heatsoak.twin.calibration.fit import STAGES, Calibration, calibrate, check, write_roles
 from heatsoak.twin.calibration.holdout import LeaveOneOut, leave_one_out
 from heatsoak.twin.calibration.matrix import MOST_PARAMETERS
@@ -10,9 +10,9 @@ __all__ = [
     "MOST_PARAMETERS",
     "STAGES",
     "Calibration",
+    "CalibrationRow",
     "LeaveOneOut",
     "Parameter",
-    "Row",
     "calibrate",
     "check",
     "leave_one_out",

@@ -25,7 +25,7 @@ from heatsoak.catalog import Drive, Enclosure, parse_enclosures, published
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.calibration import profiles
-from heatsoak.twin.calibration.figures import Figures, Row
+from heatsoak.twin.calibration.figures import CalibrationRow, Figures
 from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
 from heatsoak.twin.calibration.profiles import fill, profile_of_filled
 
@@ -83,7 +83,7 @@ class Bench(Figures):
         self._exact: dict[tuple[str, str], float] = {}
         self._refining = False
 
-    def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
+    def rows(self, values: Sequence[float]) -> tuple[CalibrationRow, ...]:
         """Return every figure, simulated with these numbers."""
         tables = self.tables.having(values)
         places = _places_of(tables)
@@ -306,9 +306,9 @@ def _told(job: Callable[[], float]) -> list[str]:
     return [text for case in cases for text in (case.drive_json, case.place_json)]
 
 
-def _row(name: str, value: float) -> Row:
+def _row(name: str, value: float) -> CalibrationRow:
     figure = published().figure(name)
     low, high = figure.interval
     limits = (low - figure.tolerance, high + figure.tolerance)
     kept = _KEPT * figure.tolerance
-    return Row(name, figure.metric, (low, high), limits, value, "fitted", kept)
+    return CalibrationRow(name, figure.metric, (low, high), limits, value, "fitted", kept)

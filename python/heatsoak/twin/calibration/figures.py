@@ -13,7 +13,7 @@ FitRole = Literal["fitted", "held-out"]
 
 
 @dataclass(frozen=True)
-class Row:
+class CalibrationRow:
     """One published figure beside the simulated one.
 
     Attributes:
@@ -83,7 +83,7 @@ class Figures(ABC):
         return self.tables.parameters
 
     @abstractmethod
-    def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
+    def rows(self, values: Sequence[float]) -> tuple[CalibrationRow, ...]:
         """Return every figure, simulated with these numbers."""
 
     def refine(self, unit: Vector) -> bool:  # noqa: ARG002 -- for stages that simplify

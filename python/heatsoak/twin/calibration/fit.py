@@ -11,8 +11,9 @@ import tomlkit
 from scipy.optimize import least_squares
 
 from heatsoak.catalog import published
+from heatsoak.output import Progress
 from heatsoak.twin.calibration import bench, matrix
-from heatsoak.twin.calibration.figures import Figures, Row
+from heatsoak.twin.calibration.figures import CalibrationRow, Figures
 from heatsoak.twin.calibration.parameters import Parameter, Vector, read_text
 
 #: In their order: each is given what those before have found.
@@ -26,12 +27,9 @@ _LOOSE = 1.0
 #: Of a direction, numbers with less than this share of the greatest are not named.
 _NAMED = 0.5
 
-#: Called with the part that is done, 0 to 1, and what goes on.
-Progress = Callable[[float, str], None]
-
 
 @dataclass(frozen=True)
-class Direction:
+class WeakDirection:
     """A combination of numbers that the figures hardly pin.
 
     Attributes:
@@ -59,10 +57,10 @@ class Calibration:
 
     stage: str
     parameters: tuple[Parameter, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CalibrationRow, ...]
     seed: int
     simulations: int
-    loose: tuple[Direction, ...] = ()
+    loose: tuple[WeakDirection, ...] = ()
 
     @property
     def figures_fitted(self) -> int:
@@ -134,7 +132,7 @@ def _figures(
     stage: str, catalog_dir: Path | None, hold_out: Sequence[str], given: Sequence[Parameter]
 ) -> Figures:
     if stage == matrix.NAME:
-        return matrix.Matrix(catalog_dir, hold_out)
+        return matrix.CellFigures(catalog_dir, hold_out)
     return bench.Bench(catalog_dir, given)
 
 
@@ -214,7 +212,7 @@ def _jacobian(residuals: Callable[[Vector], Vector], point: Vector) -> Vector:
     return np.stack(columns, axis=1)
 
 
-def _identified(figures: Figures, unit: Vector) -> tuple[list[float], tuple[Direction, ...]]:
+def _identified(figures: Figures, unit: Vector) -> tuple[list[float], tuple[WeakDirection, ...]]:
     """Standard errors of the numbers, and the combinations of them that stay loose.
 
     From the curvature at the optimum, with tolerances and spreads as standard deviations; bounds
@@ -230,7 +228,7 @@ def _identified(figures: Figures, unit: Vector) -> tuple[list[float], tuple[Dire
     found, vectors = np.linalg.eigh(information)
     names = [parameter.name for parameter in figures.parameters]
     loose = tuple(
-        Direction(max(0.0, float(value)), _shares(names, vector))
+        WeakDirection(max(0.0, float(value)), _shares(names, vector))
         for value, vector in zip(found, vectors.T, strict=True)
         if value < _LOOSE
     )
@@ -273,7 +271,7 @@ class _Report:
 FILE = "calibration.toml"
 
 
-def write_roles(rows: Iterable[Row], directory: Path) -> Path:
+def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     """Write which of these figures were fitted, and which held out, into a catalog.
 
     What the file says of other figures stays. Returns the file; raises UsageError where it cannot
@@ -291,7 +289,7 @@ def write_roles(rows: Iterable[Row], directory: Path) -> Path:
     return path
 
 
-def listed(row: Row) -> str:
+def listed(row: CalibrationRow) -> str:
     """The id that stands for a figure in the file: its cell's, or that of several places."""
     several = row.id.rpartition(".")[0]
     known = {cell.id for cell in published().cells} | {f.id for f in published().figures}

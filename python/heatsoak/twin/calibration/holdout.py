@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from heatsoak.catalog import PugetCell
-from heatsoak.twin.calibration.fit import ITERATIONS, Progress, lower
-from heatsoak.twin.calibration.matrix import Matrix
+from heatsoak.output import Progress
+from heatsoak.twin.calibration.fit import ITERATIONS, lower
+from heatsoak.twin.calibration.matrix import CellFigures
 from heatsoak.twin.calibration.parameters import Vector
 
 _SLOTS = ("top", "upright", "underside")  # against the bottom slot
@@ -117,7 +118,7 @@ def leave_one_out(
     Raises UsageError for a catalog that cannot be read.
     """
     # one for all, so that what one fit has simulated the next need not
-    figures = Matrix(catalog_dir)
+    figures = CellFigures(catalog_dir)
     guesses, plain = [], []
     for index, cell in enumerate(figures.cells):
         figures.hold_out = frozenset([cell.id])

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from heatsoak import protocol
 from heatsoak.catalog import Drive, PugetCell, published
-from heatsoak.catalog.places import Family
+from heatsoak.catalog.places import PlaceFamily
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.twin.calibration.figures import Figures, FitRole, Row
+from heatsoak.twin.calibration.figures import CalibrationRow, Figures, FitRole
 from heatsoak.twin.calibration.parameters import Tables
 from heatsoak.twin.calibration.profiles import READ, WRITE, Fall, simulate
 
@@ -36,7 +36,7 @@ _TOO_HOT = dict.fromkeys((READ, WRITE), Fall(-10.0, 110.0, 100.0))
 _MOST_KNOWN = 50_000
 
 
-class Matrix(Figures):
+class CellFigures(Figures):
     """Onset and depth of the cells, and the temperature that the drive reports at the onset.
 
     Attributes:
@@ -58,18 +58,18 @@ class Matrix(Figures):
         self._known: dict[tuple[str, str], dict[str, Fall]] = {}
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
-    def rows(self, values: Sequence[float]) -> tuple[Row, ...]:
+    def rows(self, values: Sequence[float]) -> tuple[CalibrationRow, ...]:
         """Return every figure, simulated with these numbers."""
-        rows: list[Row] = []
+        rows: list[CalibrationRow] = []
         for cell, seen in zip(self.cells, self._simulate(values), strict=True):
             rows += self._cell_rows(cell, seen)
         return tuple(rows)
 
-    def _cell_rows(self, cell: PugetCell, seen: dict[str, Fall]) -> list[Row]:
+    def _cell_rows(self, cell: PugetCell, seen: dict[str, Fall]) -> list[CalibrationRow]:
         role: FitRole = "held-out" if cell.id in self.hold_out else "fitted"
         read, write = seen[READ], seen[WRITE]
         rows = [
-            Row(
+            CalibrationRow(
                 f"{cell.id}.onset_s",
                 "onset_s",
                 cell.onset_s,
@@ -78,7 +78,7 @@ class Matrix(Figures):
                 role,
                 _KEPT_ONSET_S,
             ),
-            Row(
+            CalibrationRow(
                 f"{cell.id}.depth_pct",
                 "depth_pct",
                 cell.depth_pct,
@@ -95,13 +95,15 @@ class Matrix(Figures):
             low, high = sensor.interval
             limits = (low - sensor.tolerance, high + sensor.tolerance)
             name = f"{sensor.id}.{cell.slot}"
-            rows.append(Row(name, "temp_c", (low, high), limits, read.sensor_c, role, _KEPT_C))
+            rows.append(
+                CalibrationRow(name, "temp_c", (low, high), limits, read.sensor_c, role, _KEPT_C)
+            )
         return rows
 
     def _simulate(self, values: Sequence[float]) -> list[dict[str, Fall]]:
         tables = self.tables.having(values)
         drive = Drive.model_validate(tables[DRIVE_FILE])
-        places = Family.model_validate(tables[PLACES_FILE]).expand()
+        places = PlaceFamily.model_validate(tables[PLACES_FILE]).expand()
         drive_json = drive.core_json()
         wanted = [(drive_json, places[cell.enclosure].core_json()) for cell in self.cells]
         missing = [key for key in dict.fromkeys(wanted) if key not in self._known]

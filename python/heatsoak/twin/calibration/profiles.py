@@ -8,15 +8,12 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.calibration import profiles
+from heatsoak.twin.calibration.parameters import Vector
 
 #: Shares that are measured; between them, and below the least, everything is taken as linear.
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -138,8 +135,6 @@ _FILL_S = 5
 _FLASH = ("capacity", "nand", "controller", "collection", "cache")
 _HOST = ("link_mb_s", "host_read_iops", "host_write_iops")
 
-Vector = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Fall:
@@ -215,5 +210,5 @@ def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> str:
     key = (flash, host, workloads)
     with _measuring:
         if key not in _known:
-            _known[key] = profiles.of_filled(drive_json, place_json, workloads)
+            _known[key] = of_filled(drive_json, place_json, workloads)
         return _known[key]

@@ -12,11 +12,12 @@ from pathlib import Path
 from heatsoak import catalog
 from heatsoak.bench.directories import require_empty
 from heatsoak.errors import RunInterrupted, UsageError
+from heatsoak.output import Progress
 from heatsoak.twin.reproduce.plan import Job, Question, jobs_of, questions
-from heatsoak.twin.reproduce.rows import Row, make_row
-from heatsoak.twin.reproduce.runner import Progress, make_recordings
+from heatsoak.twin.reproduce.rows import ReproductionRow, make_row
+from heatsoak.twin.reproduce.runner import make_recordings
 
-__all__ = ["Job", "Question", "Row", "drive_like", "jobs_of", "questions", "reproduce"]
+__all__ = ["Job", "Question", "ReproductionRow", "drive_like", "jobs_of", "questions", "reproduce"]
 
 
 def reproduce(
@@ -27,7 +28,7 @@ def reproduce(
     drives: Mapping[str, catalog.Drive] | None = None,
     places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
-) -> list[Row]:
+) -> list[ReproductionRow]:
     """Return a row for each figure that is asked for, all published ones by default.
 
     Recordings are made below `directory`, which must be new, or in a temporary place that is

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
-from heatsoak.analysis.consistency import WINDOW_S, Level, by_second, end_level, find_levels
+from heatsoak.analysis.consistency import WINDOW_S, RecurringRate, by_second, end_level, find_levels
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
-from heatsoak.twin.reproduce.runner import NotMeasured, Run
+from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured
 
 #: Changes smaller than this share are no change, as falls smaller than it are no episodes.
 NOTICEABLE = MIN_DROP
@@ -28,7 +28,7 @@ CAPTURE_BUFFER_S = 1.0
 
 
 @dataclass(frozen=True)
-class Case:
+class FigureInput:
     """What a figure is measured from.
 
     Attributes:
@@ -40,14 +40,14 @@ class Case:
         scores: the names of the scores that it is made of.
     """
 
-    runs: list[Run]
-    against: list[Run]
+    runs: list[FinishedRun]
+    against: list[FinishedRun]
     steps: tuple[str, ...]
     at: tuple[str, ...]
     published: tuple[float, float]
     scores: tuple[str, ...] = ()
 
-    def pairs(self) -> Iterator[tuple[Run, Run]]:
+    def pairs(self) -> Iterator[tuple[FinishedRun, FinishedRun]]:
         """Yield each run with those of `against` that ran the same in a like case.
 
         Slots are compared with as many cards under the same load.
@@ -78,17 +78,17 @@ class Answer:
 # ---- onset and depth
 
 
-def cell_onset_s(case: Case) -> Answer:
+def cell_onset_s(case: FigureInput) -> Answer:
     """The earlier onset of a cell's steps."""
     return Answer(_onset_s(_only(case.runs), case.steps))
 
 
-def cell_depth_pct(case: Case) -> Answer:
+def cell_depth_pct(case: FigureInput) -> Answer:
     """The deeper fall of a cell's steps."""
     return Answer(max(episode.depth_pct for episode in _episodes(_only(case.runs), case.steps)))
 
 
-def earliest_onset_s(case: Case) -> Answer:
+def earliest_onset_s(case: FigureInput) -> Answer:
     """The soonest onset of all places in which there is one."""
     onsets = [
         e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
@@ -98,29 +98,29 @@ def earliest_onset_s(case: Case) -> Answer:
     return Answer(min(onsets))
 
 
-def onset_s(case: Case) -> Answer:
+def onset_s(case: FigureInput) -> Answer:
     """How long a step keeps its level."""
     return Answer(_onset_s(_only(case.runs), case.steps))
 
 
-def written_gb_at_onset(case: Case) -> Answer:
+def written_gb_at_onset(case: FigureInput) -> Answer:
     """How much a step writes while it keeps its level, 10^9 bytes."""
     return Answer(_written_gb(_first(_only(case.runs), case.steps)))
 
 
-def cliff_s(case: Case) -> Answer:
+def cliff_s(case: FigureInput) -> Answer:
     """When the deepest fall of a step begins; it must not be heat's."""
     episode = _cliff(case)
     return Answer(episode.onset_s, _not_heat(episode))
 
 
-def cliff_gb(case: Case) -> Answer:
+def cliff_gb(case: FigureInput) -> Answer:
     """What was written until the deepest fall of a step, 10^9 bytes; it must not be heat's."""
     episode = _cliff(case)
     return Answer(_written_gb(episode), _not_heat(episode))
 
 
-def onset_later_s(case: Case) -> Answer:
+def onset_later_s(case: FigureInput) -> Answer:
     """How much later it throttles than each place it is compared with; the least fitting one."""
     return Answer(
         case.farthest(
@@ -129,7 +129,7 @@ def onset_later_s(case: Case) -> Answer:
     )
 
 
-def onset_ratio_x(case: Case) -> Answer:
+def onset_ratio_x(case: FigureInput) -> Answer:
     """Its onset over that of each place it is compared with; the least fitting one."""
     return Answer(
         case.farthest(
@@ -138,7 +138,7 @@ def onset_ratio_x(case: Case) -> Answer:
     )
 
 
-def temp_at_onset_c(case: Case) -> Answer:
+def temp_at_onset_c(case: FigureInput) -> Answer:
     """What the drive reports as it begins to throttle; of several places the least fitting one."""
     temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
     known = [temp for temp in temps if temp is not None]
@@ -150,13 +150,13 @@ def temp_at_onset_c(case: Case) -> Answer:
 # ---- levels
 
 
-def peak_mb_s(case: Case) -> Answer:
+def peak_mb_s(case: FigureInput) -> Answer:
     """The greatest level before an onset, or of a whole step without one."""
     peaks = [_level_before(run, name) for run in case.runs for name in case.steps]
     return Answer(max(peaks))
 
 
-def is_slower(case: Case) -> Answer:
+def is_slower(case: FigureInput) -> Answer:
     """Whether any of the steps ends below what the other drive's ends at."""
     return _statement(
         any(
@@ -168,7 +168,7 @@ def is_slower(case: Case) -> Answer:
     )
 
 
-def level_gain_mb_s(case: Case) -> Answer:
+def level_gain_mb_s(case: FigureInput) -> Answer:
     """The most by which a step ends above the same step in the places it is compared with."""
     return Answer(
         max(
@@ -179,12 +179,12 @@ def level_gain_mb_s(case: Case) -> Answer:
     )
 
 
-def falls(case: Case) -> Answer:
+def falls(case: FigureInput) -> Answer:
     """Whether any of the steps has an episode."""
     return _statement(any(run.step(name).episodes for run in case.runs for name in case.steps))
 
 
-def is_host_limit(case: Case) -> Answer:
+def is_host_limit(case: FigureInput) -> Answer:
     """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
     for run in case.runs:
         for name in case.steps:
@@ -206,44 +206,44 @@ def is_host_limit(case: Case) -> Answer:
 # ---- steady state: the last 400 s, each second
 
 
-def steady_mean_iops(case: Case) -> Answer:
+def steady_mean_iops(case: FigureInput) -> Answer:
     """The mean."""
     return Answer(_steady(_only(case.runs), case.steps).mean_iops)
 
 
-def steady_stdev_iops(case: Case) -> Answer:
+def steady_stdev_iops(case: FigureInput) -> Answer:
     """The standard deviation."""
     return Answer(_steady(_only(case.runs), case.steps).stdev_iops)
 
 
-def steady_mean_change_pct(case: Case) -> Answer:
+def steady_mean_change_pct(case: FigureInput) -> Answer:
     """The mean against that of the other place, in percent; less is negative."""
     here, there = (_steady(_only(runs), case.steps) for runs in (case.runs, case.against))
     return Answer(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
 
 
-def is_one_level(case: Case) -> Answer:
+def is_one_level(case: FigureInput) -> Answer:
     """Whether there is one level and no other."""
     return _statement(len(_levels(_only(case.runs), case.steps)) == 1)
 
 
-def lower_level_iops(case: Case) -> Answer:
+def lower_level_iops(case: FigureInput) -> Answer:
     """The lowest of several levels."""
     return Answer(_two_levels(case)[0].value)
 
 
-def upper_level_iops(case: Case) -> Answer:
+def upper_level_iops(case: FigureInput) -> Answer:
     """The highest of several levels."""
     return Answer(_two_levels(case)[-1].value)
 
 
-def lows_above_highs(case: Case) -> Answer:
+def lows_above_highs(case: FigureInput) -> Answer:
     """Whether the slowest second beats the fastest one of the other place."""
     here, there = (_seconds(_only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(float(here.min()) > float(there.max()))
 
 
-def ratios_are_alike(case: Case) -> Answer:
+def ratios_are_alike(case: FigureInput) -> Answer:
     """Whether mean over deviation of all drives lie within a factor of two."""
     ratios = [_steady(run, case.steps).ratio for run in case.runs]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -255,24 +255,24 @@ def ratios_are_alike(case: Case) -> Answer:
 # ---- gains of one place over another, step by step
 
 
-def largest_gain_x(case: Case) -> Answer:
+def largest_gain_x(case: FigureInput) -> Answer:
     """The largest ratio of a step's mean to the same step's in the other place."""
     return Answer(max(1 + gain for gain in _gains(case).values()))
 
 
-def score_gain_pct(case: Case) -> Answer:
+def score_gain_pct(case: FigureInput) -> Answer:
     """How much greater the mean of the steps' means is than in the other place, in percent."""
     here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
     return Answer(100 * (here / there - 1))
 
 
-def score_is_above(case: Case) -> Answer:
+def score_is_above(case: FigureInput) -> Answer:
     """Whether the mean of the steps' means is noticeably greater than the other drive's."""
     here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(here > (1 + NOTICEABLE) * there)
 
 
-def scores_change_pct(case: Case) -> Answer:
+def scores_change_pct(case: FigureInput) -> Answer:
     """How much better the protocols' scores are than in the other place, in percent.
 
     Worse is negative, of rates and of times; of several scores the least fitting one.
@@ -284,7 +284,7 @@ def scores_change_pct(case: Case) -> Answer:
     )
 
 
-def gain_is_there_alone(case: Case) -> Answer:
+def gain_is_there_alone(case: FigureInput) -> Answer:
     """Whether the singled-out steps gain noticeably, and no other step does."""
     there, elsewhere = _parted(case)
     return _statement(
@@ -294,7 +294,7 @@ def gain_is_there_alone(case: Case) -> Answer:
     )
 
 
-def gain_is_most_there(case: Case) -> Answer:
+def gain_is_most_there(case: FigureInput) -> Answer:
     """Whether the singled-out steps gain noticeably, and each more than any other step."""
     there, elsewhere = _parted(case)
     least = min(there.values())
@@ -303,7 +303,7 @@ def gain_is_most_there(case: Case) -> Answer:
     )
 
 
-def is_not_throttled(case: Case) -> Answer:
+def is_not_throttled(case: FigureInput) -> Answer:
     """Whether the steps have no thermal episode, and are no slower than in the other place.
 
     The second, since a step that begins throttled shows no fall.
@@ -319,12 +319,12 @@ def is_not_throttled(case: Case) -> Answer:
 # ---- the rest
 
 
-def duration_min(case: Case) -> Answer:
+def duration_min(case: FigureInput) -> Answer:
     """How long a step takes, in minutes."""
     return Answer(_only(case.runs).step(_only_step(case.steps)).duration_s / 60)
 
 
-def most_power_w(case: Case) -> Answer:
+def most_power_w(case: FigureInput) -> Answer:
     """The greatest power of any second of any recording."""
     peaks = []
     for run in case.runs:
@@ -336,7 +336,7 @@ def most_power_w(case: Case) -> Answer:
     return Answer(max(peaks))
 
 
-def keeps_rate(case: Case) -> Answer:
+def keeps_rate(case: FigureInput) -> Answer:
     """Whether a stream of the step's rate is never more than its buffer behind."""
     run = _only(case.runs)
     view = run.view(_only_step(case.steps))
@@ -351,7 +351,7 @@ def keeps_rate(case: Case) -> Answer:
     )
 
 
-def pause_s(case: Case) -> Answer:
+def pause_s(case: FigureInput) -> Answer:
     """The usual pause between two workloads, as it was kept."""
     recording = _only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
@@ -365,13 +365,13 @@ def pause_s(case: Case) -> Answer:
     return Answer(median(lengths))
 
 
-def total_h(case: Case) -> Answer:
+def total_h(case: FigureInput) -> Answer:
     """How long the recordings are together, in hours."""
     return Answer(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
 
 
 #: The measures by the names that ``catalog/published.toml`` calls them.
-MEASURES: dict[str, Callable[[Case], Answer]] = {
+MEASURES: dict[str, Callable[[FigureInput], Answer]] = {
     measure.__name__: measure
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
@@ -390,7 +390,7 @@ def _statement(holds: bool, otherwise: str | None = None) -> Answer:
     return Answer(1.0) if holds else Answer(0.0, otherwise)
 
 
-def _only(runs: list[Run]) -> Run:
+def _only(runs: list[FinishedRun]) -> FinishedRun:
     (run,) = runs
     return run
 
@@ -400,22 +400,22 @@ def _only_step(steps: tuple[str, ...]) -> str:
     return name
 
 
-def _episodes(run: Run, steps: tuple[str, ...]) -> list[Episode]:
+def _episodes(run: FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
     episodes = [episode for name in steps for episode in run.step(name).episodes]
     if not episodes:
         raise NotMeasured(f"nothing falls in {run.job.place}: {', '.join(steps)}")
     return episodes
 
 
-def _first(run: Run, steps: tuple[str, ...]) -> Episode:
+def _first(run: FinishedRun, steps: tuple[str, ...]) -> Episode:
     return min(_episodes(run, steps), key=lambda episode: episode.onset_s)
 
 
-def _onset_s(run: Run, steps: tuple[str, ...]) -> float:
+def _onset_s(run: FinishedRun, steps: tuple[str, ...]) -> float:
     return _first(run, steps).onset_s
 
 
-def _cliff(case: Case) -> Episode:
+def _cliff(case: FigureInput) -> Episode:
     episodes = _episodes(_only(case.runs), case.steps)
     return max(episodes, key=lambda episode: episode.depth_pct)
 
@@ -430,7 +430,7 @@ def _not_heat(episode: Episode) -> str | None:
     return "it is judged to be heat" if episode.cause == "thermal" else None
 
 
-def _level_before(run: Run, name: str) -> float:
+def _level_before(run: FinishedRun, name: str) -> float:
     step = run.step(name)
     level = step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
     if level is None:
@@ -438,63 +438,63 @@ def _level_before(run: Run, name: str) -> float:
     return level
 
 
-def _end_mb_s(run: Run, name: str) -> float:
+def _end_mb_s(run: FinishedRun, name: str) -> float:
     level = end_level(run.view(name).throughput)
     if level is None:
         raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return level
 
 
-def _steady(run: Run, steps: tuple[str, ...]) -> Consistency:
+def _steady(run: FinishedRun, steps: tuple[str, ...]) -> Consistency:
     found = run.step(_only_step(steps)).consistency
     if found is None:
         raise NotMeasured("the step is too short")
     return found
 
 
-def _seconds(run: Run, steps: tuple[str, ...]) -> Array:
+def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> Array:
     rates = by_second(run.view(_only_step(steps)).iops, WINDOW_S).values
     if len(rates) == 0:
         raise NotMeasured("the step is too short")
     return rates
 
 
-def _levels(run: Run, steps: tuple[str, ...]) -> list[Level]:
+def _levels(run: FinishedRun, steps: tuple[str, ...]) -> list[RecurringRate]:
     return find_levels(_seconds(run, steps))
 
 
-def _two_levels(case: Case) -> list[Level]:
+def _two_levels(case: FigureInput) -> list[RecurringRate]:
     levels = _levels(_only(case.runs), case.steps)
     if len(levels) < 2:
         raise NotMeasured(f"it keeps to one level, {levels[0].value:.0f} IOPS")
     return levels
 
 
-def _mean_mb_s(run: Run, name: str) -> float:
+def _mean_mb_s(run: FinishedRun, name: str) -> float:
     mean = run.step(name).mean_mb_s
     if mean is None:
         raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return _positive(mean)
 
 
-def _score(run: Run, steps: tuple[str, ...]) -> float:
+def _score(run: FinishedRun, steps: tuple[str, ...]) -> float:
     return float(np.mean([_mean_mb_s(run, name) for name in steps]))
 
 
-def _change_pct(run: Run, other: Run, name: str) -> float:
+def _change_pct(run: FinishedRun, other: FinishedRun, name: str) -> float:
     here, there = (_known_score(each, name) for each in (run, other))
     change_pct = 100 * (here / _positive(there) - 1)
     return change_pct if run.score(name).better == "higher" else 0.0 - change_pct
 
 
-def _known_score(run: Run, name: str) -> float:
+def _known_score(run: FinishedRun, name: str) -> float:
     score = run.score(name)
     if score.value is None:
         raise NotMeasured(f"{run.job.name}: '{name}': {score.why}")
     return score.value
 
 
-def _gains(case: Case) -> dict[str, float]:
+def _gains(case: FigureInput) -> dict[str, float]:
     """Gain of each step as a share; of several protocols the steps stand side by side."""
     many = len(case.runs) > 1
     return {
@@ -506,7 +506,7 @@ def _gains(case: Case) -> dict[str, float]:
     }
 
 
-def _parted(case: Case) -> tuple[dict[str, float], dict[str, float]]:
+def _parted(case: FigureInput) -> tuple[dict[str, float], dict[str, float]]:
     gains = _gains(case)
     there = {name: gains.pop(name) for name in case.at}
     return there, gains

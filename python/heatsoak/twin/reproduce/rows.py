@@ -5,15 +5,15 @@ from typing import Any
 
 from heatsoak import catalog
 from heatsoak.catalog import PublishedFigure, PugetCell
-from heatsoak.twin.reproduce.measures import MEASURES, Answer, Case
+from heatsoak.twin.reproduce.measures import MEASURES, Answer, FigureInput
 from heatsoak.twin.reproduce.plan import Job, Question
-from heatsoak.twin.reproduce.runner import NotMeasured, Outcome, Run
+from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
 
 NOT_SIMULATED = "no recording shows it"
 
 
 @dataclass(frozen=True)
-class Row:
+class ReproductionRow:
     """One published figure and the simulated one.
 
     Attributes:
@@ -39,7 +39,7 @@ class Row:
     simulated: float | None
     ok: bool
     counted: bool
-    role: catalog.Role
+    role: catalog.FigureRole
     why: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Row:
         return row
 
 
-def make_row(question: Question, outcomes: dict[Job, Outcome]) -> Row:
+def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> ReproductionRow:
     """Return the row of one figure, measured in the recordings of its jobs."""
     simulated, why = _measure(question, outcomes)
     if isinstance(question.figure, PugetCell):
@@ -69,7 +69,9 @@ def make_row(question: Question, outcomes: dict[Job, Outcome]) -> Row:
     return _figure_row(question, question.figure, simulated, why)
 
 
-def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | None, str | None]:
+def _measure(
+    question: Question, outcomes: dict[Job, RunOrReason]
+) -> tuple[float | None, str | None]:
     """The value and why it does not hold, either of which may be None."""
     how = question.measured
     if how is None:
@@ -79,9 +81,9 @@ def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | 
     if missing:
         return None, next(iter(missing))
     figure = question.figure
-    case = Case(
-        [run for run in runs if isinstance(run, Run)],
-        [run for run in against if isinstance(run, Run)],
+    case = FigureInput(
+        [run for run in runs if isinstance(run, FinishedRun)],
+        [run for run in against if isinstance(run, FinishedRun)],
         how.steps,
         how.at,
         figure.interval if isinstance(figure, PublishedFigure) else (0.0, 0.0),
@@ -94,13 +96,15 @@ def _measure(question: Question, outcomes: dict[Job, Outcome]) -> tuple[float | 
     return answer.value, answer.why
 
 
-def _cell_row(question: Question, cell: PugetCell, simulated: float | None, why: str | None) -> Row:
+def _cell_row(
+    question: Question, cell: PugetCell, simulated: float | None, why: str | None
+) -> ReproductionRow:
     metric = question.id.rpartition(".")[2]
     if metric == "onset_s":
         published, limits = cell.onset_s, cell.onset_limits_s
     else:
         published, limits = cell.depth_pct, cell.depth_limits_pct
-    return Row(
+    return ReproductionRow(
         id=question.id,
         drive=", ".join(question.drives),
         conditions={"slot": cell.slot, "gpus": cell.gpus, "gpu_load": cell.gpu_load},
@@ -117,9 +121,9 @@ def _cell_row(question: Question, cell: PugetCell, simulated: float | None, why:
 
 def _figure_row(
     question: Question, figure: PublishedFigure, simulated: float | None, why: str | None
-) -> Row:
+) -> ReproductionRow:
     ok = simulated is not None and why is None and figure.holds_for(simulated)
-    return Row(
+    return ReproductionRow(
         id=figure.id,
         drive=", ".join(figure.drives) or None,
         conditions=dict(figure.conditions),

@@ -1,6 +1,6 @@
 """Makes the recordings, two at a time, as any run is made: by the bench's conductor."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from heatsoak import catalog, protocol
-from heatsoak.analysis import RecordingFindings, Score, StepFindings
+from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
@@ -17,16 +17,13 @@ from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
 
-#: Called with the part that is done, 0 to 1, and what goes on.
-Progress = Callable[[float, str], None]
-
 
 class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
     """A figure could not be measured; the message says why, for the reader of the table."""
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """A finished recording, judged.
 
     The steps' series are read from disk when they are asked for, and not kept: an hour of random
@@ -44,7 +41,7 @@ class Run:
                 return step
         raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
 
-    def score(self, name: str) -> Score:
+    def score(self, name: str) -> ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""
         for score in self.findings.scores:
             if score.name == name:
@@ -66,7 +63,7 @@ class Run:
 
 
 #: What became of a job: the run, or why there is none.
-Outcome = Run | str
+RunOrReason = FinishedRun | str
 
 
 def make_recordings(
@@ -77,7 +74,7 @@ def make_recordings(
     drives: Mapping[str, catalog.Drive] | None = None,
     places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
-) -> dict[Job, Outcome]:
+) -> dict[Job, RunOrReason]:
     """Make the recordings of `jobs` below `directory`, and judge them.
 
     `drives` and `places` stand in for those of the catalog with the same ids. A drive or place that
@@ -86,11 +83,11 @@ def make_recordings(
     """
     weights = {job: typical_plan(steps_of(job)).duration_s for job in jobs}
     shares = {job: _Share(weights[job]) for job in jobs}
-    fleet = Fleet[Outcome]()
+    fleet = Fleet[RunOrReason]()
     # the longest first, so that no worker is left alone with one at the end
     order = sorted(jobs, key=lambda job: -weights[job])
 
-    def make(job: Job) -> Outcome:
+    def make(job: Job) -> RunOrReason:
         fleet.stop_with(shares[job])
         outcome = _make(
             job,
@@ -109,7 +106,7 @@ def make_recordings(
             progress(part, f"{count} of {len(jobs)} recordings")
 
     made = fleet.make([partial(make, job) for job in order], tick=tick)
-    outcomes: dict[Job, Outcome] = {}
+    outcomes: dict[Job, RunOrReason] = {}
     for job, result in zip(order, made, strict=True):
         if isinstance(result, HeatsoakError):
             raise result
@@ -145,7 +142,7 @@ def _make(
     seed: int,
     drives: Mapping[str, catalog.Drive],
     places: Mapping[str, catalog.Enclosure],
-) -> Outcome:
+) -> RunOrReason:
     if job.drive not in (*drives, *catalog.drive_ids()):
         return f"the catalog has no drive '{job.drive}'"
     if job.place not in (*places, *catalog.enclosure_ids()):
@@ -167,7 +164,7 @@ def _make(
         return str(error.__cause__ or error)
     finally:
         target.close()
-    return Run(job, recording, judge(recording))
+    return FinishedRun(job, recording, judge(recording))
 
 
 class _Share(Observer):

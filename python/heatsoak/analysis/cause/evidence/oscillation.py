@@ -11,7 +11,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.series import Array
-from heatsoak.analysis.view import Track
+from heatsoak.analysis.view import SensorTrack
 
 #: Falls within this much of each other started at the same temperature.
 SAME_K = 2.0
@@ -93,7 +93,7 @@ def _turning_points(case: Case) -> _TurningPoints | None:
     return _TurningPoints(falls_s, rises_s, fall_c, rise_c)
 
 
-def _near(temp: Track, turns_s: Array, most: np.ufunc) -> Array | None:
+def _near(temp: SensorTrack, turns_s: Array, most: np.ufunc) -> Array | None:
     """The extreme reading around each turn, since sensors lag; None if there are no readings."""
     first = np.searchsorted(temp.t_s, turns_s - LAG_S / 2, side="left")
     last = np.searchsorted(temp.t_s, turns_s + LAG_S, side="right")

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
 from heatsoak.analysis.series import Array, resampled
-from heatsoak.analysis.view import StepView, Track
+from heatsoak.analysis.view import SensorTrack, StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
@@ -319,7 +319,7 @@ def _period_s(case: Case) -> float:
     return max(drop.period_s or 0.0 for drop in both)
 
 
-def _at(temp: Track, t_s: float, period_s: float) -> float | None:
+def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
     """The temperature at a time; its mean over the period before if it oscillates."""
     within = temp.between(t_s - period_s, t_s)
     return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from heatsoak.errors import HeatsoakError
-from heatsoak.fio import Differencer, Status
+from heatsoak.fio import Differencer, FioStatus
 from heatsoak.importer.lenient import AnObject, Count, Lenient, Positive, Table, Text
 
 DIRECTIONS = ("read", "write")
@@ -145,7 +145,7 @@ class StepCounters:
         self.first_runtime_ms = 0.0
         self.jobs: Sequence[Job] = ()
         self.mixed = False
-        self.last: Status | None = None
+        self.last: FioStatus | None = None
         self._differencer = Differencer(math.nan, reads=True, writes=True)
         self._rows = Rows()
         self._moving = 0  # rows up to the last one in which anything was done
@@ -161,7 +161,7 @@ class StepCounters:
         """Take the jobs of the next document."""
         self.mixed = self.mixed or any(job.is_mixed for job in jobs)
         plain = [self._plain(job, version) for job in jobs]
-        status = Status.of({"timestamp_ms": int(at_ms or 0), "jobs": plain})
+        status = FioStatus.of({"timestamp_ms": int(at_ms or 0), "jobs": plain})
         before, self.last, self.jobs = self.last, status, jobs
         if before is None:
             self.first_runtime_ms = status.runtime_ms
