@@ -10,11 +10,10 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
+from heatsoak.output import Progress
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, HeldRecording, Recording, find_recordings
 
-#: Given the share of the files that was read, 0 to 1, and what is being read.
-Progress = Callable[[float, str], None]
 _NAMED = 5
 
 

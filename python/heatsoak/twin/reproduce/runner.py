@@ -13,6 +13,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
+from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin.reproduce.plan import Job
