@@ -13,8 +13,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+import typer
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak import catalog
+from heatsoak.cli.app import app
+from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import find_recordings
 from waiting import until
 
@@ -41,13 +44,34 @@ def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
         assert f" {hidden} " not in shown
 
 
+def test_help_says_of_each_command_what_its_own_help_says() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, (_, what) in COMMANDS.items():
+        assert commands[name].get_short_help_str(1000) == what
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_and_version_wait_for_no_command_to_be_loaded(word: str) -> None:
+    assert not loaded_by(word) & {"numpy", "polars", "pydantic", "heatsoak.analysis"}
+
+
 @pytest.mark.slow
 def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
-    code = "import sys, heatsoak.cli; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    loaded = loaded_by("analyze", "--help")
     assert "polars" in loaded
     assert not loaded & {"scipy.signal", "scipy.stats", "scipy.optimize", "matplotlib"}
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The modules that a command line has loaded when it ends."""
+    code = (
+        "import atexit, sys; from heatsoak.cli import main;"
+        f"sys.argv = ['heatsoak', *{words}];"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -14,24 +14,7 @@ from typing import Annotated, TextIO
 import typer
 
 import heatsoak
-from heatsoak.cli import (
-    analyze,
-    calibrate,
-    compare,
-    corpus,
-    demo,
-    drives,
-    export,
-    import_logs,
-    nbd,
-    protocols,
-    report,
-    reproduce,
-    run,
-    serve,
-    trace,
-    watch,
-)
+from heatsoak.cli.commands import Commands
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.output import announce, print_err, print_out
 
@@ -46,30 +29,12 @@ _WRONG_FILE = {
 _MOST_SAID = 300
 
 app = typer.Typer(
+    cls=Commands,
     help="Finds out whether a drive throttles, when, by how much, and why.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (
-    demo,
-    drives,
-    protocols,
-    run,
-    watch,
-    analyze,
-    compare,
-    report,
-    import_logs,
-    export,
-    reproduce,
-    calibrate,
-    corpus,
-    trace,
-    serve,
-    nbd,
-):
-    module.add_to(app)
 
 
 def _show_version(wanted: bool) -> None:
