@@ -14,7 +14,7 @@ import { stepOf } from "./workload";
 
 const LAST_S = 400;
 
-/** A fold with one or two scatter charts; nothing where no seconds are known. */
+/** A fold with one or two scatter charts; nothing if the IOPS of seconds are unknown. */
 export function scatter(app: App, given: Workload, lines: Lines, most: number): HTMLElement | null {
   if (!given.lines.some((line) => line.seconds)) return null;
   const isLong = most > LAST_S * 1.2;
@@ -89,7 +89,7 @@ function chart(
             : [],
         ),
         x: "time",
-        xTitle: "time since the step began",
+        xTitle: "time since the step started",
         isFromZero: true,
         isShown: true,
       },
