@@ -235,7 +235,7 @@ def test_what_has_no_score_is_named_with_the_reason() -> None:
     found = compare(runs, "heatsink")
     assert not any(row.definition for row in found.rows)
     assert any(
-        "fins has no score 'Steady mean': 'random-write' took 100 s, and its last 400 s" in note
+        "fins has no score 'Steady mean': 'random-write' took 100 s, but its last 400 s" in note
         for note in found.notes
     )
 

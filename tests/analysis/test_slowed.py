@@ -66,7 +66,7 @@ def test_who_asks_is_told_that_it_throttles_from_its_begin_and_why(tmp_path: Pat
     assert "right after 'fill'" in " ".join(done.stdout.split())
     head = page_of([Recording.open(tmp_path / "r")]).headline
     assert head.tone == "bad"
-    assert head.text.startswith("Throttles from the start in write: it began right after 'fill'")
+    assert head.text.startswith("Throttles from the start in write: it started right after 'fill'")
     assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
     assert "right after 'fill'" in (tmp_path / "x.xml").read_text()
     assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0

@@ -1,4 +1,4 @@
-// What all parts of the page share.
+// State that all parts of the page share.
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
@@ -7,7 +7,7 @@ import { Series } from "./data/series";
 import { column } from "./data/unpack";
 import { type LineStyle, lineStyles } from "./style/lines";
 
-/** What a reader has chosen in a chart, which outlives the page's being fetched again. */
+/** A reader's choices in a chart, which are kept when the page is fetched again. */
 interface Chosen {
   hidden: string[];
   stretch: [number, number] | null;
@@ -34,7 +34,7 @@ export class App {
     return this.page.recordings[line.recording]?.findings.steps[line.step];
   }
 
-  /** A track's samples, unpacked when they are first asked for. */
+  /** A track's samples, unpacked when first needed. */
   series(track: ChartSeries): Series {
     const known = this.unpacked.get(track);
     if (known) return known;
@@ -43,7 +43,7 @@ export class App {
     return made;
   }
 
-  /** The view of a chart, zoomed as the reader had it before the page was fetched again. */
+  /** The view of a chart, with the reader's zoom from before the page was fetched again. */
   view(id: string, least: number, most: number): View {
     const made = new View(least, most);
     const stretch = this.before?.chosen(id).stretch;
@@ -52,7 +52,7 @@ export class App {
     return made;
   }
 
-  /** The lines of a workload; those are hidden that the reader had hidden before. */
+  /** The lines of a workload, with those hidden that the reader had hidden before. */
   linesOf(id: string, all: LineInfo[]): Lines {
     const made = new Lines(all);
     const hidden = this.before?.chosen(id).hidden ?? [];
@@ -67,7 +67,7 @@ export class App {
     return this.styles[recording] ?? { color: 0, dash: 0 };
   }
 
-  /** Where a picture or a table is from. */
+  /** The origin of a picture or table. */
   get origin(): string {
     return `${this.page.title} · ${this.page.made_by}`;
   }
@@ -76,7 +76,7 @@ export class App {
     return this.lines.get(id);
   }
 
-  /** Draws all charts again, since samples have been added. */
+  /** Redraws all charts after samples were added. */
   refresh(): void {
     for (const lines of this.lines.values()) lines.refresh();
   }

@@ -8,8 +8,8 @@ export interface Contract {
  * Everything on the page.
  *
  * Attributes:
- *     is_live: whether a recording is still going on, so that the page asks for more.
- *     data: base64 of gzip of all packed columns.
+ *     is_live: whether a recording is still running, so that the page asks for updates.
+ *     data: all packed columns, gzipped, in base64.
  */
 export interface Page {
   version?: 1;
@@ -28,13 +28,13 @@ export interface Page {
   data: string;
 }
 /**
- * The answer before one scrolls.
+ * The answer at the top of the page.
  *
  * Attributes:
  *     text: the verdict in a sentence.
- *     tone: ``good`` where all is steady, ``bad`` where something throttles, else ``unsure``.
- *     more: a few sentences that go on from there.
- *     counts: how many steps have which verdict.
+ *     tone: ``good`` if everything is steady, ``bad`` if something throttles, else ``unsure``.
+ *     more: a few more sentences.
+ *     counts: the number of steps with each verdict.
  */
 export interface Headline {
   text: string;
@@ -45,12 +45,12 @@ export interface Headline {
   };
 }
 /**
- * A recording, and what another person needs to make it again.
+ * A recording, and how to repeat it.
  *
  * Attributes:
  *     label: the conditions, or the name of its directory.
- *     color: a number: recordings of the same colour are of the same conditions.
- *     command: the command that makes such a recording; None where that is not known.
+ *     color: a number; recordings with the same colour have the same conditions.
+ *     command: the command that makes such a recording; None if unknown.
  *     protocol: as TOML.
  *     commands: the load generator's command lines.
  */
@@ -73,12 +73,12 @@ export interface PageRecording {
   commands: string[];
 }
 /**
- * What one recording shows; `notes` are warnings a reader of the result must know.
+ * What one recording shows; `notes` are what a reader of the result must know.
  *
  * Attributes:
- *     scores: those that its protocol defines.
- *     rounds: the rounds that its protocol has, and whether they became steady.
- *     power: where power comes from; None where nothing is known of it.
+ *     scores: the scores that its protocol defines.
+ *     rounds: the rounds in its protocol, and whether they became steady.
+ *     power: where power figures come from; None if nothing is known.
  */
 export interface RecordingFindings {
   path: string;
@@ -100,15 +100,15 @@ export interface RecordingFindings {
  *
  * Attributes:
  *     mean_mb_s: reads and writes together over the whole step.
- *     cpu_us_per_io: what the load generator's processors spent on each I/O; None where that was
- *         not measured, as for a simulated drive.
- *     cpu_core_pct: the same as a share of one core, which several may exceed.
- *     power_mean_w: over the whole step, and `energy_j` what that comes to; None where no power
- *         was recorded for nine tenths of it. `RecordingFindings.power` tells who says so.
- *     rounds: the name of the rounds that it belongs to, and in which it was taken.
- *     start_temp_c: the drive's temperature when it began.
- *     why: what a verdict without an episode rests on.
- *     why_unknown: why its throughput could not be judged; None where it was.
+ *     cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
+ *         for a simulated drive.
+ *     cpu_core_pct: the same as a share of one core; more than 100 if it used several.
+ *     power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
+ *         recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
+ *     rounds: the name of the rounds that it belongs to; `round` is the number of its round.
+ *     start_temp_c: the drive's temperature at the start.
+ *     why: the reasons for a verdict without an episode.
+ *     why_unknown: why its throughput could not be judged; None if it was.
  */
 export interface StepFindings {
   step: string;
@@ -134,23 +134,23 @@ export interface StepFindings {
  * One stretch of lowered throughput.
  *
  * Attributes:
- *     onset_s: when throughput leaves its level, 2 % of it being lost, from the step's start.
- *     end_s: when it is back, or the step's end.
+ *     onset_s: when 2 % of the level is lost, from the step's start.
+ *     end_s: when throughput recovers, or the step's end.
  *     before_mb_s: mean from the step's start, or the last recovery, to the onset.
- *     during_mb_s: mean of the episode's last 60 s, or of all of it where it is shorter.
- *     before_iops: likewise, where no bytes were logged.
- *     before_lat_us: likewise, where only latencies were.
- *     direction: which of reads and writes it is of, where the step's sum does not show it.
- *     depth_pct: 1 - during / before, in percent; of latencies by what they let through.
+ *     during_mb_s: mean of the episode's last 60 s, or of all of it if it is shorter.
+ *     before_iops: likewise, if no bytes were logged.
+ *     before_lat_us: likewise, if only latencies were logged.
+ *     direction: whether it is reads or writes that fell, if their sum does not show it.
+ *     depth_pct: 1 - during / before, in percent; for latencies, of the rate that they permit.
  *     confidence: how likely the named cause is right, 0 to 1; 0 where none is named.
- *     evidence: sentences for and against the cause; of an unknown one, for the likeliest two, and
+ *     evidence: sentences for and against the cause; if it is unknown, for the likeliest two, and
  *         what would tell them apart.
- *     likelihoods: the share of each cause, and of one that the judge does not know.
+ *     likelihoods: the probability of each cause, and of any that the judge does not know.
  *     shape: ``step``, ``slide`` or ``cycle``.
- *     fall_s: from the onset to where 90 % of the loss is reached.
- *     duty: the share of a cycle that is low.
- *     oscillates: whether it is a cycle of falling and recovering; `period_s` is its length.
- *     recovered: whether throughput came back before the step's end.
+ *     fall_s: from the onset to the time when 90 % of the loss is reached.
+ *     duty: the low share of a period.
+ *     oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
+ *     recovered: whether throughput recovered before the step's end.
  */
 export interface Episode {
   onset_s: number;
@@ -181,17 +181,17 @@ export interface Episode {
   temp_c_at_onset: number | null;
 }
 /**
- * IOPS of each second over the last `window_s`; the ratio is mean over standard deviation.
+ * IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
  *
  * Attributes:
- *     each_s: 1, or the interval of a log that has nothing shorter.
- *     derived_from_bytes: whether IOPS are bytes over the block size, since only those were
- *         logged.
- *     levels: the rates it keeps to, rising; one where it only scatters.
- *     changes: how often it went from one level to another.
- *     as_at_end_since_s: since when, in the whole step, mean and deviation have been those of its
- *         end; None where it is too short to tell.
- *     steady_state: over the whole step; None where it is shorter than five rounds.
+ *     each_s: 1, or the interval of a log with longer intervals.
+ *     derived_from_bytes: whether IOPS were calculated from bytes and the block size, since only
+ *         bytes were logged.
+ *     levels: the rates that it stays at, ascending; a single one if it only scatters.
+ *     changes: how often it changed from one level to another.
+ *     as_at_end_since_s: since when, in the whole step, mean and deviation have been as at its
+ *         end; None if it is too short to tell.
+ *     steady_state: over the whole step; None if it is shorter than five rounds.
  */
 export interface Consistency {
   window_s: number;
@@ -209,7 +209,7 @@ export interface Consistency {
   write_latency?: LatencySummary | null;
 }
 /**
- * Percentiles of the rates of single seconds.
+ * Percentiles of the rates of individual seconds.
  */
 export interface IopsPercentiles {
   min: number;
@@ -221,7 +221,7 @@ export interface IopsPercentiles {
   max: number;
 }
 /**
- * A rate that is kept to: the part of the time spent there, and how long each stay usually is.
+ * A rate level: the share of the time spent there, and how long each stay usually is.
  *
  * Attributes:
  *     iops: the median of the seconds at this level.
@@ -234,16 +234,16 @@ export interface RateLevel {
   dwell_s: number;
 }
 /**
- * Whether five rounds in a row are steady, as SNIA's performance test specification asks.
+ * Whether five rounds in a row are steady, as SNIA's performance test specification defines it.
  *
  * Attributes:
- *     reached: whether any five were.
- *     since_s: when the first such window begins.
- *     at_end: whether the last five were.
+ *     reached: whether any five were steady.
+ *     since_s: when the first such window starts.
+ *     at_end: whether the last five were steady.
  *     round_s: the length of a round, whose mean is tracked.
- *     mean_iops: the average of the window told: the first that passes, or the last of all.
- *     range_pct: by how much its rounds differ, of that average; at most 20.
- *     slope_pct: by how much the line through them rises or falls, likewise; at most 10.
+ *     mean_iops: the average of the first window that passes, or of the last window if none does.
+ *     range_pct: the range of its rounds, in percent of that average; at most 20.
+ *     slope_pct: how much the line through them rises or falls, likewise; at most 10.
  */
 export interface SteadyState {
   reached: boolean;
@@ -255,9 +255,9 @@ export interface SteadyState {
   slope_pct: number;
 }
 /**
- * Latencies of a window, of which only `max_us` is the window's own.
+ * Latencies of a window; only `max_us` is taken over the whole window.
  *
- * The percentiles were taken interval by interval: of those the median, and the largest.
+ * The percentiles were taken for each interval; these are their median and largest values.
  */
 export interface LatencySummary {
   p50_median_us: number | null;
@@ -271,12 +271,12 @@ export interface LatencySummary {
  * Whether a temperature can be trusted to explain throttling, and why.
  *
  * Attributes:
- *     lag_s: how much later than the load it moves, where that can be seen.
- *     step_c: the step that it is rounded to; None where it is not.
- *     renewed_s: the shortest time in which it usually changes.
- *     onsets: how many onsets of throttling it was held against.
- *     spread_at_onset_k: how far its readings at those lie apart between conditions.
- *     same_as: another sensor from which it never differs.
+ *     lag_s: how much later than the load it moves, if that is visible.
+ *     step_c: the step that it is rounded to; None if it is not rounded.
+ *     renewed_s: the shortest usual time between changes.
+ *     onsets: how many onsets of throttling it was compared with.
+ *     spread_at_onset_k: how far its readings at those onsets differ between conditions.
+ *     same_as: another sensor that always reads the same.
  */
 export interface SensorTrust {
   name: string;
@@ -290,20 +290,21 @@ export interface SensorTrust {
   same_as?: string | null;
 }
 /**
- * A number that a protocol is run for.
+ * The number that a protocol is run for.
  *
  * Attributes:
- *     value: in `unit`; None where `why` says why there is none.
+ *     value: in `unit`; None if there is none, and `why` says why.
  *     better: which way is better.
- *     definition: how it is worked out, in a sentence.
- *     of_steps: what each step gives; the score is their mean. Of rounds, the last five.
- *     window_s: how much of each step's end counts; None is all of it.
- *     while_busy: whether time without any I/O in flight is left out.
- *     power_w: of a rate, the mean power over the same time; None where none was logged.
- *     mb_s_per_w: of a rate, what was moved for each watt: the same as megabytes a joule.
- *     cpu_us_per_io: what the load generator's processors spent on each I/O of those steps.
+ *     definition: how it is calculated, in a sentence.
+ *     of_steps: the value of each step; the score is their mean. For rounds, the last five.
+ *     window_s: how much of the end of each step counts; None means all of it.
+ *     while_busy: whether time without I/O in flight is left out.
+ *     power_w: for a rate, the mean power over the same time; None if not logged.
+ *     mb_s_per_w: for a rate, throughput per watt: the same as megabytes per joule.
+ *     cpu_us_per_io: CPU time that the load generator used for each I/O of those steps.
  *     cpu_core_pct: the same as a share of one core.
- *     scale: what share of the protocol's sizes and times was run; below 1 it is no result of it.
+ *     scale: the share of the protocol's sizes and times that was run; below 1 the value is not a
+ *         result of the protocol.
  */
 export interface ScoreFindings {
   name: string;
@@ -327,16 +328,16 @@ export interface ScoreFindings {
   scale?: number;
 }
 /**
- * Whether rounds became steady, as SNIA's performance test specification asks.
+ * Whether rounds became steady, as SNIA's performance test specification defines it.
  *
  * Attributes:
  *     taken: whole rounds.
- *     tracked: the step whose mean IOPS have to be steady; None for rounds that only repeat.
+ *     tracked: the step whose mean IOPS must be steady; None for rounds that only repeat.
  *     iops: those means, round by round; null where nothing was measured.
  *     is_steady: whether the last five are; None where nothing is tracked.
- *     range_pct: by how much the last five differ, of their average; at most 20.
- *     slope_pct: by how much the line through them rises or falls, likewise; at most 10.
- *     steps: of one round, with means over the last five.
+ *     range_pct: the range of the last five, in percent of their average; at most 20.
+ *     slope_pct: how much the line through them rises or falls, likewise; at most 10.
+ *     steps: the steps of one round, with means over the last five.
  *     text: the same in a sentence.
  */
 export interface RoundsFindings {
@@ -360,14 +361,14 @@ export interface RoundStep {
   mean_mb_s: number | null;
 }
 /**
- * Where power comes from; a rating is what the drive states, and no measurement.
+ * Where power figures come from; a rating is what the drive states, not a measurement.
  *
  * Attributes:
  *     source: None where no power was recorded.
- *     text: who told it and how, in words.
- *     rated_max_w: the most that the drive states for the power states it was seen in, of all
- *         its states where that was not asked; None where it states none.
- *     rated_states: those states' numbers.
+ *     text: the source in words.
+ *     rated_max_w: the highest power that the drive states for the power states it was seen in, or
+ *         for all its states if those were not recorded; None if it states none.
+ *     rated_states: the numbers of those states.
  */
 export interface Power {
   source?: ("measured" | "reported" | "modelled" | "logged") | null;
@@ -376,7 +377,7 @@ export interface Power {
   rated_states?: number[];
 }
 /**
- * A line of a list: what, and what it is.
+ * An entry of a list: a name and its value.
  */
 export interface Fact {
   name: string;
@@ -394,9 +395,9 @@ export interface EventLine {
  * All runs of one workload: a chart.
  *
  * Attributes:
- *     id: unique on the page, letters, digits, ``-`` and ``_``; an address within it.
+ *     id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
  *     title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
- *     summary: what the lines show, in a sentence.
+ *     summary: what the lines show, in one sentence.
  */
 export interface WorkloadSection {
   id: string;
@@ -411,13 +412,13 @@ export interface WorkloadSection {
  * One recording's run of a workload.
  *
  * Attributes:
- *     recording: its number in `Page.recordings`.
- *     step: the number of the step in that recording's findings.
- *     label: what tells it from the other lines: its conditions that differ among them.
- *     start_s: when the step began, from the recording's start.
- *     tracks: throughput first, then what else there is.
- *     seconds: IOPS of each second, for the scatter; None where they are not known.
- *     level_mb_s: the level before the first episode, or the mean where there is none.
+ *     recording: its index in `Page.recordings`.
+ *     step: the index of the step in that recording's findings.
+ *     label: the conditions in which it differs from the other lines.
+ *     start_s: when the step started, from the recording's start.
+ *     tracks: throughput first, then the others.
+ *     seconds: IOPS of each second, for the scatter plot; None if unknown.
+ *     level_mb_s: the level before the first episode, or the mean if there is none.
  */
 export interface Line {
   recording: number;
@@ -434,12 +435,12 @@ export interface Line {
  *
  * Attributes:
  *     name: the column of the recording; ``bw_mb_s`` and ``iops`` are reads and writes together.
- *     label: for a legend: ``reads``, ``composite``.
+ *     label: the name in a legend: ``reads``, ``composite``.
  *     t: seconds from the step's start, rising.
- *     v: values in `unit`; there are none where nothing was measured.
- *     samples: how many the recording has; more than ``t.count`` where the track was thinned: of
- *         each stretch then its least and greatest are kept, in their order of time.
- *     gap_s: neighbours further apart than this are not joined by a line.
+ *     v: values in `unit`; none if nothing was measured.
+ *     samples: how many the recording has; more than ``t.count`` if the track was thinned: the
+ *         minimum and maximum of each stretch are then kept, in time order.
+ *     gap_s: points further apart than this are not joined by a line.
  */
 export interface ChartSeries {
   name: string;
@@ -452,7 +453,7 @@ export interface ChartSeries {
   gap_s: number;
 }
 /**
- * A column of numbers in `Page.data`, once that is taken out of base64 and gzip.
+ * A column of numbers in `Page.data`, after base64 and gzip are decoded.
  *
  * Value `i` is the sum of the first `i + 1` differences, divided by `per_unit`. The differences
  * are whole numbers, zigzag-coded (0, -1, 1, -2 as 0, 1, 2, 3), little-endian in `width` bytes,
@@ -460,9 +461,9 @@ export interface ChartSeries {
  *
  * Attributes:
  *     at: the first byte.
- *     count: how many values.
- *     width: bytes of a difference, 1 to 6; 0 where there are none.
- *     per_unit: by what the whole numbers are divided: a power of ten.
+ *     count: the number of values.
+ *     width: bytes per difference, 1 to 6; 0 if there are none.
+ *     per_unit: the divisor of the whole numbers, a power of ten.
  */
 export interface Packed {
   at: number;
@@ -471,12 +472,12 @@ export interface Packed {
   per_unit: number;
 }
 /**
- * How many I/Os of a step took how long.
+ * A histogram of the latencies of a step.
  *
  * Attributes:
- *     upper_us: the upper end of each bin, rising; its lower end is the one before, or 0.
- *     ios: I/Os in it.
- *     from_percentiles: whether this was not counted, but made of intervals' percentiles.
+ *     upper_us: the upper edge of each bin, rising; its lower edge is the one before, or 0.
+ *     ios: the number of I/Os in each bin.
+ *     from_percentiles: whether it was estimated from intervals' percentiles, not counted.
  */
 export interface LatencyHistogram {
   direction: "read" | "write";
@@ -485,12 +486,12 @@ export interface LatencyHistogram {
   from_percentiles?: boolean;
 }
 /**
- * Cells by conditions: the values of `row_key` downwards, those of `column_keys` across.
+ * Cells by conditions: `row_key` down, `column_keys` across.
  *
  * Attributes:
- *     order: the values of each key, in the order in which they are to stand.
- *     held: how many published figures hold, in a sentence; None where none is known.
- *     source: where the published figures are from.
+ *     order: the values of each key, in display order.
+ *     held: how many published figures hold, in a sentence; None if there are none.
+ *     source: the source of the published figures.
  */
 export interface MatrixSection {
   row_key: string;
@@ -504,11 +505,11 @@ export interface MatrixSection {
   source?: string | null;
 }
 /**
- * What a matrix can show.
+ * A quantity that a matrix can show.
  *
  * Attributes:
- *     worse: which end of the scale is the one to worry about.
- *     workload: the workload that it is of; None where it is of several.
+ *     worse: which end of the scale is worse.
+ *     workload: its workload; None if it covers several.
  */
 export interface MatrixMetric {
   id: string;
@@ -521,9 +522,9 @@ export interface MatrixMetric {
  * One set of conditions.
  *
  * Attributes:
- *     recording: the first that was made in it.
- *     conditions: by the keys of the matrix.
- *     values: by the metric's id.
+ *     recording: the first recording made in it.
+ *     conditions: keyed by the keys of the matrix.
+ *     values: keyed by the metric's id.
  */
 export interface MatrixCell {
   recording: number;
@@ -536,12 +537,12 @@ export interface MatrixCell {
   };
 }
 /**
- * A number of a matrix, and what was published for it.
+ * A value of a matrix, and the published figure for it.
  *
  * Attributes:
- *     text: how it is said: ``steady`` where there is no number.
- *     published: least and most.
- *     holds: whether it is within that and its tolerance.
+ *     text: the value as text; ``steady`` if there is no number.
+ *     published: the published range.
+ *     holds: whether it is within that range and its tolerance.
  */
 export interface MatrixFigure {
   value: number | null;
@@ -551,10 +552,10 @@ export interface MatrixFigure {
   holds?: boolean | null;
 }
 /**
- * A score, one bar a condition.
+ * A score, with one bar per condition.
  *
  * Attributes:
- *     interval: what the whiskers are, in a sentence.
+ *     interval: what the whiskers show, in a sentence.
  */
 export interface BarChart {
   id: string;
@@ -566,7 +567,7 @@ export interface BarChart {
   bars: Bar[];
 }
 /**
- * A value with its 95 % interval; low and high are None where it is not known.
+ * A value with its 95 % confidence interval; low and high are None if unknown.
  */
 export interface Bar {
   label: string;
@@ -579,7 +580,7 @@ export interface Bar {
   mb_s_per_w?: number | null;
 }
 /**
- * Steps that differ in one thing: the share of reads, or the queue depth.
+ * Curves over steps that differ in one parameter: the share of reads, or the queue depth.
  */
 export interface CurveChart {
   id: string;
@@ -598,7 +599,7 @@ export interface Curve {
   points: CurvePoint[];
 }
 /**
- * A value of a step that differs from its neighbours in one thing.
+ * One step's value in a curve.
  */
 export interface CurvePoint {
   x: number;
@@ -607,15 +608,15 @@ export interface CurvePoint {
   power_w?: number | null;
 }
 /**
- * What recordings show of a condition.
+ * What recordings show about a condition.
  *
  * Attributes:
  *     groups: the values of the condition, the baseline first.
- *     rows: for each step, metric and group; pooled rows before those of each condition. Those
- *         of scores come last.
- *     ranking: of the steps in which at least two groups can be ranked.
+ *     rows: for each step, metric and group; pooled rows before those of each condition. Rows of
+ *         scores come last.
+ *     ranking: for the steps in which at least two groups can be ranked.
  *     notes: what was chosen, left out, or not paired, in sentences.
- *     caveats: how recordings that were compared anyway are unlike.
+ *     caveats: how recordings that were compared anyway differ.
  */
 export interface Comparison {
   by: string;
@@ -629,34 +630,34 @@ export interface Comparison {
   caveats: string[];
 }
 /**
- * One metric of one step in one group, against the baseline.
+ * One metric of one step in one group, compared with the baseline.
  *
  * Attributes:
- *     protocol: whose step it is.
- *     group: the group's value of the condition that is compared.
- *     value: the group's mean, in `unit`; None where it lies beyond what was measured.
- *     value_at_least: where a fall never came: the mean if each had come as the step ended.
+ *     protocol: the protocol of the step.
+ *     group: the group's value of the compared condition.
+ *     value: the group's mean, in `unit`; None if it is beyond what was measured.
+ *     value_at_least: if throughput never fell: the mean if each run had fallen at the step's end.
  *     baseline: the baseline's mean over the same other conditions, likewise.
- *     delta_pct: 100 (value - baseline) / baseline; None where one is unknown or the baseline 0.
- *     ci95_pct: its 95 % interval; both None where there is none.
+ *     delta_pct: 100 (value - baseline) / baseline; None if one is unknown or the baseline is 0.
+ *     ci95_pct: its 95 % confidence interval; both None if there is none.
  *     delta: value - baseline, in `delta_unit`.
  *     ci95: its 95 % interval.
- *     interval_of: what the interval speaks of; None where there is none.
- *     runs: the group's recordings behind it.
- *     better: which way is better, if one is.
+ *     interval_of: what the interval covers; None if there is none.
+ *     runs: the number of the group's recordings.
+ *     better: which direction is better, if either is.
  *     better_by_pct: `delta_pct` with the sign that AnandTech prints: worse is negative, for MB/s
  *         and for us alike.
- *     definition: of a score, how it is worked out; None for a step.
- *     steps: of a score, the steps that it is made of.
- *     p: how likely a difference as large is without a true one, two-sided.
+ *     definition: how a score is calculated; None for a step.
+ *     steps: the steps of a score.
+ *     p: the two-sided p value of the difference.
  *     p_holm: the same after Holm's correction for all groups of this metric and step.
- *     other_conditions: those that group and baseline share, where they all share one value.
- *     pairs: the sets of other conditions that it is a mean over.
- *     pairs_higher: in how many of them the group's value is the higher one.
- *     pooled: whether it is a mean over several of them; rows for each one follow.
- *     rank: the group's rank where its step is ranked by this metric; None elsewhere.
+ *     other_conditions: those that have the same value in group and baseline.
+ *     pairs: the number of sets of other conditions that it is a mean over.
+ *     pairs_higher: in how many of them the group's value is higher.
+ *     pooled: whether it is a mean over several sets; rows for each one follow.
+ *     rank: the group's rank if its step is ranked by this metric, otherwise None.
  *     best_share: as :attr:`Ranked.best_share`, likewise.
- *     caveats: what speaks against the comparison, where it was asked for anyway.
+ *     caveats: how recordings that were compared anyway differ.
  */
 export interface ComparisonRow {
   metric: string;
@@ -708,15 +709,16 @@ export interface ComparisonRow {
   steps?: string[];
 }
 /**
- * A group's place in one step.
+ * A group's rank in one step.
  *
  * Attributes:
- *     rank: one more than the groups that are shown to be better, so that groups share ranks.
- *     ranks: the least and the greatest rank that the data leave open.
+ *     rank: one more than the number of groups that are shown to be better, so groups may share
+ *         ranks.
+ *     ranks: the lowest and the highest rank that the data permit.
  *     value: mean over the other conditions that all ranked groups have.
  *     ci95: its 95 % interval, in `unit`.
  *     best_share: the share of bootstrap draws in which it is the best, 0 to 1.
- *     not_told_apart_from: groups whose difference from it is not shown.
+ *     not_told_apart_from: groups without a shown difference from it.
  */
 export interface Ranked {
   protocol: string;

@@ -1,4 +1,4 @@
-// Elements, made so that any text stays text.
+// Creates elements; text is always inserted as text.
 
 import { cut } from "./data/format";
 
@@ -26,7 +26,7 @@ export function add(to: Element, children: Child[]): void {
   }
 }
 
-/** An element of HTML; an attribute that is a function listens to the event of that name. */
+/** An HTML element; an attribute that is a function handles the event of that name. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -35,7 +35,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** An element of SVG. */
+/** An SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -44,12 +44,12 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** A button that does something. */
+/** A button with an action. */
 export function button(label: Child, action: () => void, attributes: Attributes = {}) {
   return h("button", { type: "button", click: action, ...attributes }, label);
 }
 
-/** Longer text in a table is cut; all of it is in the tip. */
+/** Long text in a table is shortened; the tooltip has all of it. */
 const MOST_LETTERS = 300;
 
 function cellText(cell: Child): Child {
@@ -57,7 +57,7 @@ function cellText(cell: Child): Child {
   return h("span", { title: cut(cell, 20 * MOST_LETTERS) }, cut(cell, MOST_LETTERS));
 }
 
-/** A table that scrolls within itself; columns of numbers stand to the right. */
+/** A table that scrolls by itself; numbers are right-aligned. */
 export function table(
   caption: string,
   header: readonly string[],
@@ -100,7 +100,7 @@ export function table(
   );
 }
 
-/** Something folded away, made when it is first opened. */
+/** A collapsed section whose content is made when it is first opened. */
 export function fold(summary: Child, content: () => Node[], open = false): HTMLDetailsElement {
   const body = h("div", { class: "fold" });
   const details = h("details", {}, h("summary", {}, summary), body);

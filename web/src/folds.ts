@@ -1,4 +1,4 @@
-// What the reader has unfolded stays so when the page is fetched again.
+// Keeps what the reader has expanded when the page is fetched again.
 
 /** A name for each fold of the page: the section that it is in, and its summary. */
 function named(main: HTMLElement): [string, HTMLDetailsElement][] {
@@ -17,7 +17,7 @@ export function openFolds(main: HTMLElement): Set<string> {
   );
 }
 
-/** Opens those folds again that are still there. */
+/** Opens the folds that still exist. */
 export function unfold(main: HTMLElement, names: ReadonlySet<string>): void {
   for (const [name, details] of named(main)) {
     if (names.has(name)) details.dispatchEvent(new Event("unfold"));

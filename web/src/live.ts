@@ -1,9 +1,9 @@
-// A recording that is still going on: new samples come as events.
+// A recording that is still running: new samples arrive as events.
 
 import type { App } from "./app";
 import type { Appended } from "./contract";
 
-/** Listens for new samples; `renew` fetches the page again. Returns how to stop. */
+/** Listens for new samples; `renew` fetches the page again. Returns a function that stops. */
 export function follow(app: () => App, renew: () => Promise<void>): () => void {
   const source = new EventSource("events");
   let renewing = false;

@@ -1,4 +1,4 @@
-// Reads what the page was given, shows it, and follows a recording that is still going on.
+// Reads the page's data, shows them, and follows a recording that is still running.
 
 import "uplot/dist/uPlot.min.css";
 import "./css/page.css";
@@ -56,7 +56,7 @@ async function show(main: HTMLElement, page: Page): Promise<void> {
   scrollTo(0, top);
 }
 
-/** Says when all that is in sight is drawn: charts are in the frame after they are seen. */
+/** Signals when everything in sight is drawn: charts are drawn in the frame after they are seen. */
 function markDrawn(): void {
   const frame = (then: () => void) => requestAnimationFrame(() => setTimeout(then, 0));
   frame(() => frame(() => performance.mark("heatsoak-drawn")));

@@ -1,4 +1,4 @@
-// The page as a whole: what stands where.
+// The layout of the page.
 
 import type { App } from "./app";
 import { cut } from "./data/format";
@@ -13,7 +13,7 @@ import { recordings } from "./parts/recordings";
 import { workload } from "./parts/workload";
 import { shadeButton } from "./style/theme";
 
-/** All sections; `damage` is a sentence where the numbers cannot be read. */
+/** All sections; `damage` is a sentence if the numbers cannot be read. */
 export function sections(app: App, damage: string | null): Node[] {
   const { page } = app;
   const charts = damage === null ? page.workloads.map((given) => section(app, given)) : [];
@@ -63,7 +63,7 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
   );
 }
 
-/** Goes to a workload's chart, or the first one, with the lines of one recording alone. */
+/** Goes to a workload's chart, or the first one, showing only the lines of one recording. */
 function go(app: App, recording: number, id: string | null): void {
   const given = app.page.workloads.find((one) =>
     id ? one.id === id : one.lines.some((line) => line.recording === recording),

@@ -1,4 +1,4 @@
-"""Findings -> what people and programs read: terminal tables and JSON."""
+"""Findings as reports: tables for the terminal, and files."""
 
 from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings

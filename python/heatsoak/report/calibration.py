@@ -1,4 +1,4 @@
-"""What a fit of the simulated drive found, in a terminal."""
+"""The result of a calibration of the simulated drive, as tables for the terminal."""
 
 from typing import Any
 
@@ -8,16 +8,18 @@ from heatsoak.output import Console, Text
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:
-    """Print parameters with their bounds, then each figure, fitted and held out apart."""
+    """Print parameters with their bounds, then the fitted figures and those held out."""
     _print_parameters(calibration["parameters"], console)
-    for role, title in (("fitted", "Figures that the fit saw"), ("held-out", "Figures held out")):
+    for role, title in (("fitted", "Fitted figures"), ("held-out", "Figures held out")):
         rows = [row for row in calibration["rows"] if row["role"] == role]
         if rows:
             console.print()
             _print_rows(title, rows, console)
     if calibration["loose"]:
         console.print()
-        console.print("Combinations that the expectations say more about than the figures:")
+        console.print(
+            "Combinations that are determined by the expectations more than by the figures:"
+        )
         for direction in calibration["loose"]:
             moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
             console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
@@ -29,7 +31,7 @@ def print_calibration(calibration: dict[str, Any], console: Console) -> None:
 
 
 def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
-    """Print each cell as predicted without itself, then how far off both predictions are."""
+    """Print the prediction of each cell without itself, then how far off both methods are."""
     table = _table("Left out", "onset, s", "model", "effects", "depth, %", "model", "effects")
     for cell in predicted["cells"]:
         numbers = []

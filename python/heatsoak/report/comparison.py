@@ -1,4 +1,4 @@
-"""What a condition changes, as tables in a terminal: steps, and scores as reviews print them."""
+"""What a condition changes, as tables for the terminal: steps, and scores as reviews print them."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -11,11 +11,11 @@ from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
 
 _STYLES = {"better": "green", "worse": "red"}
-_SAID = {"negligible": "too little", "no difference shown": "not shown"}
+_VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"}
 
 
 def value_text(value: float | None, at_least: float | None) -> str:
-    """Return a value, or what it is at least: ``"> 300"``."""
+    """Return a value, or its lower bound: ``"> 300"``."""
     if value is not None:
         return number_text(value)
     return "" if at_least is None else f"> {number_text(at_least)}"
@@ -33,7 +33,7 @@ def change_text(row: ComparisonRow) -> str:
 
 
 def interval_text(row: ComparisonRow) -> str:
-    """Return the interval of that change; empty where there is none."""
+    """Return the confidence interval of that change; empty if there is none."""
     is_difference = metric_of(row.metric).scale == "difference"
     low, high = row.ci95 if is_difference else row.ci95_pct
     if low is None or high is None:
@@ -62,17 +62,17 @@ def number_text(value: float) -> str:
 
 def verdict_text(row: ComparisonRow) -> Text:
     """Return what a row shows, in the words and colours of the tables."""
-    return Text(_SAID.get(row.verdict, row.verdict), style=_STYLES.get(row.verdict, ""))
+    return Text(_VERDICT_WORDS.get(row.verdict, row.verdict), style=_STYLES.get(row.verdict, ""))
 
 
 _CONVENTION = (
-    "'change': + is more than the baseline. 'better by' has AnandTech's sign: worse is negative, "
-    "for MB/s and for us alike."
+    "'change': + means more than the baseline. 'better by' has AnandTech's sign: worse is "
+    "negative, for MB/s and for us."
 )
 
 
 def print_score_tables(comparison: Comparison, console: Console) -> list[ComparisonRow]:
-    """Print the scores, and step by step those made of several; return the rows shown."""
+    """Print the scores, with their steps if there are several; return the rows shown."""
     scores = _summaries([row for row in comparison.rows if row.definition is not None])
     if not scores:
         return []
@@ -109,7 +109,7 @@ def _print_definitions(scores: Sequence[ComparisonRow], console: Console) -> Non
 def _print_steps(
     score: ComparisonRow, scores: Sequence[ComparisonRow], comparison: Comparison, console: Console
 ) -> None:
-    """One row a step, and last the score that they make."""
+    """One row per step, and the resulting score last."""
     metric = f"mean_{score.metric.removeprefix('score_')}"
     steps = _summaries(
         [
@@ -133,7 +133,7 @@ def _print_steps(
     table.add_section()
     for row in scores:
         if (row.protocol, row.step, row.metric) == (score.protocol, score.step, score.metric):
-            table.add_row(*_cells(row, "mean of these: the score", comparison, with_sign=False))
+            table.add_row(*_cells(row, "mean (the score)", comparison, with_sign=False))
     console.print(table)
 
 
@@ -168,23 +168,23 @@ def _cells(
 
 
 def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The rows over all sets of other conditions, where there are several sets."""
+    """The rows over all sets of other conditions, if there are several sets."""
     pooled = {(r.protocol, r.step, r.metric) for r in rows if r.pooled}
     return [r for r in rows if r.pooled or (r.protocol, r.step, r.metric) not in pooled]
 
 
-_WHAT_OF = {
-    "this run": "1 run each: the interval is of this run, not of the next one",
-    "runs": "the runs of a group differ, and the interval tells what more of them would show",
-    "conditions": "1 run each in several other conditions: the interval is of how the change "
-    "differs in those",
+_INTERVAL_NOTES = {
+    "this run": "1 run each: the interval covers noise within this run, not the next run",
+    "runs": "several runs in a group: the interval covers differences between runs",
+    "conditions": "1 run each in several other conditions: the interval covers how the change "
+    "differs between those",
 }
 
 
 def print_comparison(comparison: Comparison, console: Console, *, each: bool = False) -> None:
-    """Print what each step shows, and the order of the groups.
+    """Print the result of each step, and the ranking of the groups.
 
-    With `each`, what the single sets of other conditions show comes under what they show together.
+    With `each`, each set of other conditions is listed below the result over all sets.
     """
     _print_title(comparison, console)
     shown = print_score_tables(comparison, console)
@@ -203,13 +203,13 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
 
 def _print_title(comparison: Comparison, console: Console) -> None:
     baseline, *others = comparison.groups
-    title = Text(f"{comparison.by}: {_listed(others)} against {baseline}", style="bold")
+    title = Text(f"{comparison.by}: {_listed(others)} compared with {baseline}", style="bold")
     console.print(title)
     console.print(Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
     console.print(
         Text(
-            f"Changes are from {comparison.by} '{baseline}': + is more than there, in MB/s and "
-            "IOPS faster; - is less.",
+            f"Changes are relative to {comparison.by} '{baseline}': + means more (for MB/s and "
+            "IOPS: faster), - means less.",
             style="dim",
         )
     )
@@ -226,7 +226,7 @@ def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: 
     for heading in (str(comparison.baseline), "", "change", "95 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     if several:
-        table.add_column("more in", justify="right", no_wrap=True)
+        table.add_column("higher in", justify="right", no_wrap=True)
     table.add_column("difference", no_wrap=True)
     previous = None
     for row in rows:
@@ -255,7 +255,7 @@ def _is_summary(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> bool:
 
 
 def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """What people look at, and of the rates IOPS where it is random, else MB/s."""
+    """The metrics shown to people: of the rates, IOPS for random loads and MB/s for others."""
     twin = {"mb_s": "iops", "iops": "mb_s"}
     left_out = "mb_s" if rows[0].workload.startswith("random") else "iops"
     names = {row.metric for row in rows}
@@ -266,7 +266,7 @@ def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 
 def _where(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
-    """The conditions that tell a single set from the others."""
+    """The conditions that distinguish one set from the others."""
     alike = next(r for r in rows if r.pooled and r.metric == row.metric).other_conditions
     apart = [f"{key} {value}" for key, value in row.other_conditions.items() if key not in alike]
     return f" {', '.join(apart)}" if apart else ""
@@ -280,10 +280,20 @@ def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
         Text("Rank by ", style="bold").append(f"{metric.title}, {metric.unit}; the {of} is best")
     )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "rank", "", metric.unit, "95 % interval", "best in", "not told from"):
+    for heading in (
+        "",
+        "rank",
+        "",
+        metric.unit,
+        "95 % interval",
+        "best in",
+        "not distinguished from",
+    ):
         right = heading in ("rank", metric.unit, "95 % interval", "best in")
         table.add_column(
-            heading, justify="right" if right else "left", no_wrap=heading != "not told from"
+            heading,
+            justify="right" if right else "left",
+            no_wrap=heading != "not distinguished from",
         )
     previous = None
     for each in ranked:
@@ -302,13 +312,13 @@ def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
 
 
 def _open(ranks: tuple[int, int]) -> str:
-    """The ranks that are left open."""
+    """The range of ranks that the data permit."""
     low, high = ranks
     return "" if low == high else f" ({low}-{high})"
 
 
 def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
-    """The steps that are ranked by the same."""
+    """The rankings, grouped by metric."""
     groups: dict[str, list[Ranked]] = {}
     for each in ranking:
         groups.setdefault(each.metric, []).append(each)
@@ -317,18 +327,19 @@ def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
 
 def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:
     groups = len(comparison.groups)
-    said = [_WHAT_OF[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None]
+    said = [
+        _INTERVAL_NOTES[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None
+    ]
     if any(row.pooled for row in rows):
-        said.append("'more in': in how many of the other conditions; --each shows each")
+        said.append("'higher in': in how many sets of other conditions; --each lists them")
     if groups > 2:
         said.append(
-            f"{groups - 1} groups against one: better and worse allow for that (Holm), an "
-            "interval does not"
+            f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that (Holm), "
+            "intervals "
+            "are not"
         )
-        said.append(
-            "groups share a rank where no difference is shown; in brackets, those left open"
-        )
-        said.append("'best in' is the share of draws from the noise in which a group is the best")
+        said.append("groups share a rank if no difference is shown; possible ranks are in brackets")
+        said.append("'best in' is the share of bootstrap draws in which a group is the best")
     console.print()
     for text in said:
         console.print(Text(f"note: {text}", style="dim"))

@@ -1,4 +1,4 @@
-"""Reports as files: which kind a name asks for, and the writing of it."""
+"""Reports as files: which kind a name asks for, and writing them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ _KINDS = {
     ".csv": "csv",
     ".xml": "junit",
 }
-#: Pictures are as sharp as what was recorded.
+#: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What a report is asked for.
+    """The options of a report.
 
     Attributes:
-        by: the condition that is compared; None compares what differs in one alone.
-        baseline: what the others are compared with.
-        anyway: whether to compare what was not run alike.
-        title: None is made of drive and protocol.
+        by: the condition to compare; None compares recordings that differ in a single one.
+        baseline: the value that others are compared with.
+        anyway: whether to compare recordings that were not run alike.
+        title: None makes one from drive and protocol.
         fail_below_mb_s: a step whose mean is lower fails, in JUnit.
     """
 
@@ -63,15 +63,15 @@ def kind_of(path: Path) -> str:
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
-        raise UsageError(f"{path}: {ending}: end it in .html, .png, .svg, .csv or .xml")
+        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv or .xml")
     return kind
 
 
 def check(path: Path, recordings: Sequence[Recording], *, force: bool) -> str:
     """Return the kind of report that `path` asks for.
 
-    Raises, before anything is worked out, UsageError where it cannot be written there, and
-    ToolError where a page is asked for and its program was not built.
+    Raises, before any work, UsageError if the report cannot be written there, and ToolError if a
+    page is asked for but its program was not built.
     """
     kind = kind_of(path)
     check_free([path], recordings, force=force)
@@ -90,8 +90,8 @@ def write_report(
 ) -> Reported:
     """Write a report of `recordings`, whose `findings` are in the same order, to `path`.
 
-    What is there is written over: see :func:`check`. Raises UsageError for a suffix that no report
-    has or a comparison that cannot be made, ToolError where writing fails.
+    An existing file is overwritten: see :func:`check`. Raises UsageError for an unknown suffix or a
+    comparison that cannot be made, and ToolError if writing fails.
     """
     wanted = wanted or ReportRequest()
     kind = kind_of(path)
@@ -120,7 +120,7 @@ def write_report(
 def _page(
     recordings: Sequence[Recording], findings: Findings, wanted: ReportRequest, kind: str
 ) -> "Page":
-    # over half of this is loaded only for pages: statistics of intervals and of comparisons
+    # imported only for pages, since it loads the statistics of intervals and comparisons
     from heatsoak.report.page.make import make_page
 
     return make_page(

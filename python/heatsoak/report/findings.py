@@ -1,4 +1,4 @@
-"""Findings as tables and sentences in a terminal."""
+"""Findings as tables and sentences for the terminal."""
 
 from rich.padding import Padding
 from rich.table import Table
@@ -25,24 +25,24 @@ def consistency_text(found: Consistency) -> str:
     """Return ``consistency (last 400 s): 5,800 IOPS +- 1,900, ratio 3.1; two levels: ...``."""
     text = f"consistency (last {found.window_s:.0f} s): {_iops(found.mean_iops)} IOPS"
     if found.ratio is None:
-        text += " without any deviation"
+        text += " with no deviation"
     else:
         text += (
             f" +- {_iops(found.stdev_iops)}, ratio {found.ratio:.{1 if found.ratio < 100 else 0}f}"
         )
     if found.derived_from_bytes:
-        text += " (by MB/s and block size)"
+        text += " (from MB/s and block size)"
     if found.each_s != 1:
-        text += f" (means of {found.each_s:.3g} s)"
+        text += f" (means over {found.each_s:.3g} s)"
     return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
 
 
 def sensor_text(sensor: SensorTrust) -> str | None:
-    """Return what must be known of a sensor; None where there is nothing to say."""
+    """Return what a reader must know about a sensor; None if there is nothing to say."""
     if sensor.trust == "poor":
-        return f"{sensor.name}: not to be trusted: {sensor.why}"
+        return f"{sensor.name}: not trusted: {sensor.why}"
     if sensor.trust == "good":
-        return f"{sensor.name}: to be trusted: {sensor.why}"
+        return f"{sensor.name}: trusted: {sensor.why}"
     return None
 
 
@@ -58,7 +58,7 @@ def _levels(found: Consistency) -> list[str]:
 
 def _since(found: Consistency) -> list[str]:
     since_s = found.as_at_end_since_s
-    return [f"so since {format_duration(since_s)}"] if since_s else []
+    return [f"unchanged since {format_duration(since_s)}"] if since_s else []
 
 
 def _steady(found: Consistency) -> list[str]:
@@ -68,8 +68,8 @@ def _steady(found: Consistency) -> list[str]:
     figures = f"range {steady.range_pct:.0f} %, slope {steady.slope_pct:.0f} %"
     if not steady.reached or steady.since_s is None:
         return [f"no steady state by SNIA's test ({figures})"]
-    begin = format_duration(steady.since_s) if steady.since_s > 0 else "the start"
-    text = f"steady state by SNIA's test from {begin}"
+    start = format_duration(steady.since_s) if steady.since_s > 0 else "the start"
+    text = f"steady state by SNIA's test from {start}"
     return [text if steady.at_end else f"{text}, not at the end"]
 
 
@@ -85,14 +85,14 @@ _DASH = "-"
 
 
 def print_scores(recording: RecordingFindings, console: Console) -> None:
-    """Print a recording's scores with their definitions, and why one is missing."""
+    """Print a recording's scores with their definitions, or why there is none."""
     if not recording.scores:
         return
     scale = recording.scores[0].scale
     title = Text("Scores", style="bold")
     if scale != 1:
         title.append(f"  of a run at {scale:g} of the protocol's sizes and times", style="yellow")
-        title.append(": no result of it", style="yellow")
+        title.append(": not a result of the protocol", style="yellow")
     console.print(title)
     has_power = any(score.power_w is not None for score in recording.scores)
     has_cost = any(score.cpu_us_per_io is not None for score in recording.scores)
@@ -118,7 +118,7 @@ def print_scores(recording: RecordingFindings, console: Console) -> None:
 
 
 def print_rounds(rounds: RoundsFindings, console: Console) -> None:
-    """Print whether rounds became steady, and the means of their last ones."""
+    """Print whether rounds became steady, and the means of the last ones."""
     style = {True: "green", False: "yellow", None: ""}[rounds.is_steady]
     console.print(Text(rounds.name, style="bold").append(f"  {rounds.text}", style=style))
     if rounds.iops:
@@ -139,7 +139,7 @@ def print_rounds(rounds: RoundsFindings, console: Console) -> None:
 
 
 def score_text(score: ScoreFindings) -> str:
-    """Return a score with its unit: ``"11,204 IOPS"``; a dash where there is none."""
+    """Return a score with its unit: ``"11,204 IOPS"``; a dash if there is none."""
     if score.value is None:
         return _DASH
     unit = "" if score.unit == "x" else f" {score.unit}"
@@ -159,7 +159,7 @@ def _number(value: float | None) -> str:
 
 
 def print_copy(copy: CopyFindings, console: Console) -> None:
-    """Print a copy as a whole, each of its steps in a sentence or two."""
+    """Print the result of a copy, with a sentence or two on each step."""
     console.print(Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
     for step in copy.steps:
         moved = "" if step.bytes is None else f"{format_bytes(step.bytes)} "
@@ -169,19 +169,23 @@ def print_copy(copy: CopyFindings, console: Console) -> None:
 
 
 def power_text(recording: RecordingFindings) -> str | None:
-    """Return where a recording's power comes from, and what bounds it; None without either."""
+    """Return where power figures come from, and the drive's rating; None without either."""
     power = recording.power
     if power is None:
         return None
-    parts = ["not measured" if power.source is None else f"{power.source} {_told(power.text)}"]
+    parts = [
+        ("not measured")
+        if power.source is None
+        else f"{power.source} {_with_preposition(power.text)}"
+    ]
     if power.rated_max_w is not None:
         states = ", ".join(map(str, power.rated_states))
         which = f"power state{'s' if len(power.rated_states) > 1 else ''} {states}"
-        parts.append(f"the drive rates itself at {power.rated_max_w:g} W at most in {which}")
+        parts.append(f"the drive states at most {power.rated_max_w:g} W in {which}")
     return f"power: {'; '.join(parts)}"
 
 
-def _told(text: str) -> str:
+def _with_preposition(text: str) -> str:
     return text if text.startswith(("by ", "in ")) else f"by {text}"
 
 
@@ -191,7 +195,7 @@ _VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
 def print_findings(findings: Findings, console: Console, *, evidence: bool = True) -> None:
-    """Print each recording's verdicts; with `evidence` also what they rest on."""
+    """Print each recording's verdicts; with `evidence`, also the evidence for them."""
     for index, recording in enumerate(findings.recordings):
         if index:
             console.print()
@@ -202,7 +206,7 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Tru
 
 
 def sentence(step: StepFindings) -> str:
-    """Return what a step shows in a sentence, as the bench's users say it."""
+    """Return the result of a step in a sentence."""
     if not step.episodes:
         return step.why_unknown or "; ".join(step.why)
     parts = []
@@ -212,11 +216,11 @@ def sentence(step: StepFindings) -> str:
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:
-            text += f", swinging every {episode.period_s:.0f} s"
+            text += f", oscillating every {episode.period_s:.0f} s"
         if episode.recovered:
-            text += f", back after {format_duration(episode.end_s - episode.onset_s)}"
+            text += f", recovered after {format_duration(episode.end_s - episode.onset_s)}"
         parts.append(text)
-    more = f"; and {len(parts) - 2} times more" if len(parts) > 3 else ""
+    more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
     return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
 
 
@@ -228,7 +232,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
     console.print(Text(recording.path, style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    # of rounds there are hundreds of steps: what they came to stands below
+    # rounds have hundreds of steps: their results are printed below
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
     has_power = any(step.power_mean_w is not None for step in steps)
@@ -270,7 +274,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
 
 
 def _cost(step: StepFindings) -> str:
-    """Processor time of an I/O, and the share of a core that it came to."""
+    """CPU time per I/O, and the share of a core."""
     if step.cpu_us_per_io is None:
         return ""
     share = "" if step.cpu_core_pct is None else f" ({step.cpu_core_pct:.0f} % of a core)"

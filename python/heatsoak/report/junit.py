@@ -1,8 +1,8 @@
-"""Findings as JUnit XML, which build servers show: a suite a recording, a case a step.
+"""Findings as JUnit XML for build servers: a suite per recording, a case per step.
 
-A step that throttles is a failure: one of its episodes has heat for its cause. So is one whose mean
-lies below a limit that was asked for. A step that could not be judged is skipped, and a run that
-failed or was cut is an error. Falls with another cause are told in a case's output.
+A step that throttles is a failure, that is, one with an episode caused by heat. So is one whose
+mean is below a given limit. A step that could not be judged is skipped, and a run that failed or
+was interrupted is an error. Episodes with another cause are in the output of a case.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,9 @@ def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> Elem
 def _unfinished(meta: RecordingMeta, group: str) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=group, name=_WHOLE_RUN, time="0.000")
     cut = meta.status == "running"
-    why = "the recording was cut, or is still running" if cut else f"the run was {meta.status}"
+    why = (
+        "the recording was cut short, or is still running" if cut else f"the run was {meta.status}"
+    )
     message = _legal(f"{why}: {meta.reason}" if meta.reason else why)
     _child(case, "error", "cut" if cut else meta.status, message, message)
     return case
@@ -104,5 +106,5 @@ def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """The text without controls, of which XML cannot hold most, but with its line ends."""
+    """The text without control characters, most of which XML forbids, but with line ends."""
     return "\n".join(map(printable, text.split("\n")))

@@ -1,4 +1,4 @@
-"""Lists in a terminal: drives, protocols, plans, and what was imported."""
+"""Lists for the terminal: drives, protocols, plans, and imported recordings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
     for heading in ("Protocol", "Takes", "Writes", "What it does"):
         table.add_column(heading, overflow="fold")
     for protocol in protocols:
-        takes = _takes(protocol) + (" and the replays" if protocol["unknown_steps"] else "")
+        takes = _takes(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
             takes += f" x {protocol['recordings']} places"
         table.add_row(
@@ -52,7 +52,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
 
 
 def _takes(row: dict[str, Any]) -> str:
-    """How long it takes: where nothing falls and rounds are soon steady, and at most."""
+    """How long it takes: without drops and with rounds that are steady soon, and at most."""
     least, most = (format_duration(row[key]) for key in ("duration_without_probes_s", "duration_s"))
     if least == most:
         return least
@@ -87,34 +87,34 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         rated = (
             "its rated endurance"
             if run["endurance_is_rated"]
-            else ("what drives of this size usually endure")
+            else ("the usual endurance of drives of this size")
         )
         console.print(
-            f"In all {_takes(run)}; at most "
+            f"Takes {_takes(run)}; at most "
             f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
             f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
         )
         if run["unknown_steps"]:
             names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
             console.print(
-                Text(f"not counted, since only the trace itself tells: {names}", style="yellow")
+                Text(f"not counted, since it depends on the trace: {names}", style="yellow")
             )
         console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
 
 
 def _print_surroundings(run: dict[str, Any], console: Console) -> None:
-    """Print what hands have to change before a run, and what warms the case meanwhile."""
+    """Print what to change by hand before a run, and what warms the case during it."""
     if run["set_up"]:
         wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
         console.print(Text(f"set up by hand: {wanted}"))
     for heat in run["heat"]:
         console.print(Text(f"heat: {heat['heat']}"))
         if heat["why_not"]:
-            console.print(Text(f"which cannot be commanded: {heat['why_not']}", style="yellow"))
+            console.print(Text(f"not available: {heat['why_not']}", style="yellow"))
 
 
 def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
-    """Print the rows of ``heatsoak export``, a line a file, and once what had to be assumed."""
+    """Print the rows of ``heatsoak export``, a line per file, and each assumption once."""
     said: dict[tuple[str | None, str], None] = {}
     for file in files:
         size = f"{file['rows']:,} rows, {format_bytes(file['bytes'])}"
@@ -154,7 +154,7 @@ def _row(recording: Recording) -> dict[str, Any]:
 
 
 def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
-    """Print the rows: where each recording is, what it holds, and what was said of it."""
+    """Print the rows: where each recording is, what it holds, and the remarks on it."""
     for row in rows:
         title = Text(row["path"], style="bold")
         labels = ", ".join(f"{key} {value}" for key, value in row["conditions"].items())

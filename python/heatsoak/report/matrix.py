@@ -1,4 +1,4 @@
-"""The table of a matrix: one row a cell, published figures beside the measured ones."""
+"""The table of a matrix: one row per cell, with published figures next to the measured ones."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from heatsoak.output import Console, Text, lines
 class Cell:
     """One row: onset of the earlier and depth of the deeper of the two sequential steps.
 
-    Both are None where neither step has an episode; the published ones where none is known.
+    Both are None if neither step has an episode; `published` is None if nothing was published.
     """
 
     slot: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MISSING = "pictures need matplotlib: pip install 'heatsoak[plot]', or name a .html file with -o"
 _SHADE = "light"
-#: What is drawn of a workload, from the top, and how high.
+#: The panels of a workload, from the top, with their heights.
 _PANELS: tuple[tuple[tuple[ChartQuantity, ...], float], ...] = (
     (("throughput", "iops", "latency"), 3.0),
     (("temperature",), 1.4),
@@ -31,9 +31,9 @@ _PANELS: tuple[tuple[tuple[ChartQuantity, ...], float], ...] = (
 )
 _WIDTH_IN, _HEIGHT_IN, _LEGEND_LINE_IN = 7.0, 1.05, 0.22
 _DPI = 150
-#: A picture of more workloads than these would not be read.
+#: A picture with more workloads would not be readable.
 _MOST_WORKLOADS = 12
-#: Bands are drawn where lines are few; otherwise a mark stands where each line falls.
+#: With up to this many lines, episodes are drawn as bands; with more, as a mark at each onset.
 _MOST_BANDED = 3
 _MARK: dict[str, Any] = {
     "marker": "v",
@@ -47,7 +47,7 @@ _HATCHES = {"rising": "//", "falling": "\\\\", "level": "--", "upright": "||", "
 def draw(page: Page, path: Path, kind: str) -> None:
     """Draw the page's workloads into `path`; `kind` is ``png`` or ``svg``.
 
-    Raises ToolError where matplotlib is not there, or there is nothing to draw.
+    Raises ToolError if matplotlib is missing, or if there is nothing to draw.
     """
     try:
         import matplotlib
@@ -58,7 +58,7 @@ def draw(page: Page, path: Path, kind: str) -> None:
     if not shown:
         raise ToolError("there is nothing to draw: no throughput was recorded")
     with matplotlib.rc_context(_look()), warnings.catch_warnings():
-        # a label may have letters that no font here has: they are drawn as boxes
+        # a label may have letters that no installed font has: they are drawn as boxes
         warnings.filterwarnings("ignore", message="Glyph")
         figure = _figure(page, shown, Figure)
         # no date, so that the same recordings give the same file
@@ -80,7 +80,7 @@ def _look() -> Any:
         "axes.grid": True,
         "grid.color": colors["grid"],
         "text.color": colors["ink"],
-        # labels are text of the user's, and no formulas
+        # labels are text, not formulas
         "text.parse_math": False,
         "xtick.color": colors["soft"],
         "ytick.color": colors["soft"],
@@ -120,7 +120,7 @@ def _figure(page: Page, shown: Sequence[WorkloadSection], make: type["Figure"]) 
 def _lines(
     page: Page, shown: Sequence[WorkloadSection], styles: Sequence[LineStyle]
 ) -> Iterator["Line2D"]:
-    """For the legend, a line of each colour with what it is called; none for only one."""
+    """The legend's lines, one per colour; none if there is only one colour."""
     from matplotlib.lines import Line2D
 
     drawn = dict.fromkeys(line.recording for workload in shown for line in workload.lines)
@@ -131,7 +131,7 @@ def _lines(
 
 
 def _marks(page: Page, shown: Sequence[WorkloadSection]) -> Iterator["Line2D"]:
-    """For the legend, what the marks at falls mean, where there are any."""
+    """The legend's marks, if any."""
     from matplotlib.lines import Line2D
 
     causes = palette()["causes"]
@@ -151,7 +151,7 @@ def _tracks(workload: WorkloadSection) -> list[ChartSeries]:
 
 
 class _Block:
-    """One workload's charts above each other."""
+    """One workload's charts, stacked."""
 
     def __init__(
         self, workload: WorkloadSection, page: Page, styles: Sequence[LineStyle], columns: bytes
@@ -198,13 +198,13 @@ class _Block:
             axis.set_ylim(bottom=0)
 
     def _series(self, track: ChartSeries) -> tuple[Array, Array]:
-        """Times and values; where samples are missing, a value that is no number parts the line."""
+        """Times and values; a NaN breaks the line where samples are missing."""
         t_s, values = decoded(self._columns, track.t), decoded(self._columns, track.v)
         gaps = np.flatnonzero(np.diff(t_s) > track.gap_s) + 1
         return np.insert(t_s, gaps, t_s[gaps]), np.insert(values, gaps, np.nan)
 
     def _episodes(self, axes: Sequence["Axes"]) -> None:
-        """Bands of few lines, named by their cause; of many, a mark where each one falls."""
+        """Draw episodes: labelled bands for few lines, marks at the onsets for many."""
         causes = palette()["causes"]
         lines = self._workload.lines
         for line in lines:
@@ -245,7 +245,7 @@ def _causes(page: Page, workload: WorkloadSection) -> Iterator[str]:
 
 
 def _of(line: Line, quantities: Sequence[ChartQuantity]) -> ChartSeries | None:
-    """The first track of a line that is of the first of these quantities that it has."""
+    """A line's first track, by the first of these quantities that it has."""
     for quantity in quantities:
         for track in line.tracks:
             if track.quantity == quantity:
@@ -259,6 +259,6 @@ def _axis_label(track: ChartSeries) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """One line of text that fits."""
+    """The text as one line of limited length."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 1]}…"

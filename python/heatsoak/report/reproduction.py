@@ -1,4 +1,4 @@
-"""Published figures beside the simulated ones, in a terminal."""
+"""Published figures next to the simulated ones, as a table for the terminal."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from heatsoak.output import Console, Text
 
 _NOTHING = "n/a"
 _GROUPS = {
-    "fitted": "The fit saw these",
+    "fitted": "Fitted",
     "held-out": "Held out from the fit",
     "predicted": "Predicted",
     None: "Not counted",
@@ -17,7 +17,7 @@ _GROUPS = {
 
 
 def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
-    """Print the rows of ``heatsoak reproduce`` by their role, and how many counted ones hold."""
+    """Print the rows of ``heatsoak reproduce`` by role, and how many of the counted ones hold."""
     statements = {figure.id for figure in catalog.published().figures if figure.holds is not None}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Figure", no_wrap=True)
@@ -77,5 +77,5 @@ def _truth(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Four digits, and no exponent."""
+    """The number with four digits and no exponent."""
     return f"{value:.0f}" if abs(value) >= 1000 else f"{round(value, 3):.4g}"

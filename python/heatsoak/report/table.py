@@ -1,4 +1,4 @@
-"""Findings as one table: a row for each episode, or for a step that has none."""
+"""Findings as one table: a row for each episode, and for each step without one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +47,7 @@ _EPISODE: dict[str, type[pl.DataType]] = {
 def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
     """Return the table: recording, drive, its conditions, the step, and the episode's number.
 
-    Columns of conditions are ``condition.`` and their key.
+    The columns of conditions are named ``condition.`` plus their key.
     """
     keys = list(dict.fromkeys(key for one in findings.recordings for key in one.conditions))
     schema: dict[str, type[pl.DataType]] = {
@@ -67,9 +67,9 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
 
 
 def write_findings(findings: Findings, names: Names, path: Path) -> None:
-    """Write the table as CSV: commas, UTF-8, nothing for nothing."""
+    """Write the table as CSV: commas, UTF-8, empty cells for missing values."""
     table = for_spreadsheets(findings_table(findings, names).lazy(), visible=False).collect()
-    with path.open("wb") as file:  # polars takes a path for a URL, where it can be one
+    with path.open("wb") as file:  # polars takes a path that looks like a URL for one
         table.write_csv(file)
 
 

@@ -1,4 +1,4 @@
-"""Tables of traces, in the form that reviewers publish them."""
+"""Tables of traces, in the form in which reviewers publish them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -76,7 +76,7 @@ def _print_by_direction(found: dict[str, Any], console: Console) -> None:
 def _print_depth(depth: dict[str, Any] | None, console: Console) -> None:
     console.print()
     if depth is None:
-        console.print("Queue depth is not known: the trace does not tell when I/Os came back.")
+        console.print("Queue depth is unknown: the trace does not say when I/Os completed.")
         return
     table = _table("Queue depth, %", *depth["pct"], "Mean", "Most")
     shares = (_number(share) for share in depth["pct"].values())
@@ -91,8 +91,8 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
     console.print()
     for line in (
         f"Takes {format_duration(time['duration_s'])}: {busy}{format_duration(time['idle_s'])} "
-        f"idle in {time['pauses']:,} pauses; cut to {time['idle_limit_s'] * 1e3:g} ms each, "
-        f"{format_duration(time['idle_left_s'])} are left.",
+        f"idle in {time['pauses']:,} pauses; limited to {time['idle_limit_s'] * 1e3:g} ms each, "
+        f"{format_duration(time['idle_left_s'])} remain.",
         f"{bursts['count']:,} bursts of {'-' if ios is None else f'{ios:.2f}'} I/Os; one "
         f"{bursts['definition']}.",
         f"Addresses: {format_bytes(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
@@ -118,7 +118,7 @@ _GROUPS = {
 
 
 def print_trace_check(rows: Sequence[dict[str, Any]], title: str, console: Console) -> None:
-    """Print what was asked of a trace beside what it has."""
+    """Print the requested figures next to those of the trace."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     table = _table("", "Asked", "Got", "Off, %", "")
     group = ""
@@ -158,6 +158,6 @@ def _verdict(rows: Sequence[dict[str, Any]]) -> Text:
         return Text(f"{failed} of {len(rows)} figures do not hold", style="red")
     near = sum(bool(row["note"]) for row in rows)
     if near:
-        text = f"{len(rows) - near} of {len(rows)} figures hold within 1 %, the rest as near as "
-        return Text(text + "so few I/Os can be", style="green")
+        text = f"{len(rows) - near} of {len(rows)} figures hold within 1 %, the rest as closely as "
+        return Text(text + "this few I/Os allow", style="green")
     return Text(f"all {len(rows)} figures hold within 1 %", style="green")

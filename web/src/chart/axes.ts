@@ -1,4 +1,4 @@
-// Axes: what is marked on them, and how the marks read.
+// Axes: their ticks and tick labels.
 
 import type uPlot from "uplot";
 import { marks, number, TIME_STEPS, timeMarks } from "../data/format";
@@ -6,12 +6,12 @@ import type { Colors } from "../style/colors";
 
 export type Horizontal = "time" | "number" | "log";
 
-/** Font of everything on a canvas. */
+/** The font of all text on a canvas. */
 export function font(k: number, size = 12, weight = 400): string {
   return `${weight} ${size * k}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
 }
 
-/** The axis below a panel; without `isLabelled` only its grid. */
+/** The axis below a panel; only its grid without `isLabelled`. */
 export function horizontal(
   kind: Horizontal,
   colors: Colors,
@@ -45,7 +45,7 @@ export function horizontal(
   return axis;
 }
 
-/** Powers of ten, and twice and five times them where there is room; as logarithms. */
+/** Powers of ten, and 2 and 5 times them if there is room, as logarithms. */
 export function logMarks(min: number, max: number): number[] {
   const factors = max - min > 4 ? [1] : [1, 2, 5];
   const marks: number[] = [];
@@ -58,7 +58,7 @@ export function logMarks(min: number, max: number): number[] {
   return marks;
 }
 
-/** The axis beside a panel, `size` wide. */
+/** The axis at the side of a panel, `size` wide. */
 export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
   return {
     scale: "y",
@@ -73,7 +73,7 @@ export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
   };
 }
 
-/** A range with room above, from zero where values are shares of something. */
+/** A range with room above; it starts at zero for values that are shares. */
 export function roomy(extent: [number, number] | null, isFromZero: boolean): [number, number] {
   if (!extent) return [0, 1];
   const [low, high] = extent;

@@ -1,4 +1,4 @@
-// Episodes within a panel: bands of the line that is looked at, a mark where others fall.
+// Episodes within a panel: bands for the selected line, marks at the onsets of others.
 
 import uPlot from "uplot";
 import type { Episode } from "../contract";
@@ -10,13 +10,13 @@ import type { Lines } from "./lines";
 import type { Look } from "./panel";
 import type { Trace } from "./trace";
 
-/** How deep and why, in a few words: `H heat −43 %`. */
+/** Depth and cause in short: `H heat −43 %`. */
 export function bandText(episode: Episode): string {
   const look = causeLook(episode.cause);
   return `${look.letter} ${look.label} −${Math.round(episode.depth_pct)} %`;
 }
 
-/** Draws the bands of the line that is told, behind the lines. */
+/** Draws the bands of the given line, behind the lines. */
 export function drawBands(u: uPlot, look: Look, lines: Lines, isLabelled: boolean): void {
   const { told } = lines;
   if (told === null) return;
@@ -59,7 +59,7 @@ function label(u: uPlot, look: Look, episode: Episode, box: { x: number; width: 
   ctx.restore();
 }
 
-/** Draws a ring where each line that is shown begins to fall. */
+/** Draws a ring at each onset of the visible lines. */
 export function drawOnsets(u: uPlot, look: Look, lines: Lines, traces: readonly Trace[]): void {
   const k = look.k * uPlot.pxRatio;
   const { ctx } = u;

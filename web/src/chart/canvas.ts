@@ -1,8 +1,8 @@
-// Text and boxes on a canvas that is to be saved.
+// Text and boxes on a canvas that will be saved.
 
 import { font } from "./axes";
 
-/** How a line is written; `most` is how wide it may be. */
+/** The style of a line of text; `most` is its greatest width. */
 export interface TextStyle {
   size?: number;
   weight?: number;
@@ -10,7 +10,7 @@ export interface TextStyle {
   align?: CanvasTextAlign;
 }
 
-/** A sheet that grows downwards while it is written; all lengths are before enlargement by `k`. */
+/** A sheet that grows downwards as it is written; all lengths are before scaling by `k`. */
 export class Sheet {
   readonly canvas = document.createElement("canvas");
   private readonly acts: ((ctx: CanvasRenderingContext2D) => void)[] = [];
@@ -26,7 +26,7 @@ export class Sheet {
     this.y = margin;
   }
 
-  /** Does something when all is known; the context counts in lengths before enlargement. */
+  /** Defers drawing until the size is known; lengths are before scaling. */
   act(what: (ctx: CanvasRenderingContext2D) => void): void {
     this.acts.push(what);
   }
@@ -37,7 +37,7 @@ export class Sheet {
     return this.measure.measureText(text).width;
   }
 
-  /** Writes a line at a place; cut where it is wider than it may be. */
+  /** Writes a line at a position, shortened if it is too wide. */
   text(text: string, x: number, y: number, color: string, style: TextStyle = {}): void {
     const { size = 13, weight = 400, most = Number.POSITIVE_INFINITY, align = "left" } = style;
     const shown = this.fit(text, most, size, weight);
@@ -50,7 +50,7 @@ export class Sheet {
     });
   }
 
-  /** Writes a paragraph at the left, and goes on below it. */
+  /** Writes a paragraph at the left, and continues below it. */
   paragraph(text: string, color: string, size: number, weight = 400): void {
     const most = this.width - 2 * this.margin;
     let line = "";

@@ -1,4 +1,4 @@
-// A chart: panels above each other on one horizontal axis, with legend, readout and tools.
+// A chart: stacked panels on one horizontal axis, with legend, readout and tools.
 
 import { add, button, h } from "../dom";
 import { swatch } from "../style/lines";
@@ -17,9 +17,9 @@ export interface FigureSpec {
   panels: PanelSpec[];
   lines: Lines;
   view: View;
-  /** A place of the horizontal axis in words. */
+  /** A position of the horizontal axis in words. */
   say: (x: number) => string;
-  /** What the chart shows, for who does not see it. */
+  /** What the chart shows, for readers who cannot see it. */
   summary: string;
   /** Whether episodes are shown, as lanes and in the first panel. */
   hasEpisodes: boolean;
@@ -28,13 +28,13 @@ export interface FigureSpec {
   tools: (figure: Figure) => HTMLElement[];
 }
 
-/** From here on, names stand beside the charts instead of above. */
+/** From this width on, names are beside the charts instead of above. */
 const WIDE = 720;
 const GUTTER = { wide: 208, narrow: 54, printed: 184 };
 let count = 0;
 
 const HELP =
-  "Arrow keys read values, with Shift they move; plus and minus zoom, 0 shows everything. " +
+  "Arrow keys read values, and move with Shift; plus and minus zoom, 0 shows everything. " +
   "Drag to zoom in, double-click to show everything.";
 
 export class Figure {
@@ -180,7 +180,7 @@ export class Figure {
     return select;
   }
 
-  /** Buttons for panels that are not shown from the beginning. */
+  /** Buttons for panels that are not shown at first. */
   private extras(): HTMLElement[] {
     return this.panels
       .filter((panel) => !panel.spec.isShown)

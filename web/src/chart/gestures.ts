@@ -2,7 +2,7 @@
 
 import type { View } from "./view";
 
-/** Moves a view by what is done over `area`. */
+/** Moves a view by gestures over `area`. */
 export function gestures(area: HTMLElement, view: View): void {
   const share = (clientX: number) => {
     const { left, width } = area.getBoundingClientRect();
@@ -13,7 +13,7 @@ export function gestures(area: HTMLElement, view: View): void {
   pan(area, view);
 }
 
-/** The wheel scrolls the page, unless the chart was clicked or Ctrl is held; sideways it pans. */
+/** The wheel scrolls the page, unless the chart was clicked or Ctrl is held; sideways, it pans. */
 function wheel(area: HTMLElement, view: View, share: (x: number) => number): void {
   area.addEventListener(
     "wheel",
@@ -33,7 +33,7 @@ function wheel(area: HTMLElement, view: View, share: (x: number) => number): voi
   );
 }
 
-/** Two fingers zoom and move; one finger moves what is zoomed, sideways. */
+/** Two fingers zoom and move; one finger moves a zoomed view sideways. */
 function fingers(area: HTMLElement, view: View, share: (x: number) => number): void {
   const down = new Map<number, number>();
   const ends = () => {
@@ -62,7 +62,7 @@ function fingers(area: HTMLElement, view: View, share: (x: number) => number): v
   }
 }
 
-/** Shift and drag moves what is zoomed. */
+/** Shift and drag moves a zoomed view. */
 function pan(area: HTMLElement, view: View): void {
   area.addEventListener(
     "mousedown",
@@ -86,7 +86,7 @@ function pan(area: HTMLElement, view: View): void {
   );
 }
 
-/** The keys of a chart; `point` moves the cursor by a share of what is shown, or to an end. */
+/** The keys of a chart; `point` moves the cursor by a share of the visible stretch, or to an end. */
 export function keys(event: KeyboardEvent, view: View, point: (by: number | "a" | "z") => void) {
   const step = event.ctrlKey ? 0.1 : 0.01;
   switch (event.key) {

@@ -16,7 +16,7 @@ export function episodeText(label: string, episode: Episode): string {
   );
 }
 
-/** Rows of names, and of bands where lines have episodes to be shown along `view`. */
+/** Rows of names, with bands along `view` for lines with episodes. */
 export function lanes(
   lines: Lines,
   view: View | null,

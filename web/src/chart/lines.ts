@@ -1,9 +1,9 @@
-// Which lines of a workload are shown, and which one is looked at: shared by all its charts.
+// Which lines of a workload are shown, and which one is selected: shared by all its charts.
 
 import type { Episode } from "../contract";
 import type { LineStyle } from "../style/lines";
 
-/** A line as a legend has it; `verdict` and `why` where there are no episodes. */
+/** A line in the legend; `verdict` and `why` if there are no episodes. */
 export interface LineInfo {
   label: string;
   style: LineStyle;
@@ -31,7 +31,7 @@ export class Lines {
     this.changed(false);
   }
 
-  /** Shows one line alone, or all again where it is alone already. */
+  /** Shows one line alone, or all lines if it already is alone. */
   solo(line: number): void {
     const isAlone = this.shown(line) && this.visible.length === 1;
     this.showOnly(isAlone ? this.all.map((_, i) => i) : [line]);
@@ -52,20 +52,20 @@ export class Lines {
     this.changed(true);
   }
 
-  /** The line whose episodes are shown in the chart itself: the one looked at, or the only one. */
+  /** The line whose episodes are shown in the chart itself: the selected one, or the only one. */
   get told(): number | null {
     if (this.focus !== null) return this.focus;
     const [only, ...others] = this.visible;
     return others.length === 0 ? (only ?? null) : null;
   }
 
-  /** Calls back after each change; returns how to end that. */
+  /** Calls back after each change; returns a function that ends that. */
   onChange(listener: (isFocusOnly: boolean) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Whoever draws these lines draws them again. */
+  /** Tells all charts to redraw these lines. */
   refresh(): void {
     this.changed(false);
   }

@@ -9,32 +9,32 @@ import { gestures } from "./gestures";
 import { path, type Trace } from "./trace";
 import type { View } from "./view";
 
-/** How large and in which colours something is drawn; `k` enlarges all of it. */
+/** Size and colours of a drawing; `k` scales all of it. */
 export interface Look {
   shade: Shade;
   width: number;
   k: number;
 }
 
-/** Room right of the axes, for the half of a mark. */
+/** Room to the right of the axes, for half a mark. */
 export const RIGHT = 22;
 
 export interface PanelSpec {
   title: string;
-  /** As it is shown: `°C`. */
+  /** As displayed: `°C`. */
   unit: string;
   height: number;
   traces: Trace[];
   x: Horizontal;
-  /** What is along the horizontal axis; empty where another panel says so. */
+  /** The label of the horizontal axis; empty if another panel has it. */
   xTitle: string;
   isFromZero: boolean;
   isShown: boolean;
-  /** Where the traces are of several measurements: which of them to show. */
+  /** If the traces are of several measurements, which of them to show. */
   choice?: Choice;
-  /** What tells apart several traces of one line. */
+  /** What distinguishes several traces of one line. */
   key?: { label: string; style: LineStyle }[];
-  /** Marks of the horizontal axis, where they are not to be chosen. */
+  /** Fixed ticks of the horizontal axis, if any. */
   marks?: number[];
 }
 
@@ -44,7 +44,7 @@ export interface Choice {
   traces: (chosen: number) => Trace[];
 }
 
-/** Where the pointer is: a place on the horizontal axis, and the line nearest to it. */
+/** The pointer: its position on the horizontal axis, and the nearest line. */
 export interface Pointer {
   x: number;
   line: number | null;
@@ -73,12 +73,12 @@ export class Panel {
     private readonly group: string,
   ) {}
 
-  /** Draws it anew; `isStill` leaves out what answers a pointer. */
+  /** Redraws it; `isStill` leaves out everything interactive. */
   render(look: Look, gutter: number, isStill = false): void {
     this.destroy();
     const { spec, view } = this;
     const { k } = look;
-    // Damage is to be told here, not in uPlot's own time.
+    // Damaged data must be reported here, not later when uPlot draws.
     this.yRange();
     const shades = colors(look.shade);
     const isCrowded = spec.traces.length > 4;
@@ -156,7 +156,7 @@ export class Panel {
     return over ? { left: over.offsetLeft, width: over.clientWidth } : null;
   }
 
-  /** Puts the cursor at a place of the horizontal axis. */
+  /** Puts the cursor at a position of the horizontal axis. */
   point(x: number): void {
     const u = this.plot;
     if (!u) return;
@@ -164,7 +164,7 @@ export class Panel {
     u.setCursor({ left: u.valToPos(x, "x"), top }, true);
   }
 
-  /** Draws again after the data or the shown lines have changed. */
+  /** Redraws after the data or the visible lines have changed. */
   refresh(): void {
     const u = this.plot;
     if (!u) return;
@@ -180,7 +180,7 @@ export class Panel {
     u.setScale("y", { min, max });
   }
 
-  /** Lines that are not looked at step back. */
+  /** Lines that are not selected fade. */
   focusChanged(): void {
     const u = this.plot;
     if (!u) return;
@@ -226,7 +226,7 @@ export class Panel {
     }
   }
 
-  /** The line within 24 pixels of the pointer that is nearest to it. */
+  /** The nearest line within 24 pixels of the pointer. */
   private nearest(u: uPlot, x: number, top: number): number | null {
     let [found, least] = [null as number | null, 24];
     for (const { series, line } of this.spec.traces) {
@@ -246,11 +246,11 @@ export class Panel {
       isMouse = event.pointerType === "mouse";
     });
     u.over.addEventListener("click", (event) => {
-      // A finger reads values here; for evidence it has the bands of the legend.
+      // Touch reads values here; for evidence there are the bands of the legend.
       if (!isMouse || Math.abs(event.clientX - downAt) > 4) return;
       const x = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x");
       clearTimeout(waiting);
-      // A second click makes it a double one, which shows everything.
+      // A second click makes it a double click, which shows everything.
       if (event.detail === 1) waiting = window.setTimeout(() => this.hooks.clicked?.(x), 260);
     });
   }

@@ -62,7 +62,7 @@ export async function picture(figure: Figure, origin: string): Promise<HTMLCanva
   if (!figure.spec.hasEpisodes) legend(sheet, figure);
   sheet.y += 28;
   sheet.text(origin, sheet.margin, sheet.y, shades.soft, { size: 11, most: WIDTH - 48 });
-  // uPlot draws in a microtask of its own.
+  // uPlot draws in its own microtask.
   await new Promise((done) => setTimeout(done, 0));
   const canvas = sheet.finish();
   for (const panel of made) panel.destroy();

@@ -1,4 +1,4 @@
-// Exact values under the cursor, of all panels and of the lines that are shown.
+// Exact values under the cursor, for all panels and visible lines.
 
 import { cut, number } from "../data/format";
 import { h } from "../dom";
@@ -11,7 +11,7 @@ const MOST_ROWS = { wide: 16, narrow: 5 };
 export class Readout {
   readonly element = h("div", { class: "readout", hidden: true, "aria-hidden": "true" });
 
-  /** Shows the values at `x` beside the place (`left`, `top`) of a box `width` wide. */
+  /** Shows the values at `x` next to (`left`, `top`) in a box `width` wide. */
   show(
     x: number,
     heading: string,
@@ -85,7 +85,7 @@ function cells(panel: PanelSpec, line: number, x: number): { text: string; value
   };
 }
 
-/** The same in a sentence, for who listens. */
+/** The same as a sentence, for screen readers. */
 export function spoken(
   x: number,
   heading: string,

@@ -3,7 +3,7 @@
 import { fileName } from "../data/format";
 import { button } from "../dom";
 
-/** Hands a file to the reader. */
+/** Offers a file for download. */
 export function download(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
   const link = document.createElement("a");
@@ -15,7 +15,7 @@ export function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** A title that may change with what is shown. */
+/** A title, which may depend on what is shown. */
 function now(title: string | (() => string)): string {
   return typeof title === "string" ? title : title();
 }

@@ -1,17 +1,17 @@
-// All charts of the page: each is drawn when it comes into sight, all are before printing.
+// All charts of the page: each is drawn when it comes into sight, and all before printing.
 
 import { DataError } from "../data/unpack";
 import { h } from "../dom";
 import type { Shade } from "../style/colors";
 import { shade } from "../style/theme";
 
-/** Something that draws itself as wide as it is told. */
+/** Something that draws itself at a given width. */
 export interface Drawn {
   readonly element: HTMLElement;
   draw(shade: Shade, width: number | null, k: number): void;
 }
 
-/** Width of a printed page's charts, and how much finer than the screen they are drawn. */
+/** Width of charts in print, and their resolution relative to the screen. */
 const PRINT = { width: 680, k: 2 };
 
 const charts = new Map<Element, Drawn>();
@@ -53,7 +53,7 @@ function draw(chart: Drawn): void {
   }
 }
 
-/** Takes a chart on. */
+/** Registers a chart. */
 export function stage(chart: Drawn): HTMLElement {
   charts.set(chart.element, chart);
   seen.observe(chart.element);
@@ -62,7 +62,7 @@ export function stage(chart: Drawn): HTMLElement {
   return chart.element;
 }
 
-/** Lets go of all charts within an element that is to be thrown away. */
+/** Releases all charts within an element that will be removed. */
 export function unstage(within: Element): void {
   for (const [element, chart] of charts) {
     if (!within.contains(element)) continue;
@@ -73,12 +73,12 @@ export function unstage(within: Element): void {
   }
 }
 
-/** Draws everything again that is drawn: the colours have changed. */
+/** Redraws everything after the colours have changed. */
 export function redraw(): void {
   for (const chart of drawn) draw(chart);
 }
 
-/** Before printing everything is unfolded and drawn, light; afterwards it is as before. */
+/** Expands and draws everything in the light shade before printing, and restores it afterwards. */
 export function onPrint(): void {
   let folded: HTMLDetailsElement[] = [];
   addEventListener("beforeprint", () => {
@@ -98,7 +98,7 @@ export function onPrint(): void {
 
 function unfold(): HTMLDetailsElement[] {
   const opened: HTMLDetailsElement[] = [];
-  // What is unfolded may hold more that is folded.
+  // Expanded content may contain more folds.
   for (;;) {
     const closed = [...document.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
     if (closed.length === 0) return opened;

@@ -1,4 +1,4 @@
-// What a panel draws, and how it becomes a path of the canvas.
+// What a panel draws, and how it becomes a path on the canvas.
 
 import uPlot from "uplot";
 import type { Series } from "../data/series";
@@ -10,12 +10,12 @@ export interface Trace {
   style: LineStyle;
   /** `steps` reach back from each sample to the one before. */
   kind: "line" | "dots" | "steps" | "points";
-  /** The line of the chart that it belongs to: they are shown and hidden together. */
+  /** The line of the chart that it belongs to; both are shown and hidden together. */
   line: number;
   label: string;
 }
 
-/** Pixels of the canvas of a place in a panel's units. */
+/** Canvas pixels of a position in a panel's units. */
 function placed(u: uPlot) {
   const { left, top, width, height } = u.bbox;
   const x = u.scales.x as uPlot.Scale;
@@ -31,7 +31,7 @@ function placed(u: uPlot) {
   };
 }
 
-/** The path of what a trace has in the stretch that its panel shows. */
+/** The path of a trace in the stretch that its panel shows. */
 export function path(u: uPlot, trace: Trace, k: number): uPlot.Series.Paths {
   const { series, kind } = trace;
   const at = placed(u);
@@ -82,7 +82,7 @@ function lineThrough(
     if (before >= 0 && series.joined(before, i)) found.lineTo(x, y);
     else {
       found.moveTo(x, y);
-      // A sample between two gaps is a dot.
+      // A sample between two gaps is drawn as a dot.
       found.lineTo(x + 0.01, y);
     }
     before = i;

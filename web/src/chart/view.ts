@@ -1,4 +1,4 @@
-// What stretch of the horizontal axis is shown: charts that share a view move together.
+// The visible stretch of the horizontal axis: charts that share a view move together.
 
 export class View {
   min: number;
@@ -21,7 +21,7 @@ export class View {
     return this.max - this.min;
   }
 
-  /** Shows a stretch, kept within the whole and no shorter than a millionth of it. */
+  /** Shows a stretch, limited to the whole and to at least a millionth of it. */
   show(min: number, max: number): void {
     const whole = this.most - this.least;
     const span = Math.min(whole, Math.max(max - min, whole * 1e-6));
@@ -32,14 +32,14 @@ export class View {
     this.changed();
   }
 
-  /** Zooms by a factor, so that the place at `at` stays where it is. */
+  /** Zooms by a factor around the position `at`. */
   zoom(factor: number, at = (this.min + this.max) / 2): void {
     const span = this.span / factor;
     const from = at - ((at - this.min) / this.span) * span;
     this.show(from, from + span);
   }
 
-  /** Moves by a share of what is shown. */
+  /** Moves by a share of the visible stretch. */
   pan(share: number): void {
     this.show(this.min + share * this.span, this.max + share * this.span);
   }
@@ -48,7 +48,7 @@ export class View {
     this.show(this.least, this.most);
   }
 
-  /** Takes in later samples; whoever sees the whole goes on seeing it. */
+  /** Extends the whole by later samples; a view of the whole keeps showing all of it. */
   extend(most: number): void {
     if (most <= this.most) return;
     const wasWhole = this.isWhole;
@@ -57,7 +57,7 @@ export class View {
     this.changed();
   }
 
-  /** Calls back after each change; returns how to end that. */
+  /** Calls back after each change; returns a function that ends that. */
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -2,13 +2,13 @@
 
 export type Cell = string | number | null | undefined;
 
-/** How a formula begins in some spreadsheet, full-width signs among them (OWASP, CSV injection). */
+/** How a formula starts in spreadsheets, including full-width signs (OWASP, CSV injection). */
 const FORMULA = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
 const NUMBER = /^[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?$/;
 
 /**
- * A cell: quoted where it must be; text that a spreadsheet would run as a formula is disarmed, but
- * a number that is held as text, such as an ambient of -5, stays one.
+ * A cell: quoted if necessary; text that a spreadsheet would run as a formula is defused, but a
+ * number stored as text, such as an ambient of -5, stays a number.
  */
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
@@ -17,7 +17,7 @@ function cell(value: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Pieces of a table, header first; together they are the file. */
+/** Pieces of a table, header first; together they make the file. */
 export function csv(header: readonly string[], rows: Iterable<readonly Cell[]>): string[] {
   const pieces: string[] = [];
   let lines = [header.map(cell).join(",")];

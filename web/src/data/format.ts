@@ -15,7 +15,7 @@ const grouped = [0, 1, 2, 3].map(
     }),
 );
 
-/** A number with as many digits as one reads: three or so, whole from 100 on. */
+/** A number with about three digits, whole from 100 on. */
 export function number(value: number): string {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return "–";
@@ -24,7 +24,7 @@ export function number(value: number): string {
   return (grouped[digits] as Intl.NumberFormat).format(value).replace("-", "−");
 }
 
-/** Marks of an axis, all with as many digits as the finest needs. */
+/** Tick labels, all with as many digits as the finest needs. */
 export function marks(values: readonly number[]): string[] {
   const digits = [0, 1, 2, 3].find((n) =>
     values.every((v) => Math.abs(v * 10 ** n - Math.round(v * 10 ** n)) < 1e-6),
@@ -57,7 +57,7 @@ export function duration(seconds: number | null | undefined): string {
   return parts.filter(Boolean).join(" ");
 }
 
-/** A moment within a step, exact to what `digits` after the point show: `61.2 s`, `1:02:03.5`. */
+/** A time within a step, with `digits` after the decimal point: `61.2 s`, `1:02:03.5`. */
 export function clock(seconds: number, digits = 1): string {
   if (seconds < 600) return `${seconds.toFixed(digits)}\u202fs`;
   const unit = 10 ** digits;
@@ -69,13 +69,13 @@ export function clock(seconds: number, digits = 1): string {
   return `${h}:${rest}`;
 }
 
-/** Steps that an axis of seconds may have. */
+/** Possible tick distances on an axis of seconds. */
 export const TIME_STEPS: number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
   1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400, 172800, 604800,
 ];
 
-/** Marks of an axis of seconds that lie `step` apart. */
+/** Ticks of an axis of seconds, `step` apart. */
 export function timeMarks(marks: readonly number[], step: number): string[] {
   const last = marks[marks.length - 1] ?? 0;
   if (last < 600 || step < 1) {
@@ -96,7 +96,7 @@ export function moment(unixS: number | null | undefined): string {
   });
 }
 
-/** A text cut to `most` characters, an ellipsis at its end. */
+/** A text shortened to `most` characters, ending in an ellipsis. */
 export function cut(text: string, most: number): string {
   const letters = Array.from(text.slice(0, most * 4));
   return letters.length > most || text.length > most * 4
@@ -104,7 +104,7 @@ export function cut(text: string, most: number): string {
     : text;
 }
 
-/** A file name of a title: no letter that a file system minds. */
+/** A file name from a title, without characters that file systems reject. */
 export function fileName(title: string, suffix: string): string {
   const bare = title
     .normalize("NFKD")
@@ -119,7 +119,7 @@ export function words(name: string): string {
   return name.replace(/[_-]+/g, " ").trim();
 }
 
-/** Upper case at the front. */
+/** Capitalises the first letter. */
 export function capital(text: string): string {
   const first = Array.from(text.slice(0, 2))[0] ?? "";
   return first.toUpperCase() + text.slice(first.length);

@@ -1,10 +1,10 @@
-// A track's samples with a pyramid over them: any stretch is drawn from few samples, and none of
-// its extremes is lost.
+// A track's samples with a min/max pyramid: any stretch is drawn from few samples, without losing
+// its extremes.
 
 const FIRST = 32;
 const STEP = 2;
 
-/** Indices of the least and the greatest sample of each whole block. */
+/** Indices of the minimum and maximum of each whole block. */
 interface Level {
   size: number;
   lo: number[];
@@ -50,7 +50,7 @@ export class Series {
     return this.t(this.count - 1);
   }
 
-  /** Adds samples later than the last; earlier ones are known already and left out. */
+  /** Adds samples later than the last; earlier ones are already known and ignored. */
   append(t: readonly number[], v: readonly number[]): void {
     const before = this.count;
     const from = t.findIndex((value) => !(value <= this.last));
@@ -78,7 +78,7 @@ export class Series {
     return low;
   }
 
-  /** The sample nearest to `t`, or -1 where none is as near as the gap allows. */
+  /** The sample nearest to `t`, or -1 if none is within the gap. */
   nearest(t: number): number {
     const after = this.from(t);
     const i = after > 0 && t - this.t(after - 1) <= this.t(after) - t ? after - 1 : after;
@@ -86,7 +86,7 @@ export class Series {
     return found >= 0 && Math.abs(this.t(found) - t) <= this.gapS ? found : -1;
   }
 
-  /** Whether a line may join two samples: no gap lies between them. */
+  /** Whether a line may join two samples, that is, there is no gap between them. */
   joined(a: number, b: number): boolean {
     let low = 0;
     let high = this.gaps.length;
@@ -99,8 +99,8 @@ export class Series {
   }
 
   /**
-   * Samples that stand for all in `[from, to)`, rising: about `most` of them, with the least and the
-   * greatest of each block, those beside gaps, and the first and the last.
+   * Samples that represent all in `[from, to)`, ascending: about `most` of them, with the minimum
+   * and maximum of each block, those next to gaps, and the first and the last.
    */
   pick(from: number, to: number, most: number): number[] {
     const [a, b] = [Math.max(0, from), Math.min(this.count, to)];
@@ -116,7 +116,7 @@ export class Series {
     return found.filter((index, i) => index !== found[i - 1]);
   }
 
-  /** Least and greatest value in `[from, to)`; null where there is none. */
+  /** Minimum and maximum in `[from, to)`; null if there are none. */
   extent(from = 0, to = this.count): [number, number] | null {
     let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const i of this.pick(from, to, 64)) {

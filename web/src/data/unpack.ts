@@ -1,15 +1,15 @@
-// Columns of numbers out of the page's base64: see `Packed` in the contract.
+// Decodes the page's columns of numbers: see `Packed` in the contract.
 
 import type { Packed } from "../contract";
 
-/** A sentence for the reader: why there are no numbers. */
+/** Why there are no numbers, as a sentence for the reader. */
 export class DataError extends Error {}
 
 const DAMAGED =
   "The measurements in this file are damaged or cut off, so no chart can be drawn. " +
   "Make the page again with `heatsoak report`, or copy the file again.";
 
-/** Bytes of base64 of gzip. Throws DataError where this browser or the data cannot. */
+/** Decodes base64 and gzip. Throws DataError if the browser cannot, or the data are damaged. */
 export async function inflate(base64: string): Promise<Uint8Array> {
   if (base64 === "") return new Uint8Array();
   if (typeof DecompressionStream === "undefined") {

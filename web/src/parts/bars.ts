@@ -1,4 +1,4 @@
-// A score, one bar a condition, with its 95 % interval as whiskers.
+// A score with one bar per condition, and 95 % confidence intervals as whiskers.
 
 import type { App } from "../app";
 import { Sheet } from "../chart/canvas";

@@ -1,4 +1,4 @@
-// What a condition changes: differences with their intervals.
+// What a condition changes: differences with confidence intervals.
 
 import { csvButton } from "../chart/save";
 import type { Comparison, ComparisonRow } from "../contract";
@@ -34,7 +34,11 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
         h(
           "div",
           { class: "tools" },
-          h("p", { class: "detail grow" }, `Against ${words(one.by)} ${String(one.baseline)}.`),
+          h(
+            "p",
+            { class: "detail grow" },
+            `Compared with ${words(one.by)} ${String(one.baseline)}.`,
+          ),
           csvButton(`comparison by ${one.by}`, () => rows(one)),
         ),
         remarks(one),
@@ -84,7 +88,7 @@ function steps(one: Comparison, given: readonly ComparisonRow[]): HTMLElement[] 
   });
 }
 
-/** The conditions that are not the same in all rows. */
+/** The conditions that differ between rows. */
 function differing(all: readonly ComparisonRow[]): string[] {
   const keys = [...new Set(all.flatMap((row) => Object.keys(row.other_conditions)))];
   return keys.filter(
@@ -143,7 +147,7 @@ function ranking(one: Comparison): HTMLElement | null {
     "Value",
     "95 % interval",
     "Best in",
-    "Not told apart from",
+    "Not distinguished from",
   ];
   return fold("Ranking", () => [
     table(

@@ -1,4 +1,4 @@
-// Steps that differ in one thing: mixed loads by their share of reads, loads by queue depth.
+// Steps that differ in one parameter: mixed loads by share of reads, loads by queue depth.
 
 import type { App } from "../app";
 import { Figure } from "../chart/figure";

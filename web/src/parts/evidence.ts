@@ -1,4 +1,4 @@
-// What speaks for and against the cause of an episode, in a dialog.
+// The evidence for and against the cause of an episode, in a dialog.
 
 import type { Episode } from "../contract";
 import { capital, duration, number, value, words } from "../data/format";
@@ -6,7 +6,7 @@ import { button, h } from "../dom";
 import { causeLabel, causeLook } from "../style/causes";
 import { sorted } from "./evidence_sorted";
 
-/** What is known of an episode, as names and values. */
+/** The facts of an episode, as names and values. */
 export function episodeFacts(episode: Episode): [string, string][] {
   const facts: [string, string][] = [
     ["Falls after", duration(episode.onset_s)],
@@ -17,13 +17,13 @@ export function episodeFacts(episode: Episode): [string, string][] {
     ["Latency", change(episode.before_lat_us, episode.during_lat_us, "us")],
     ["Of", episode.direction ? `${episode.direction}s` : ""],
     ["Temperature at the onset", given(episode.temp_c_at_onset, "C")],
-    ["Written until the onset", given(episode.written_gb_at_onset, "GB")],
+    ["Written before the onset", given(episode.written_gb_at_onset, "GB")],
     ["Time to fall", episode.fall_s ? duration(episode.fall_s) : ""],
     [
-      "Falls and recovers every",
+      "Period of oscillation",
       episode.oscillates && episode.period_s ? duration(episode.period_s) : "",
     ],
-    ["Share of each cycle that is low", given(percent(episode.duty), "%")],
+    ["Low share of each period", given(percent(episode.duty), "%")],
   ];
   return facts.filter(([, text]) => text !== "");
 }
@@ -46,7 +46,7 @@ function percent(share: number | null | undefined): number | null {
   return share === null || share === undefined ? null : share * 100;
 }
 
-/** A dialog, and how to open it. */
+/** A dialog, and a function that opens it. */
 export function evidenceDialog(): {
   element: HTMLDialogElement;
   open: (heading: string, episode: Episode) => void;
@@ -54,7 +54,7 @@ export function evidenceDialog(): {
   const body = h("div", {});
   const element = h("dialog", { class: "evidence", "aria-labelledby": "evidence-title" }, body);
   element.addEventListener("click", (event) => {
-    // A click beside the dialog's box is one on the dialog itself.
+    // A click outside the dialog's box is a click on the dialog itself.
     if (event.target === element) element.close();
   });
   const open = (heading: string, episode: Episode) => {
@@ -86,7 +86,7 @@ export function evidenceDialog(): {
         "p",
         { class: "confidence" },
         episode.confidence > 0
-          ? `How likely this cause is right: ${value(episode.confidence * 100, "%")}.`
+          ? `Probability of this cause: ${value(episode.confidence * 100, "%")}.`
           : "No cause could be named with confidence.",
       ),
       h(

@@ -1,4 +1,4 @@
-// Sentences of evidence by what they speak for.
+// Sentences of evidence, grouped by the cause that they are for or against.
 
 import { capital } from "../data/format";
 import { causeLabel } from "../style/causes";
@@ -8,7 +8,7 @@ interface Sorted {
   sentences: string[];
 }
 
-/** Sentences of evidence by what they speak for: `for heat`, `against write cache`, `open`. */
+/** Groups sentences of evidence: `for heat`, `against write cache`, `open`. */
 export function sorted(evidence: readonly string[]): Sorted[] {
   const groups = new Map<string, string[]>();
   for (const sentence of evidence) {

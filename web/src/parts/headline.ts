@@ -1,4 +1,4 @@
-// The answer before one scrolls.
+// The answer at the top of the page.
 
 import type { Page } from "../contract";
 import { moment, number } from "../data/format";
@@ -7,7 +7,7 @@ import { causeLabel, causeLook } from "../style/causes";
 
 const TONES = { good: "✓", bad: "!", unsure: "?" } as const;
 
-/** Title, verdict, how many steps have which verdict, and what goes on from there. */
+/** Title, verdict, the number of steps with each verdict, and more sentences. */
 export function headline(page: Page): HTMLElement {
   const { tone, text, more, counts } = page.headline;
   const steps = Object.entries(counts).filter(([, n]) => n > 0);

@@ -12,7 +12,7 @@ import { shade } from "../style/theme";
 import { Grid, publishedText, remarks, spans } from "./matrix_grid";
 import { matrixPicture } from "./matrix_picture";
 
-/** The matrix by its first two metrics, each of which can be changed. */
+/** The matrix by its first two metrics, which the reader can change. */
 export function matrix(
   app: App,
   given: MatrixSection,

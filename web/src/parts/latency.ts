@@ -1,4 +1,4 @@
-// How many I/Os took how long: a histogram with a logarithmic axis.
+// A histogram of latencies, with a logarithmic axis.
 
 import type { App } from "../app";
 import { Figure } from "../chart/figure";
@@ -14,7 +14,7 @@ import { capital, cut, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h } from "../dom";
 
-/** A fold with the histogram; nothing where there is none. */
+/** A fold with the histogram; nothing if there is none. */
 export function latency(app: App, given: WorkloadSection, lines: Lines): HTMLElement | null {
   const all = given.lines
     .flatMap((line) => line.latency)
@@ -25,15 +25,14 @@ export function latency(app: App, given: WorkloadSection, lines: Lines): HTMLEle
       "p",
       { class: "summary" },
       all.some((one) => one.from_percentiles)
-        ? "The share of I/Os that took so long. They were not counted one by one: the shares are " +
-            "made of the percentiles of short intervals."
-        : "The share of I/Os that took so long; every I/O is counted.",
+        ? "The share of I/Os with each latency, estimated from the percentiles of short intervals."
+        : "The share of I/Os with each latency; every I/O is counted.",
     ),
     stage(chart(app, given, lines)),
   ]);
 }
 
-/** Shares by the logarithm of the time, in percent; empty bins at both ends left out. */
+/** Shares by the logarithm of the latency, in percent, without empty bins at both ends. */
 function shares(histogram: LatencyHistogram): Series {
   const total = histogram.ios.reduce((sum, n) => sum + n, 0) || 1;
   const first = Math.max(0, histogram.ios.findIndex((n) => n > 0) - 1);
@@ -80,7 +79,7 @@ function chart(app: App, given: WorkloadSection, lines: Lines): Figure {
   return new Figure({
     title,
     detail: given.detail,
-    summary: "The share of I/Os that took so long.",
+    summary: "The share of I/Os with each latency.",
     panels: [panel],
     lines,
     view: app.view(`${given.id}-latency`, least - 0.1, Math.max(most, least + 0.2) + 0.05),

@@ -1,4 +1,4 @@
-// What each line of a workload shows, in figures: also for who does not see the chart.
+// The figures of each line of a workload, also for readers who cannot see the chart.
 
 import type { App } from "../app";
 import type { WorkloadSection } from "../contract";
@@ -21,7 +21,7 @@ const HEADER = [
   "Mean / deviation",
 ];
 
-/** A row for each episode, one for a line that has none. */
+/** A row for each episode, and for each line without one. */
 export function lineTable(app: App, given: WorkloadSection): HTMLElement {
   return fold("The figures as a table", () => {
     const rows = given.lines.flatMap((line) => {

@@ -1,4 +1,4 @@
-// The matrix as rows and columns, whatever it is drawn on.
+// The matrix as rows and columns, independent of how it is drawn.
 
 import type { MatrixFigure, MatrixSection, MatrixCell, MatrixMetric } from "../contract";
 import { csv } from "../data/csv";
@@ -33,7 +33,7 @@ export class Grid {
     );
   }
 
-  /** How bad a figure is among all: from 0, which is no worry, to 1. */
+  /** How bad a figure is compared with all others: from 0 (harmless) to 1. */
   share(figure: MatrixFigure): number | null {
     if (figure.value === null) return null;
     const all = this.given.cells
@@ -66,12 +66,12 @@ export class Grid {
   }
 }
 
-/** How many published figures hold, what the small figures are, and where they are from. */
+/** How many published figures hold, what the small figures are, and their source. */
 export function remarks({ held, source, cells }: MatrixSection): string {
   const all = cells.flatMap(({ values }) => Object.values(values));
   const isPublished = all.some((figure) => figure.published || figure.published_text);
   return [
-    isPublished ? "In small type what was published, ✓ where it holds." : "",
+    isPublished ? "Published figures in small type, ✓ if they hold." : "",
     held ?? "",
     source ? `Published: ${source}.` : "",
   ]
@@ -96,7 +96,7 @@ function product(lists: string[][]): string[][] {
   );
 }
 
-/** Neighbouring columns that share their values down to a level. */
+/** Adjacent columns with the same values down to a level. */
 export function spans(
   columns: readonly string[][],
   level: number,

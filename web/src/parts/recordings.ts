@@ -1,11 +1,11 @@
-// How it was measured, so that another person can repeat it.
+// How it was measured, so that others can repeat it.
 
 import type { App } from "../app";
 import type { Fact, PageRecording } from "../contract";
 import { clock, cut, duration, moment, value, words } from "../data/format";
 import { button, fold, h, table } from "../dom";
 
-/** A section: all recordings in a table, then each by itself. */
+/** A section: a table of all recordings, then each in detail. */
 export function recordings(app: App): HTMLElement {
   const all = app.page.recordings;
   return h(
@@ -64,7 +64,7 @@ function one(all: readonly PageRecording[], recording: PageRecording, i: number)
       sensors(recording),
       starts(recording),
       code("The command", recording.command ? [recording.command] : []),
-      code("What the load generator was told", recording.commands),
+      code("Load generator command lines", recording.commands),
       protocol(all, recording, i),
       events(recording),
     ],
@@ -111,7 +111,7 @@ function sensors({ findings }: PageRecording): HTMLElement {
     "div",
     {},
     h("h3", {}, "Can the temperatures be trusted?"),
-    table("Temperature sensors and how far they can be trusted", ["Sensor", "Trust", "Why"], rows),
+    table("Temperature sensors, and whether they can be trusted", ["Sensor", "Trust", "Why"], rows),
   );
 }
 
@@ -127,7 +127,7 @@ function starts({ findings }: PageRecording): HTMLElement {
     { hidden: rows.length === 0 },
     h("h3", {}, "Steps and starting temperatures"),
     table(
-      "Steps and the drive's temperature when they began",
+      "Steps, and the drive's temperature when they started",
       ["Step", "Workload", "Took", "Starts at"],
       rows,
       [false, false, true, true],
@@ -135,12 +135,12 @@ function starts({ findings }: PageRecording): HTMLElement {
   );
 }
 
-/** Copies where the browser lets a page do that; a file's page mostly may not. */
+/** Copies if the browser permits it; pages opened as files usually may not. */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // The text can be selected.
+    // The text can still be selected.
   }
 }
 

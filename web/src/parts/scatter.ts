@@ -13,7 +13,7 @@ import { fold, h } from "../dom";
 
 const LAST_S = 400;
 
-/** A fold with one or two scatter charts; nothing where no seconds are known. */
+/** A fold with one or two scatter charts; nothing if the IOPS of seconds are unknown. */
 export function scatter(
   app: App,
   given: WorkloadSection,
@@ -93,7 +93,7 @@ function chart(
             : [],
         ),
         x: "time",
-        xTitle: "time since the step began",
+        xTitle: "time since the step started",
         isFromZero: true,
         isShown: true,
       },

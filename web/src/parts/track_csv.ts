@@ -1,4 +1,4 @@
-// The samples of a workload as a table: a row a sample, a column a quantity.
+// The samples of a workload as a table: a row per sample, a column per quantity.
 
 import type { App } from "../app";
 import type { ChartSeries, WorkloadSection } from "../contract";
@@ -17,7 +17,7 @@ export function columnName(quantity: string, unit: string): string {
   return suffix === "" || suffix === quantity ? quantity : `${quantity}_${suffix}`;
 }
 
-/** All samples on the page of a workload. */
+/** All samples of a workload that are on the page. */
 export function trackRows(app: App, given: WorkloadSection): string[] {
   const name = (track: ChartSeries) => columnName(track.quantity, track.unit);
   const names = [...new Set(given.lines.flatMap((line) => line.tracks.map(name)))];

@@ -1,4 +1,4 @@
-// A workload: throughput over time with temperatures and power below, and what goes with it.
+// A workload: throughput over time, temperatures and power below, and details.
 
 import type { App } from "../app";
 import { Figure } from "../chart/figure";
@@ -89,7 +89,7 @@ function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View):
   });
 }
 
-/** A panel for each quantity that was measured; throughput, or what stands in for it, is first. */
+/** A panel for each measured quantity; throughput, or its substitute, is first. */
 function panels(app: App, given: WorkloadSection): PanelSpec[] {
   const quantities = ORDER.filter((quantity) =>
     given.lines.some((line) => line.tracks.some((track) => track.quantity === quantity)),
@@ -97,7 +97,7 @@ function panels(app: App, given: WorkloadSection): PanelSpec[] {
   const made = quantities.map((quantity, i) => panel(app, given, quantity, i === 0));
   const last = made.filter((one) => one.isShown).at(-1);
   for (const one of made) {
-    if (one === made[0] || one === last || !one.isShown) one.xTitle = "time since the step began";
+    if (one === made[0] || one === last || !one.isShown) one.xTitle = "time since the step started";
   }
   return made;
 }
@@ -118,7 +118,7 @@ function panel(
     line: number,
     style = app.style(given.lines[line]?.recording ?? 0),
   ): Trace => ({
-    // Unpacked when it is drawn: most of a long page is not, at first.
+    // Unpacked only when drawn: most of a long page is not, at first.
     get series() {
       return app.series(track);
     },

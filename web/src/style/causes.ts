@@ -1,4 +1,5 @@
-// How a cause looks: a colour, a hatching and a letter, so that none has to be told by colour.
+// How a cause looks: a colour, a hatching and a letter, so that colour is never the only
+// difference.
 
 import palette from "../../../python/heatsoak/report/page/palette.json";
 import type { Episode } from "../contract";
@@ -16,7 +17,7 @@ interface Look {
 
 const LOOKS: Record<string, Look> = palette.causes;
 
-/** The look of a cause; of one that the page does not know, that of an unknown one. */
+/** The look of a cause; one that the page does not know looks like "unknown". */
 export function causeLook(cause: string): Look {
   return LOOKS[cause] ?? (LOOKS.unknown as Look);
 }

@@ -1,4 +1,4 @@
-// The colours of both shades, which the report's pictures have too.
+// The colours of both shades, which the report's pictures use too.
 
 import palette from "../../../python/heatsoak/report/page/palette.json";
 

@@ -6,7 +6,7 @@ import { svg } from "../dom";
 import { markCorners } from "./marks";
 import { colors, type Shade } from "./colors";
 
-/** Which colour of the palette, and which pattern. */
+/** The index of a colour in the palette, and of a pattern. */
 export interface LineStyle {
   color: number;
   dash: number;
@@ -14,8 +14,8 @@ export interface LineStyle {
 
 /**
  * One style for each recording. Up to eight sets of conditions differ by colour; beyond that, the
- * main condition gives the colour, and the others together the pattern. Where no condition has few
- * enough values for that, colours are taken again with the next pattern.
+ * main condition gives the colour, and the others together the pattern. If no condition has few
+ * enough values for that, colours are reused with the next pattern.
  */
 export function lineStyles(page: Page): LineStyle[] {
   const many = colors("light").lines.length;
@@ -69,7 +69,7 @@ export function lineDash(style: LineStyle, k = 1): number[] {
   return (palette.dashes[style.dash % palette.dashes.length] ?? []).map((length) => length * k);
 }
 
-/** A piece of the line, or its mark where it is drawn in dots; coloured by the style sheet. */
+/** A sample of the line, or its mark if it is drawn as dots; coloured by the style sheet. */
 export function swatch(style: LineStyle, isDots = false): SVGSVGElement {
   const color = `var(--line-${style.color % colors("light").lines.length})`;
   return svg(

@@ -26,7 +26,7 @@ const bar = (width: number, height: number): Corners => [
   [width, height],
   [-width, height],
 ];
-/** About a centre, a unit being the radius of the round one. */
+/** Around a centre; a unit is the radius of the round mark. */
 const MARKS: Corners[] = [
   round,
   [
@@ -45,7 +45,7 @@ const MARKS: Corners[] = [
   bar(1.8, 0.5),
 ];
 
-/** The corners of a mark about (`x`, `y`). */
+/** The corners of a mark around (`x`, `y`). */
 export function markCorners(style: { dash: number }, x: number, y: number, r: number): Corners {
   return (MARKS[style.dash % MARKS.length] ?? round).map(([dx, dy]) => [x + dx * r, y + dy * r]);
 }

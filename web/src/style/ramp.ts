@@ -1,4 +1,4 @@
-// The heat map's colours: one hue from pale to strong, with letters that can be read on it.
+// The heat map's colours: one hue from pale to strong, with readable text on it.
 
 type Rgb = [number, number, number];
 

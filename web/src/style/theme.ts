@@ -1,4 +1,4 @@
-// Light and dark: what the reader chose, else what the system says.
+// Light and dark: the reader's choice, otherwise the system's.
 
 import { button } from "../dom";
 import type { Shade } from "./colors";
@@ -17,7 +17,7 @@ function stored(): Shade | null {
   }
 }
 
-/** The shade that is shown. */
+/** The current shade. */
 export function shade(): Shade {
   return chosen ?? (system.matches ? "dark" : "light");
 }
@@ -27,7 +27,7 @@ export function onShade(listener: () => void): void {
   listeners.add(listener);
 }
 
-/** Puts the shade on the page, for its style sheet. */
+/** Sets the shade on the page, for its style sheet. */
 export function apply(of: Shade = shade()): void {
   document.documentElement.dataset.shade = of;
 }
@@ -39,7 +39,7 @@ function changed(): void {
 
 system.addEventListener("change", changed);
 
-/** A button that goes to the other shade. */
+/** A button that switches to the other shade. */
 export function shadeButton(): HTMLElement {
   const label = () => (shade() === "dark" ? "Light" : "Dark");
   const made = button(
@@ -49,7 +49,7 @@ export function shadeButton(): HTMLElement {
       try {
         localStorage.setItem(KEY, chosen);
       } catch {
-        // Then it holds until the page is closed.
+        // Without storage it lasts until the page is closed.
       }
       changed();
     },

@@ -211,8 +211,7 @@ def _history(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
     for kind, verb in (("purge", "purged"), ("precondition", "preconditioned")):
         has = [any(step.kind == kind for step in steps) for steps in before]
         if has[0] != has[1]:
-            yes = 0 if has[0] else 1
-            yield f"only the {_ORDER[yes]} was {verb} beforehand"
+            yield f"only the {_ORDER[0 if has[0] else 1]} was {verb} beforehand"
             return
     for one, two in zip(*before, strict=False):
         if one != two:

@@ -17,12 +17,12 @@ from heatsoak.report.page.lines import Chart
 from heatsoak.report.page.names import Names
 
 _SEED = 2016
-_OF_RUNS = "Whiskers: 95 % interval of the mean, by how much repeated runs differ (Student's t)."
+_OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
 _OF_NOISE = (
-    "Whiskers: 95 % interval of the mean, by the noise within the one run (block bootstrap); "
+    "Whiskers: 95 % confidence interval of the mean, from noise within the run (block bootstrap); "
     "another run may differ by more."
 )
-_OF_NOTHING = "No whiskers: what there is does not tell how far the values may be off."
+_OF_NOTHING = "No whiskers: the data are not enough for a confidence interval."
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def bar_charts(
     charts: Sequence[Chart],
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
-    """Return a chart of each score, then of each step's mean that nothing else shows.
+    """Return a chart of each score, then of the means of steps that no other chart shows.
 
-    Means of steps are left out that are a point of `curves`, or the same as a score.
+    Means that are a point of `curves`, or the same as a score, are left out.
     """
     measures = {
         (one.recording, one.findings.step): _measures(one.view, one.findings, number)
@@ -75,7 +75,7 @@ def bar_charts(
 def _scores(
     findings: Sequence[RecordingFindings],
 ) -> dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]]:
-    """Scores that are the same number, each with the recordings that have it."""
+    """Scores by definition, each with the recordings that have it."""
     found: dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]] = {}
     for number, recording in enumerate(findings):
         for score in recording.scores:
@@ -101,7 +101,7 @@ def _of_score(
 
 
 def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
-    """Mean throughput in MB/s, or in IOPS where no bytes were logged."""
+    """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
             _Value(one.recording, found[metric], one.findings.power_mean_w)
@@ -109,7 +109,7 @@ def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
             if metric in (found := measures[one.recording, one.findings.step])
         ]
         if values:
-            definition = f"Mean of the {unit} over the whole step."
+            definition = f"Mean {unit} over the whole step."
             return _chart(names, chart.title, unit, "higher", definition, values)
     return None
 
@@ -159,7 +159,7 @@ def _chart(
 
 
 def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
-    """The step's means, and how far noise within the run may have moved them."""
+    """The step's means, with their uncertainty from noise within the run."""
     rates = {view.throughput.unit: view.throughput}
     if view.throughput.unit == "mb_s" and len(view.iops.values):
         rates["iops"] = view.iops

@@ -1,7 +1,7 @@
-"""What the page is given: the contract between the report in Python and the page in TypeScript.
+"""The page's data: the contract between the report in Python and the page in TypeScript.
 
-`web/src/contract.ts` is made from these models (``npm run contract``), and a test holds the two
-together. Everything here is text or numbers; nothing is markup.
+`web/src/contract.ts` is generated from these models (``npm run contract``), and a test checks that
+they agree. Everything here is text or numbers, never markup.
 """
 
 from typing import Literal
@@ -18,7 +18,7 @@ class _Strict(BaseModel):
 
 
 class Packed(_Strict):
-    """A column of numbers in `Page.data`, once that is taken out of base64 and gzip.
+    """A column of numbers in `Page.data`, after base64 and gzip are decoded.
 
     Value `i` is the sum of the first `i + 1` differences, divided by `per_unit`. The differences
     are whole numbers, zigzag-coded (0, -1, 1, -2 as 0, 1, 2, 3), little-endian in `width` bytes,
@@ -26,9 +26,9 @@ class Packed(_Strict):
 
     Attributes:
         at: the first byte.
-        count: how many values.
-        width: bytes of a difference, 1 to 6; 0 where there are none.
-        per_unit: by what the whole numbers are divided: a power of ten.
+        count: the number of values.
+        width: bytes per difference, 1 to 6; 0 if there are none.
+        per_unit: the divisor of the whole numbers, a power of ten.
     """
 
     at: int
@@ -45,12 +45,12 @@ class ChartSeries(_Strict):
 
     Attributes:
         name: the column of the recording; ``bw_mb_s`` and ``iops`` are reads and writes together.
-        label: for a legend: ``reads``, ``composite``.
+        label: the name in a legend: ``reads``, ``composite``.
         t: seconds from the step's start, rising.
-        v: values in `unit`; there are none where nothing was measured.
-        samples: how many the recording has; more than ``t.count`` where the track was thinned: of
-            each stretch then its least and greatest are kept, in their order of time.
-        gap_s: neighbours further apart than this are not joined by a line.
+        v: values in `unit`; none if nothing was measured.
+        samples: how many the recording has; more than ``t.count`` if the track was thinned: the
+            minimum and maximum of each stretch are then kept, in time order.
+        gap_s: points further apart than this are not joined by a line.
     """
 
     name: str
@@ -64,12 +64,12 @@ class ChartSeries(_Strict):
 
 
 class LatencyHistogram(_Strict):
-    """How many I/Os of a step took how long.
+    """A histogram of the latencies of a step.
 
     Attributes:
-        upper_us: the upper end of each bin, rising; its lower end is the one before, or 0.
-        ios: I/Os in it.
-        from_percentiles: whether this was not counted, but made of intervals' percentiles.
+        upper_us: the upper edge of each bin, rising; its lower edge is the one before, or 0.
+        ios: the number of I/Os in each bin.
+        from_percentiles: whether it was estimated from intervals' percentiles, not counted.
     """
 
     direction: Literal["read", "write"]
@@ -82,13 +82,13 @@ class Line(_Strict):
     """One recording's run of a workload.
 
     Attributes:
-        recording: its number in `Page.recordings`.
-        step: the number of the step in that recording's findings.
-        label: what tells it from the other lines: its conditions that differ among them.
-        start_s: when the step began, from the recording's start.
-        tracks: throughput first, then what else there is.
-        seconds: IOPS of each second, for the scatter; None where they are not known.
-        level_mb_s: the level before the first episode, or the mean where there is none.
+        recording: its index in `Page.recordings`.
+        step: the index of the step in that recording's findings.
+        label: the conditions in which it differs from the other lines.
+        start_s: when the step started, from the recording's start.
+        tracks: throughput first, then the others.
+        seconds: IOPS of each second, for the scatter plot; None if unknown.
+        level_mb_s: the level before the first episode, or the mean if there is none.
     """
 
     recording: int
@@ -105,9 +105,9 @@ class WorkloadSection(_Strict):
     """All runs of one workload: a chart.
 
     Attributes:
-        id: unique on the page, letters, digits, ``-`` and ``_``; an address within it.
+        id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
         title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
-        summary: what the lines show, in a sentence.
+        summary: what the lines show, in one sentence.
     """
 
     id: str
@@ -120,12 +120,12 @@ class WorkloadSection(_Strict):
 
 
 class MatrixFigure(_Strict):
-    """A number of a matrix, and what was published for it.
+    """A value of a matrix, and the published figure for it.
 
     Attributes:
-        text: how it is said: ``steady`` where there is no number.
-        published: least and most.
-        holds: whether it is within that and its tolerance.
+        text: the value as text; ``steady`` if there is no number.
+        published: the published range.
+        holds: whether it is within that range and its tolerance.
     """
 
     value: float | None
@@ -136,11 +136,11 @@ class MatrixFigure(_Strict):
 
 
 class MatrixMetric(_Strict):
-    """What a matrix can show.
+    """A quantity that a matrix can show.
 
     Attributes:
-        worse: which end of the scale is the one to worry about.
-        workload: the workload that it is of; None where it is of several.
+        worse: which end of the scale is worse.
+        workload: its workload; None if it covers several.
     """
 
     id: str
@@ -154,9 +154,9 @@ class MatrixCell(_Strict):
     """One set of conditions.
 
     Attributes:
-        recording: the first that was made in it.
-        conditions: by the keys of the matrix.
-        values: by the metric's id.
+        recording: the first recording made in it.
+        conditions: keyed by the keys of the matrix.
+        values: keyed by the metric's id.
     """
 
     recording: int
@@ -166,12 +166,12 @@ class MatrixCell(_Strict):
 
 
 class MatrixSection(_Strict):
-    """Cells by conditions: the values of `row_key` downwards, those of `column_keys` across.
+    """Cells by conditions: `row_key` down, `column_keys` across.
 
     Attributes:
-        order: the values of each key, in the order in which they are to stand.
-        held: how many published figures hold, in a sentence; None where none is known.
-        source: where the published figures are from.
+        order: the values of each key, in display order.
+        held: how many published figures hold, in a sentence; None if there are none.
+        source: the source of the published figures.
     """
 
     row_key: str
@@ -184,7 +184,7 @@ class MatrixSection(_Strict):
 
 
 class Bar(_Strict):
-    """A value with its 95 % interval; low and high are None where it is not known."""
+    """A value with its 95 % confidence interval; low and high are None if unknown."""
 
     label: str
     recording: int
@@ -197,10 +197,10 @@ class Bar(_Strict):
 
 
 class BarChart(_Strict):
-    """A score, one bar a condition.
+    """A score, with one bar per condition.
 
     Attributes:
-        interval: what the whiskers are, in a sentence.
+        interval: what the whiskers show, in a sentence.
     """
 
     id: str
@@ -213,7 +213,7 @@ class BarChart(_Strict):
 
 
 class CurvePoint(_Strict):
-    """A value of a step that differs from its neighbours in one thing."""
+    """One step's value in a curve."""
 
     x: float
     y: float
@@ -230,7 +230,7 @@ class Curve(_Strict):
 
 
 class CurveChart(_Strict):
-    """Steps that differ in one thing: the share of reads, or the queue depth."""
+    """Curves over steps that differ in one parameter: the share of reads, or the queue depth."""
 
     id: str
     title: str
@@ -241,7 +241,7 @@ class CurveChart(_Strict):
 
 
 class Fact(_Strict):
-    """A line of a list: what, and what it is."""
+    """An entry of a list: a name and its value."""
 
     name: str
     text: str
@@ -256,12 +256,12 @@ class EventLine(_Strict):
 
 
 class PageRecording(_Strict):
-    """A recording, and what another person needs to make it again.
+    """A recording, and how to repeat it.
 
     Attributes:
         label: the conditions, or the name of its directory.
-        color: a number: recordings of the same colour are of the same conditions.
-        command: the command that makes such a recording; None where that is not known.
+        color: a number; recordings with the same colour have the same conditions.
+        command: the command that makes such a recording; None if unknown.
         protocol: as TOML.
         commands: the load generator's command lines.
     """
@@ -285,13 +285,13 @@ class PageRecording(_Strict):
 
 
 class Headline(_Strict):
-    """The answer before one scrolls.
+    """The answer at the top of the page.
 
     Attributes:
         text: the verdict in a sentence.
-        tone: ``good`` where all is steady, ``bad`` where something throttles, else ``unsure``.
-        more: a few sentences that go on from there.
-        counts: how many steps have which verdict.
+        tone: ``good`` if everything is steady, ``bad`` if something throttles, else ``unsure``.
+        more: a few more sentences.
+        counts: the number of steps with each verdict.
     """
 
     text: str
@@ -304,8 +304,8 @@ class Page(_Strict):
     """Everything on the page.
 
     Attributes:
-        is_live: whether a recording is still going on, so that the page asks for more.
-        data: base64 of gzip of all packed columns.
+        is_live: whether a recording is still running, so that the page asks for updates.
+        data: all packed columns, gzipped, in base64.
     """
 
     version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""Steps that differ in one thing, as curves over it: the share of reads, or the queue depth."""
+"""Steps that differ in one parameter, as curves over it: the share of reads, or the queue depth."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _LEAST_POINTS = 3
 
 @dataclass(frozen=True)
 class _Axis:
-    """What steps differ in.
+    """A parameter in which steps differ.
 
     Attributes:
-        x: a step's place on the axis.
-        rest: what steps of one curve have in common.
-        title: of a chart, by one of its steps.
+        x: a step's value on the axis.
+        rest: what the steps of one curve have in common.
+        title: the title of a chart, from one of its steps.
     """
 
     label: str
@@ -60,7 +60,7 @@ _AXES = (
 
 
 def curve_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[CurveChart]:
-    """Return the charts of all protocols, and of rounds how they went."""
+    """Return the charts of all protocols, and the course of rounds."""
     found: dict[tuple[object, ...], CurveChart] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         protocol = named.recording.meta.protocol
@@ -127,7 +127,7 @@ class _Value:
 
 
 def _values(findings: RecordingFindings) -> dict[str, _Value]:
-    """What each step came to; those of rounds over the last rounds, without a round's number."""
+    """Each step's result; for steps in rounds, the mean over the last rounds."""
     found = {step.step: _of_step(step) for step in findings.steps if step.rounds is None}
     for rounds in findings.rounds:
         found |= {s.step: _Value(s.mean_mb_s, s.mean_iops, None) for s in rounds.steps}
@@ -140,7 +140,7 @@ def _of_step(step: StepFindings) -> _Value:
 
 
 def _once(protocol: Protocol) -> Iterator[WorkloadStep]:
-    """The judged workloads, those of rounds once."""
+    """The judged workloads, each workload of rounds once."""
     for step in protocol.steps:
         for part in step.parts:
             if part.kind == "workload" and not part.beside:

@@ -1,4 +1,4 @@
-"""What is known of a recording besides its samples, and how to make it again."""
+"""What is known about a recording besides its samples, and how to repeat it."""
 
 import json
 import shlex
@@ -17,19 +17,20 @@ from heatsoak.report.page.contract import EventLine, Fact, PageRecording
 from heatsoak.report.page.names import ENCLOSURE, Named
 from heatsoak.units import format_bytes, format_duration
 
-#: What the command calls a protocol that does not come with heatsoak.
+#: The file name in the command for a protocol that is not bundled.
 _FILE = "protocol.toml"
 
 
 def protocol_toml(protocol: Protocol | Observation) -> str:
-    """Return a protocol as ``heatsoak run`` takes it, or what is known of an observed load."""
+    """Return a protocol as ``heatsoak run`` reads it, or what is known about an observed load."""
     kinds = tuple(step.kind for step in protocol.steps) if isinstance(protocol, Protocol) else ()
     return _toml(protocol.model_dump_json(exclude_defaults=True, exclude_none=True), kinds)
 
 
 @lru_cache(maxsize=64)
 def _toml(text: str, kinds: tuple[str, ...]) -> str:
-    """JSON as TOML; `kinds` are those of the steps, which a default leaves out."""
+    """JSON as TOML; `kinds` are the kinds of the steps, which are left out if they are the
+    default."""
     fields = json.loads(text)
     if kinds:
         steps = zip(kinds, fields["steps"], strict=True)
@@ -57,13 +58,13 @@ def command(meta: RecordingMeta) -> str | None:
 
 
 def commands(events: list[Any]) -> list[str]:
-    """Return the load generator's command lines, as events tell them."""
+    """Return the load generator's command lines, from the events."""
     lines = [event.data["command"] for event in events if "command" in event.data]
     return [line if isinstance(line, str) else shlex.join(map(str, line)) for line in lines]
 
 
 def _is_bundled(protocol: Protocol) -> bool:
-    """Whether the protocol that comes with heatsoak under this name has the same steps."""
+    """Whether the bundled protocol of this name has the same steps."""
     known = _bundled(protocol.name, protocol.scale)
     return known is not None and (known.steps, known.file_size) == (
         protocol.steps,
@@ -77,13 +78,13 @@ def _bundled(name: str, scale: float) -> Protocol | None:
 
 
 def _place(place: str, protocol: Protocol) -> str:
-    """The target; of a simulated one without the place that the conditions name."""
+    """The target; for a simulated one without the place, which the conditions name."""
     names_place = protocol.matrix is not None and protocol.matrix.enclosure is not None
     return place.partition("@")[0] if place.startswith("sim:") and names_place else place
 
 
 def _tables_last(fields: dict[str, Any]) -> dict[str, Any]:
-    """TOML wants what is no table first."""
+    """TOML needs plain values before tables."""
     plain = {key: value for key, value in fields.items() if not _is_table(value)}
     return plain | {key: value for key, value in fields.items() if _is_table(value)}
 
@@ -99,7 +100,7 @@ _MOST_TEXT = 2000
 
 
 def page_recording(named: Named, findings: RecordingFindings) -> PageRecording:
-    """Return a recording with everything that the page says of it."""
+    """Return a recording with everything that the page says about it."""
     recording = named.recording
     meta = recording.meta
     return PageRecording(
@@ -139,7 +140,8 @@ def _drive(drive: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> Iterator[Fact]:
-    """Each value with the name of its key; what is not known, or `said` already, is left out."""
+    """Each value with the name of its key; unknown values and those already in `said` are left
+    out."""
     for key, value in facts.items():
         if value in (None, "", [], {}) or (said is not None and said.get(key) == value):
             continue
@@ -175,7 +177,7 @@ def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[Fact
 def _sensor(sensor: SensorMeta) -> str:
     parts = [f"{sensor.source}, read every {sensor.interval_s:g} s"]
     if sensor.idle_interval_s is not None:
-        parts.append(f"in pauses every {sensor.idle_interval_s:g} s")
+        parts.append(f"every {sensor.idle_interval_s:g} s in pauses")
     parts += [f"{words.plain(name)} {value:g}" for name, value in sensor.thresholds.items()]
     return "; ".join(parts)
 
@@ -183,9 +185,7 @@ def _sensor(sensor: SensorMeta) -> str:
 def _trust(sensor: SensorTrust | None) -> str:
     if sensor is None:
         return "temperature; never read"
-    verdict = {"good": "to be trusted", "poor": "not to be trusted"}.get(
-        sensor.trust, "cannot be said whether to trust it"
-    )
+    verdict = {"good": "trusted", "poor": "not trusted"}.get(sensor.trust, "trust unknown")
     return f"temperature; {verdict}: {sensor.why}" if sensor.why else f"temperature; {verdict}"
 
 

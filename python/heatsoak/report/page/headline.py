@@ -1,4 +1,4 @@
-"""The answer in a sentence, and a few that go on from there."""
+"""The answer in one sentence, and a few more sentences."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _MOST_SENTENCES = 4
 
 @dataclass(frozen=True)
 class _Fall:
-    """An episode with where it was seen."""
+    """An episode, and where it was seen."""
 
     named: Named
     step: StepFindings
@@ -26,8 +26,8 @@ class _Fall:
 def headline(
     names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
 ) -> Headline:
-    """Return what the recordings show as a whole."""
-    # rounds are judged as a whole; of each one's steps there are hundreds
+    """Return what the recordings show overall."""
+    # rounds are judged as a whole: they have hundreds of steps
     steps = [step for recording in findings for step in recording.steps if step.rounds is None]
     judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
@@ -99,7 +99,7 @@ def _text(
 
 
 def _slow_from_begin(slow: Sequence[StepFindings]) -> str:
-    """Steps that never fell, since what was before them had slowed them already."""
+    """Steps that never fell, since an earlier load had already slowed them."""
     worst = next((step for step in slow if step.throttles), slow[0])
     verb = "Throttles" if worst.throttles else "May throttle"
     more = f", and {words.counted(len(slow) - 1, 'workload')} more" if len(slow) > 1 else ""
@@ -125,11 +125,11 @@ def _levels(episode: Episode) -> str:
 
 
 def _causes(falls: Sequence[_Fall]) -> str:
-    """What the falls come from, the most frequent first."""
+    """The causes of the falls, the most frequent first."""
     counted = Counter(fall.episode.cause for fall in falls).most_common()
     known = [cause for cause, _ in counted if cause != "unknown"]
     if not known:
-        return "the cause is not known"
+        return "the cause is unknown"
     if len(counted) == 1:
         return f"{words.CAUSES[known[0]]} is the cause"
     parts = [f"{words.CAUSES[cause]} ({count})" for cause, count in counted]
@@ -137,7 +137,7 @@ def _causes(falls: Sequence[_Fall]) -> str:
 
 
 def _places(names: Names, count: int) -> str:
-    """What there are so many of."""
+    """The noun for what is counted."""
     if names.keys == ["drive"]:
         return words.counted(count, "drive")
     if names.keys and len(names.settings) == count:
@@ -157,7 +157,7 @@ def _steady(findings: Sequence[RecordingFindings], judged: Sequence[StepFindings
         runs = f"{runs} in {words.counted(len(findings), 'recording')}"
     bound = sum(step.verdict == "limited-by-host" for step in judged)
     if bound:
-        return f"Does not throttle, but the host holds {bound} of {runs} back{left}."
+        return f"Does not throttle, but the host limits {bound} of {runs}{left}."
     which = "the one workload" if len(judged) == 1 else f"all {runs}"
     return f"Steady: does not throttle in {which}{left}."
 
@@ -187,7 +187,7 @@ def _cut(names: Names) -> list[str]:
     said = []
     if states["running"]:
         cut = words.counted(states["running"], "recording")
-        said.append(f"{cut} was cut or is still going on: it ends where it was cut.")
+        said.append(f"{cut} was cut short or is still running.")
     for status in ("interrupted", "failed"):
         if states[status]:
             said.append(f"{words.counted(states[status], 'run')} {status} before the end.")
@@ -201,7 +201,7 @@ def _without_temperatures(
     if not without or not falls:
         return []
     where = "" if without == len(findings) else f" in {without} of {len(findings)} recordings"
-    return [f"No temperature was recorded{where}, so heat can be judged by its pattern alone."]
+    return [f"No temperature was recorded{where}, so heat can only be judged by its pattern."]
 
 
 def _lower(text: str) -> str:

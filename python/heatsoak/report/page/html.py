@@ -1,4 +1,4 @@
-"""The page as one file: data, styles and program inside, and nothing to be fetched."""
+"""The page as one file: with data, styles and program inside, it fetches nothing."""
 
 import base64
 import hashlib
@@ -16,28 +16,28 @@ _MISSING = (
     "(apt-get install nodejs npm), then run 'make build', or 'npm ci && npm run build' in web/; "
     "until then, -o FILE.svg, .png and .csv work"
 )
-#: Stands there until the program takes its place.
+#: Shown until the program replaces it.
 _FALLBACK = (
     "This page draws its charts with JavaScript, in a browser of 2023 or later (Firefox 113, "
     "Chrome 111, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
     "open the file in another one."
 )
-#: A browser asks a server for an icon, and complains where there is none.
+#: Browsers ask a server for an icon, and log an error if there is none.
 _NO_ICON = '<link rel="icon" href="data:,">\n'
-# in JSON these may stand as escapes, and nothing else in it could end a script or begin a comment
+# JSON can escape these, and nothing else in it could end a script or start a comment
 _IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """The page's program and its styles, as they can stand within a page."""
+    """The page's program and styles, ready to be embedded in a page."""
 
     script: str
     style: str
 
     @classmethod
     def load(cls) -> "Bundle":
-        """Return what was built; raises ToolError where it was not."""
+        """Return what was built; raises ToolError if it was not."""
         try:
             script = (_BUNDLE / "page.js").read_text("utf-8")
             style = (_BUNDLE / "page.css").read_text("utf-8")
@@ -47,7 +47,8 @@ class Bundle:
 
     @classmethod
     def of(cls, script: str, style: str) -> "Bundle":
-        """Return them so that they mean the same to JavaScript and CSS, and no end to HTML."""
+        """Return them escaped: the same to JavaScript and CSS, but unable to end an HTML
+        element."""
         script, style = (text.replace("\r\n", "\n") for text in (script, style))
         script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
         style = re.sub(r"<(?=/style)", r"\\3c ", style, flags=re.IGNORECASE)
@@ -55,7 +56,7 @@ class Bundle:
 
 
 def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
-    """Return the page as HTML; one that is served may fetch from where it came, others nothing."""
+    """Return the page as HTML; a served one may fetch from its own server, others nothing."""
     data = page.model_dump_json().translate(_IN_JSON)
     title = escape(page.title)
     return f"""<!doctype html>
@@ -84,7 +85,7 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 
 
 def _policy(bundle: Bundle, *, is_served: bool) -> str:
-    """What the page may load: itself, and pictures that it made."""
+    """What the page may load: itself, and images that it made."""
     origin = "'self'" if is_served else "'none'"
     digest = base64.b64encode(hashlib.sha256(bundle.script.encode()).digest()).decode()
     return "; ".join(

@@ -11,7 +11,7 @@ from heatsoak.report.page.names import Named, Names
 from heatsoak.report.page.tracks import QuantitySeries, courses, histograms, seconds
 from heatsoak.units import format_duration
 
-#: Of rounds, so many of the last ones are drawn.
+#: This many of the last rounds are drawn.
 _ROUNDS = 5
 
 
@@ -30,12 +30,12 @@ class Drawn:
 
     @property
     def series(self) -> list[QuantitySeries]:
-        """All its series."""
+        """All of its series."""
         return [*self.courses, *([self.seconds] if self.seconds else [])]
 
     @property
     def level_mb_s(self) -> float | None:
-        """The level before the first episode, or the mean where there is none."""
+        """The level before the first episode, or the mean if there is none."""
         if self.findings.episodes:
             return self.findings.episodes[0].before_mb_s
         return self.findings.mean_mb_s
@@ -80,7 +80,7 @@ class Chart:
 
 
 def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
-    """Return the charts in the order in which their steps come."""
+    """Return the charts in the order of their steps."""
     alone = _are_single_logs(names)
     found: dict[tuple[str, str, str], Chart] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
@@ -113,10 +113,10 @@ def summary(steps: Sequence[StepFindings]) -> str:
     of = f" in {len(fallen)} of {judged} runs" if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
     if not fallen and (slow := [step for step in steps if step.throttles]):
-        return f"Throttles from its start: {'; '.join(slow[0].why)}.{left}"
+        return f"Throttles from the start: {'; '.join(slow[0].why)}.{left}"
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)
-        held = " The host holds it back." if bound else ""
+        held = " The host limits it." if bound else ""
         return f"Steady{' in every run' if judged > 1 else ''}.{held}{left}"
     depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
     onsets = [step.episodes[0].onset_s for step in fallen]
@@ -129,7 +129,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
 def _causes(fallen: Sequence[StepFindings]) -> str:
     causes = list(dict.fromkeys(step.verdict for step in fallen))
     if causes == ["unknown"]:
-        return "the cause is not known"
+        return "the cause is unknown"
     named = words.listed([words.CAUSES[cause] for cause in causes])
     return f"{'cause' if len(causes) == 1 else 'causes'}: {named}"
 
@@ -150,7 +150,7 @@ def _drawn(
 
 
 def _are_single_logs(names: Names) -> bool:
-    """Whether all are logs of one load each, which name the same load differently."""
+    """Whether all are logs with one load each, which may name the same load differently."""
     protocols = [named.recording.meta.protocol for named in names.recordings]
     return len(protocols) > 1 and all(
         protocol.is_observed and len(protocol.steps) == 1 for protocol in protocols
@@ -158,7 +158,7 @@ def _are_single_logs(names: Names) -> bool:
 
 
 def _drawn_rounds(findings: RecordingFindings) -> set[str]:
-    """The steps of rounds that are drawn: what decides when they end, in the last rounds."""
+    """The steps of rounds that are drawn: the tracked one, in the last rounds."""
     drawn = set()
     for rounds in findings.rounds:
         names = [rounds.tracked] if rounds.tracked else [step.step for step in rounds.steps]

@@ -1,4 +1,4 @@
-"""Recordings and findings in, everything on the page out."""
+"""Makes everything on the page from recordings and findings."""
 
 import time
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ def comparisons(
 ) -> tuple[list[Comparison], list[str]]:
     """Return the comparisons, and notes on what could not be compared.
 
-    Without `by`, recordings that differ in exactly one condition are compared by it.
-    Raises UsageError, as `compare` does, only for what was asked for.
+    Without `by`, recordings that differ in exactly one condition are compared by it. Raises
+    UsageError, as `compare` does, only for a comparison that was asked for.
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
@@ -48,11 +48,11 @@ def _first(lines: Sequence[str]) -> list[str]:
     return [*lines[:3], *more]
 
 
-#: Bytes of base64 that series may take; less where all else takes so much that a page would come
-#: to more than `PAGE_BYTES`, its program included; but never less than the least.
+#: Bytes of base64 that series may take; less if the rest is so large that the page would exceed
+#: `PAGE_BYTES`, including its program; but never less than the minimum.
 DATA_BUDGET, LEAST_DATA = 1_100_000, 150_000
 PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
-#: About what the page says of each series.
+#: About what the page takes for each series besides its data.
 _SERIES_BYTES = 300
 
 
@@ -69,8 +69,8 @@ def make_page(
     """Return the page of `recordings`, whose `findings` are in the same order.
 
     `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
-    `data_budget` is how many bytes of base64 the series may take; None is what keeps the page's
-    file within `PAGE_BYTES`. Raises UsageError for a comparison that cannot be made.
+    `data_budget` is how many bytes of base64 the series may take; None keeps the page's file within
+    `PAGE_BYTES`. Raises UsageError for a comparison that cannot be made.
     """
     names = names_of(recordings)
     found = findings.recordings
@@ -85,8 +85,8 @@ def make_page(
     workloads, data = _packed(drawn, data_budget)
     if any(_is_thinned(workload) for workload in workloads):
         notes.append(
-            "Where a chart has fewer points than were recorded, the least and the greatest of each "
-            "stretch are kept: no dip and no peak is lost."
+            "Charts with fewer points than were recorded keep the minimum and maximum of each "
+            "stretch: no dip or peak is lost."
         )
     return Page(
         title=title or _title(names),
@@ -155,7 +155,7 @@ def _protocol(protocol: Protocol | Observation) -> str:
 
 
 def _files(names: Names) -> list[str]:
-    """The names of logs, of many only the first."""
+    """The names of logs; if there are many, only the first."""
     files = list(dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings))
     more = [f"{len(files) - 3} more"] if len(files) > 4 else []
     return [*files[:3], *more] if more else files

@@ -1,4 +1,4 @@
-"""The matrix: one cell a set of conditions, published figures beside what was found."""
+"""The matrix: one cell per set of conditions, with published figures next to the findings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from heatsoak.report.page.contract import (
 )
 from heatsoak.report.page.names import Named, Names
 
-#: More conditions than these make no table that one can read.
+#: More conditions would make an unreadable table.
 _MOST_KEYS = 4
-#: The drive that the published table is of.
+#: The drive in the published table.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
 
@@ -36,7 +36,8 @@ class _Member:
 def matrix(
     names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
 ) -> MatrixSection | None:
-    """Return the matrix of the conditions in which recordings differ; None where they do not."""
+    """Return the matrix of the conditions in which recordings differ; None if they do not
+    differ."""
     keys = _keys(names)
     if not 1 <= len(keys) <= _MOST_KEYS:
         return None
@@ -69,7 +70,7 @@ def matrix(
 
 
 def _keys(names: Names) -> list[str]:
-    """The keys in the order of the protocol's axes, others after them."""
+    """The keys in the order of the protocol's axes, then the others."""
     axes: dict[str, None] = {}
     for named in names.recordings:
         protocol = named.recording.meta.protocol
@@ -80,7 +81,8 @@ def _keys(names: Names) -> list[str]:
 
 
 def _order(names: Names, key: str) -> list[str]:
-    """The values: as the protocol's axis has them, numbers rising, others as they come."""
+    """The values: in the order of the protocol's axis, else numbers ascending, else as they
+    come."""
     given = list(dict.fromkeys(_text(named, key) for named in names.recordings))
     for named in names.recordings:
         protocol = named.recording.meta.protocol
@@ -141,13 +143,13 @@ def _values(
 
 
 def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
-    """Return the steps that a table of places speaks of: where they were run, those published."""
+    """Return the steps that the matrix is about: the published ones, if they were run."""
     chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
     return chosen or list(steps)
 
 
 def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> MatrixFigure | None:
-    """The mean over runs; of one run the earliest onset, the deepest fall, the mean rate."""
+    """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
     if all(step.why_unknown is not None for steps in runs for step in steps):
@@ -175,7 +177,7 @@ def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
 
 
 def _with_published(figure: MatrixFigure, metric: MatrixMetric, member: _Member) -> MatrixFigure:
-    """The figure beside what was published for the same cell of the same drive."""
+    """The figure, with the published one for the same cell of the same drive."""
     cell = _published(member)
     if cell is None or metric.id not in (_ONSET, _DEPTH):
         return figure
@@ -202,7 +204,7 @@ def _published(member: _Member) -> catalog.PugetCell | None:
 
 
 def _verdict(steps: Sequence[StepFindings]) -> str:
-    """The cause of the deepest fall; else what the steps say alike."""
+    """The cause of the deepest fall; otherwise the steps' common verdict."""
     worst = max(
         ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
         default=None,

@@ -1,4 +1,4 @@
-"""What recordings are called beside each other, and which of them are of the same conditions."""
+"""The names of recordings on a page, and which of them have the same conditions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ class Named:
     """A recording with its name on the page.
 
     Attributes:
-        label: what tells it from the others; runs of the same conditions are numbered.
-        setting: the same without a run's number.
-        color: which conditions it is of: a number from 0.
-        conditions: its own, and the drive where there are several.
+        label: what distinguishes it from the others; runs in the same conditions are numbered.
+        setting: the same without the run's number.
+        color: the number of its conditions, from 0.
+        conditions: its own, and the drive if there are several.
     """
 
     recording: Recording
@@ -36,7 +36,7 @@ class Names:
 
     Attributes:
         keys: the conditions in which they differ, in the order of their protocols' axes; ``drive``
-            last, where there are several.
+            last, if there are several.
     """
 
     recordings: list[Named]
@@ -44,7 +44,7 @@ class Names:
 
     @property
     def settings(self) -> list[str]:
-        """What the colours stand for, in order."""
+        """What the colours mean, in order."""
         return list({one.color: one.setting for one in self.recordings}.values())
 
 
@@ -57,7 +57,7 @@ def names_of(recordings: Sequence[Recording]) -> Names:
     ]
     keys = _differing(conditions)
     labels = [words.label_of(each, keys) for each in conditions]
-    # labels may be cut; what they are of is not
+    # labels may be shortened, settings are not
     settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:
         labels = [_without_keys(recording) for recording in recordings]
@@ -77,7 +77,7 @@ def names_of(recordings: Sequence[Recording]) -> Names:
 
 
 def _drives(recordings: Sequence[Recording]) -> list[str]:
-    """The drives' names; with serials where only these tell two copies apart."""
+    """The drives' names; with serials if only these distinguish two drives."""
     drives = [recording.meta.drive for recording in recordings]
     names = [words.drive_name(drive) for drive in drives]
     serials = {(name, drive.get("serial")) for name, drive in zip(names, drives, strict=True)}
@@ -91,18 +91,18 @@ def _drives(recordings: Sequence[Recording]) -> list[str]:
 def _differing(conditions: Sequence[dict[str, Label]]) -> list[str]:
     found = dict.fromkeys(key for each in conditions for key in each if key not in REPETITIONS)
     keys = [key for key in found if len({str(each.get(key)) for each in conditions}) > 1]
-    # a simulated place stands for conditions: where those tell all apart, it adds nothing
+    # a simulated place implies conditions: if those distinguish all recordings, it adds nothing
     others = [key for key in keys if key != ENCLOSURE]
     return others if _apart(conditions, others) == _apart(conditions, keys) else keys
 
 
 def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
-    """How many sets of conditions these keys tell apart."""
+    """How many sets of conditions these keys distinguish."""
     return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
 
 
 def _without_keys(recording: Recording) -> str:
-    """A name where conditions tell nothing apart: logs are called like their files."""
+    """A name if conditions distinguish nothing: logs are named after their files."""
     meta = recording.meta
     if (file := _file_of(recording)) is not None:
         return words.said(file)
@@ -110,7 +110,7 @@ def _without_keys(recording: Recording) -> str:
 
 
 def _file_of(recording: Recording) -> str | None:
-    """The name of the file that a log was in."""
+    """The name of a log's file."""
     if recording.meta.protocol.is_observed:
         return recording.path.stem or str(recording.path)
     return None

@@ -1,4 +1,4 @@
-"""A page's series in little space: fewer points, then fewer bytes for each."""
+"""Compact series for the page: fewer points, then fewer bytes for each."""
 
 import base64
 import gzip
@@ -13,32 +13,32 @@ from heatsoak.analysis.series import Array
 from heatsoak.report.page.contract import ChartSeries, Packed
 from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
-#: Times are to the millisecond.
+#: Times are rounded to the millisecond.
 TIME_PER_UNIT = 1000
-#: A value is off by at most half of the greatest magnitude over this.
+#: Values are off by at most half of the greatest magnitude divided by this.
 _LEAST_STEPS = 10_000
 _MOST_DIGITS = 15
-#: The greatest whole number, so that differences fit into six bytes with their sign.
+#: The greatest whole number for which signed differences fit into six bytes.
 _GREATEST = 2.0**45
 
 
 class Packer:
-    """Takes columns, and gives them all together in the end."""
+    """Collects columns and packs them together."""
 
     def __init__(self) -> None:
         self._columns: list[bytes] = []
         self._size = 0
 
     def values(self, values: Array) -> Packed:
-        """Take values, to be rounded to the quantum of :func:`per_unit_of`."""
+        """Add values, rounded to the quantum of :func:`per_unit_of`."""
         return self._take(values, per_unit_of(values))
 
     def times(self, t_s: Array) -> Packed:
-        """Take times in seconds, to be rounded to the millisecond."""
+        """Add times in seconds, rounded to the millisecond."""
         return self._take(t_s, TIME_PER_UNIT)
 
     def data(self) -> str:
-        """Return base64 of gzip of all that was taken."""
+        """Return all columns, gzipped, in base64."""
         return base64.b64encode(gzip.compress(b"".join(self._columns), 9, mtime=0)).decode()
 
     def _take(self, values: Array, per_unit: int) -> Packed:
@@ -50,10 +50,10 @@ class Packer:
 
 
 def per_unit_of(values: Array) -> int:
-    """Return into how many parts a unit is to be divided: a power of ten.
+    """Return how many quanta a unit has: a power of ten.
 
-    The quantum is then no coarser than a ten-thousandth of the greatest magnitude; it is coarser
-    than a finer one only where that would not change a value.
+    The quantum is at most a ten-thousandth of the greatest magnitude, and coarser than the finest
+    one only if that does not change any value.
     """
     greatest = float(np.max(np.abs(values), initial=0.0))
     if greatest == 0:
@@ -68,7 +68,7 @@ def per_unit_of(values: Array) -> int:
 def encoded(values: Array, per_unit: int) -> tuple[bytes, int]:
     """Return a column's bytes and the width of a difference, as :class:`Packed` describes them.
 
-    Values must be finite; beyond what six bytes hold they are cut.
+    Values must be finite; those that do not fit into six bytes are clipped.
     """
     if len(values) == 0:
         return b"", 0
@@ -86,7 +86,7 @@ def unpacked(data: str) -> bytes:
 
 
 def decoded(columns: bytes, packed: Packed) -> Array:
-    """Return a column's values again."""
+    """Return the values of a column."""
     size = packed.count * packed.width
     planes = np.frombuffer(columns, np.uint8, size, packed.at).reshape(packed.width, packed.count)
     zigzag = np.zeros(packed.count, np.int64)
@@ -98,8 +98,8 @@ def decoded(columns: bytes, packed: Packed) -> Array:
 def thinned(values: Array, every: int) -> NDArray[np.intp]:
     """Return which points to keep, rising.
 
-    Of each stretch of `every` neighbours the least and the greatest are kept, and the very first
-    and last point. `every` up to 2 keeps all, since nothing would be saved.
+    The minimum and maximum of each stretch of `every` points are kept, and the very first and last
+    point. `every` up to 2 keeps all, since nothing would be saved.
     """
     count = len(values)
     if every <= 2 or count <= every:
@@ -117,17 +117,17 @@ def thinned(values: Array, every: int) -> NDArray[np.intp]:
     return np.flatnonzero(keep)
 
 
-#: Of each two points that are kept one is the least and one the greatest of a stretch.
+#: Two points are kept per stretch: its minimum and its maximum.
 _KEPT = 2
 _COARSER = 1.1
 _COARSEST = 1 << 24
 
 
 def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
-    """Return how many neighbours share a stretch, by importance, so that all stays in the budget.
+    """Return the number of points per stretch, by importance, that keeps all within the budget.
 
-    `budget_bytes` is of base64. What is of least importance is thinned first, down to a hundredth
-    of the budget, before the next is.
+    `budget_bytes` counts base64. The least important series are thinned first, down to a hundredth
+    of the budget, then the next.
     """
     budget = budget_bytes * 3 / 4
     every = {AUXILIARY: 1, SENSOR: 1, RATE: 1}
@@ -137,7 +137,7 @@ def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
         room = max(left, budget / 100)
         if sizes[level] <= room:
             continue
-        # a kept point takes about as much as any, and irregular times some more
+        # a kept point takes about as many bytes as any other, and irregular times some more
         every[level] = max(_KEPT + 1, int(_KEPT * sizes[level] / room))
         while (size := _size(courses, level, every[level])) > room and every[level] < _COARSEST:
             every[level] = math.ceil(every[level] * max(_COARSER, size / room))
@@ -146,7 +146,7 @@ def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
 
 
 def pack(course: QuantitySeries, every: int, packer: Packer) -> ChartSeries:
-    """Return a series as the page has it."""
+    """Return a series in the page's form."""
     kept = thinned(course.values, every)
     is_thinned = len(kept) < len(course.values)
     return ChartSeries(
@@ -162,7 +162,7 @@ def pack(course: QuantitySeries, every: int, packer: Packer) -> ChartSeries:
 
 
 def _size(courses: Iterable[QuantitySeries], importance: int, every: int) -> int:
-    """About how many bytes the series of one importance take."""
+    """Roughly how many bytes the series of one importance take."""
     columns: list[bytes] = []
     for course in courses:
         if course.importance == importance:

@@ -1,4 +1,4 @@
-"""The page's colours, for pictures that look like it; ``palette.json`` is read by the page too."""
+"""The page's colours, for pictures that look the same; the page reads ``palette.json`` too."""
 
 import json
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from typing import Any
 
 from heatsoak.report.page.contract import Page, PageRecording
 
-#: A condition with more values than there are colours gives none.
+#: A condition with more values than there are colours is not shown by colour.
 _MOST_MAINS = 8
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a recording's lines look: a colour, and lengths of strokes and gaps; none for solid."""
+    """How a recording's lines look: a colour, and lengths of dashes and gaps; empty for solid."""
 
     color: str
     dashes: tuple[float, ...]
@@ -23,16 +23,16 @@ class LineStyle:
 
 @cache
 def palette() -> Mapping[str, Any]:
-    """Return colours of both shades, patterns of lines, and how causes look."""
+    """Return the colours of both themes, line patterns, and the look of causes."""
     text = (files("heatsoak.report.page") / "palette.json").read_text("utf-8")
     return json.loads(text)  # type: ignore[no-any-return]
 
 
 def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
-    """Return one style a recording, as the page has it.
+    """Return one style per recording, the same as on the page.
 
-    Sets of conditions differ by colour as long as there are enough; otherwise the main condition
-    gives the colour, and the others together the pattern.
+    Sets of conditions differ by colour while there are enough colours; otherwise the main condition
+    determines the colour, and the others together the pattern.
     """
     colors, dashes = palette()[shade]["lines"], palette()["dashes"]
     if len({recording.color for recording in page.recordings}) <= len(colors):
@@ -40,7 +40,7 @@ def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
         return [LineStyle(colors[place], ()) for place in places]
     main = _main_condition(page)
     if not main:
-        # the colours once more, each time with another pattern
+        # the colours are reused, each time with another pattern
         rounds = [
             divmod(place, len(colors))
             for place in _places([str(recording.color) for recording in page.recordings])

@@ -1,4 +1,4 @@
-"""What a step's samples show, as series that a chart can draw: over time, and by latency."""
+"""A step's samples as series for charts: over time, and by latency."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from heatsoak.recording.columns import (
 )
 from heatsoak.report.page.contract import ChartQuantity, LatencyHistogram
 
-#: Neighbours that are further apart than so many usual intervals have a gap between them.
+#: Points further apart than this many usual intervals have a gap between them.
 _GAP_INTERVALS = 3.5
-#: Latencies, and what else is thinned first where space is short.
+#: Latencies and other series that are thinned first if space is short.
 AUXILIARY, SENSOR, RATE = 0, 1, 2
 _UNITS = {"mb_s": ("MB/s", "throughput"), "iops": ("IOPS", "iops"), "lat_us": ("µs", "latency")}
 _LATENCIES = ("lat_us", "lat_p99_us")
@@ -35,7 +35,7 @@ class QuantitySeries:
 
     Attributes:
         t_s: from the step's start, rising.
-        importance: what is thinned first has the least.
+        importance: the least important series are thinned first.
     """
 
     name: str
@@ -48,7 +48,7 @@ class QuantitySeries:
 
     @property
     def gap_s(self) -> float:
-        """Neighbours further apart than this are not joined."""
+        """Points further apart than this are not joined."""
         if len(self.t_s) < 2:
             return 1.0
         return _GAP_INTERVALS * float(np.median(np.diff(self.t_s)))
@@ -67,7 +67,7 @@ def courses(view: StepView) -> list[QuantitySeries]:
 
 
 def seconds(view: StepView) -> QuantitySeries | None:
-    """Return the IOPS of each second; None where they are not known."""
+    """Return the IOPS of each second; None if unknown."""
     series, bs = view.iops, view.step.bs
     if not len(series.values) and view.throughput.unit == "mb_s" and bs:
         whole = view.throughput
@@ -75,7 +75,7 @@ def seconds(view: StepView) -> QuantitySeries | None:
     found = by_second(series)
     if not len(found.values):
         return None
-    label = "IOPS of each second" if found.each_s == 1 else f"IOPS, means of {found.each_s:.3g} s"
+    label = "IOPS of each second" if found.each_s == 1 else f"IOPS, means over {found.each_s:.3g} s"
     return QuantitySeries("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
 
 
@@ -116,7 +116,7 @@ def _latencies(view: StepView) -> Iterator[QuantitySeries]:
 
 
 def _levels(view: StepView) -> Iterator[QuantitySeries]:
-    """Power states, counters and load, where they change: what never does is no curve."""
+    """Power states, counters and load, if they change; constants are not drawn."""
     counters = [*view.columns("throttle_count."), *view.columns("throttle_time_s.")]
     found = [_readings(view, column, "level") for column in ("power_state", *counters)]
     found += [_readings(view, column, "busy") for column in ("cpu_core_pct", "busy_pct")]
@@ -135,14 +135,14 @@ def _readings(view: StepView, column: str, quantity: ChartQuantity) -> QuantityS
 
 
 _LATENCY_DIRECTIONS: tuple[Literal["read", "write"], ...] = ("read", "write")
-#: What an interval's percentiles say of its I/Os: which share took at most how long.
+#: Percentiles of intervals: the share of I/Os that took at most that long.
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
-#: Bins to each power of ten.
+#: Bins per decade.
 _BINS_PER_DECADE = 20
 
 
 def histograms(recording: Recording, view: StepView) -> list[LatencyHistogram]:
-    """Return those of reads and writes: as counted, or as intervals' percentiles tell."""
+    """Return the histograms of reads and writes: as counted, or estimated from percentiles."""
     counted = list(_counted(recording, view.step.name))
     return counted or list(_from_percentiles(view))
 
@@ -175,9 +175,9 @@ def _from_percentiles(view: StepView) -> Iterator[LatencyHistogram]:
 def _made(
     direction: Literal["read", "write"], percentiles_us: Array, ios: Array
 ) -> LatencyHistogram:
-    """Lay each interval's I/Os between its percentiles, even on a logarithmic scale.
+    """Spread each interval's I/Os between its percentiles, evenly on a logarithmic scale.
 
-    Of those below the median nothing is known but that: they are laid from half of it to it.
+    Nothing more is known about those below the median: they are spread from half of it up to it.
     """
     knots_us = np.column_stack([percentiles_us[:, 0] / 2, percentiles_us])
     knots = np.log10(np.maximum.accumulate(np.maximum(knots_us, 1e-3), axis=1))
@@ -189,7 +189,7 @@ def _made(
     for place, (from_share, to_share) in enumerate(pairwise(shares)):
         begin, end = knots[:, place], knots[:, place + 1]
         width = np.maximum(end - begin, 1e-9)
-        # how many lie below each edge: a sum of ramps, taken interval by interval
+        # how many are below each edge: a sum of ramps, interval by interval
         weight = ios * (to_share - from_share)
         for index, edge in enumerate(edges):
             below[index] += float(weight @ np.clip((edge - begin) / width, 0, 1))

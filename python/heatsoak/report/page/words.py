@@ -1,4 +1,4 @@
-"""Conditions, causes and numbers in the words of the page."""
+"""Conditions, causes and numbers in the page's words."""
 
 import re
 import unicodedata
@@ -10,16 +10,16 @@ from heatsoak.protocol import Label
 CAUSES = {
     "thermal": "heat",
     "write-cache": "a full write cache",
-    "spare-area": "used-up spare area",
+    "spare-area": "exhausted spare area",
     "limited-by-host": "the host",
-    "interference": "something else that used the drive",
-    "sliding": "a slow slide without a known cause",
+    "interference": "other use of the drive",
+    "sliding": "a slow decline with no known cause",
     "unknown": "an unknown cause",
 }
 _DEPTH = re.compile(r"\bqd(?=\d)")
-#: Longer values are cut where they are part of a label or a sentence.
+#: Longer values are shortened in labels and sentences.
 _MOST_LETTERS = 60
-#: Characters that turn the direction of what follows them, by their kind.
+#: Characters that change the direction of the text after them, by kind.
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 _RIGHT_TO_LEFT = {"R", "AL"}
 _ISOLATE, _END = "\u2068", "\u2069"
@@ -35,14 +35,14 @@ def number(value: float) -> str:
 
 
 def about(value: float) -> str:
-    """Return a whole number, of less than one two digits: onsets and depths are no more exact."""
+    """Return a whole number, or two digits below one: onsets and depths are not more exact."""
     return f"{value:,.0f}" if abs(value) >= 1 or value == 0 else f"{value:.2g}"
 
 
 def said(value: object) -> str:
-    """Return a value as a part of a line: of a bearable length, in one line, without controls.
+    """Return a value as part of a line: of limited length, on one line, without control characters.
 
-    What is written from right to left is kept from turning what stands around it.
+    Right-to-left text is isolated, so that it does not turn the text around it.
     """
     kinds = [(letter, unicodedata.bidirectional(letter)) for letter in str(value)]
     kept = [
@@ -103,7 +103,7 @@ def cards(value: Label) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a key's or step's name without what stands for spaces."""
+    """Return the name of a key or step with spaces for hyphens and underscores."""
     return said(name.replace("_", " ").replace("-", " "))
 
 
@@ -114,7 +114,7 @@ def title_of(step: str) -> str:
 
 
 def span(values: Sequence[float], unit: str) -> str:
-    """Return least and greatest: ``8 to 71 s``, or ``8 s`` where they read alike."""
+    """Return a range: ``8 to 71 s``, or ``8 s`` if both ends read the same."""
     low, high = about(min(values)), about(max(values))
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
@@ -130,6 +130,6 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def drive_name(drive: Mapping[str, Any]) -> str:
-    """Return a drive's name, and whether it was simulated."""
-    name = said(drive.get("model") or drive.get("path") or "a drive that is not named")
+    """Return a drive's name, and whether it is simulated."""
+    name = said(drive.get("model") or drive.get("path") or "unnamed drive")
     return f"{name} (simulated)" if drive.get("simulated") else name
