@@ -1,11 +1,11 @@
-"""Which kind of pair two targets make."""
+"""Couples two targets for a copy."""
 
 from heatsoak.target.base import Target
 from heatsoak.target.pair import Pair
 
 
 def couple(source: Target, destination: Target) -> Pair:
-    """Return what copies from `source` to `destination`, both simulated or both real, and open."""
+    """Return the pair for a copy of two open targets, both simulated or both real."""
     from heatsoak.target.simulated import SimulatedTarget
 
     if isinstance(source, SimulatedTarget) and isinstance(destination, SimulatedTarget):

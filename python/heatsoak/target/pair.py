@@ -1,4 +1,4 @@
-"""Two places that data is copied between: one interface of simulated drives and of fio."""
+"""The interface of two targets that data is copied between, simulated or loaded by fio."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -6,15 +6,15 @@ from typing import Protocol
 from heatsoak.protocol import Copy, Precondition, Purge, Role
 from heatsoak.target.base import Batch, Target
 
-#: What one of the two drives had to tell.
+#: A batch, and which of the two drives it is from.
 Told = tuple[Role, Batch]
 
 
 class Pair(Protocol):
-    """A copy's two drives, both open; their clocks go together.
+    """A copy's two drives, both open and with a common clock.
 
-    Iterators are as those of :class:`~heatsoak.target.base.Target`, and say of which drive each
-    batch is.
+    Iterators are like those of :class:`~heatsoak.target.base.Target`, with the role of the drive
+    that each batch is from.
     """
 
     def target(self, role: Role) -> Target:
@@ -23,11 +23,11 @@ class Pair(Protocol):
     def copy(self, step: Copy) -> Iterator[Told]:
         """Copy once, to the end.
 
-        Raises ToolError when the tool or a drive fails; what was yielded before stands.
+        Raises ToolError if the tool or a drive fails; what was yielded before is valid.
         """
 
     def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
-        """Let one drive take a step; the other rests."""
+        """Run a step on one drive while the other is idle."""
 
     def idle(self, duration_s: float) -> Iterator[Told]:
-        """Let `duration_s` pass without load; the destination tells last of each stretch."""
+        """Let `duration_s` pass without load; the destination's batch comes last each time."""

@@ -1,4 +1,4 @@
-"""Two simulated drives that data is copied between, in one virtual time."""
+"""Two simulated drives that data is copied between, in a common simulated time."""
 
 from collections.abc import Iterator
 
@@ -8,15 +8,15 @@ from heatsoak.protocol import ROLES, Copy, Precondition, Purge, Role
 from heatsoak.target.pair import Told
 from heatsoak.target.simulated import RUN_CHUNK_S, SAMPLE_S, SimulatedTarget, frame_of
 
-#: Times nearer than this are the same; the simulator takes no shorter sample.
+#: Times closer than this are the same; the simulator cannot advance by less.
 _SAME_S = 1e-6
 
 
 class SimulatedPair:
-    """Two drives, each in a place of its own; they may be of one kind."""
+    """Two drives, each in its own enclosure; they may be the same model."""
 
     def __init__(self, source: SimulatedTarget, destination: SimulatedTarget) -> None:
-        """Couple two drives whose clocks show the same."""
+        """Couple two drives whose clocks are equal."""
         self._targets = {"source": source, "destination": destination}
 
     def target(self, role: Role) -> SimulatedTarget:
@@ -24,7 +24,7 @@ class SimulatedPair:
         return self._targets[role]
 
     def copy(self, step: Copy) -> Iterator[Told]:
-        """Copy once; raises ShutDownError for a drive that shut itself down."""
+        """Copy once; raises ShutDownError if a drive shuts itself down."""
         source, destination = (self.target(role) for role in ROLES)
         try:
             transfer = Transfer(
@@ -46,7 +46,7 @@ class SimulatedPair:
             for role in ROLES:
                 self.target(role).refuse_stopped()
                 yield role, self.target(role).outcome()
-                # one ends up to half a sample before the other: that is no part of the copy
+                # one drive ends up to half a sample earlier; waiting for it is not part of the copy
                 for _ in self._catch_up(role):
                     pass
         finally:
@@ -54,7 +54,7 @@ class SimulatedPair:
                 self.target(role).core.end()
 
     def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
-        """Let one drive take a step; the other rests until it is done."""
+        """Run a step on one drive while the other is idle."""
         target = self.target(role)
         other: Role = "destination" if role == "source" else "source"
         batches = target.purge(step.method) if isinstance(step, Purge) else target.run(step)
@@ -78,7 +78,7 @@ class SimulatedPair:
                     yield role, batch
 
     def _catch_up(self, role: Role) -> Iterator[Told]:
-        """Let one drive rest until its clock shows what the other's does."""
+        """Let one drive idle until its clock equals the other's."""
         behind_s = max(self.target(r).clock.now_s() for r in ROLES)
         behind_s -= self.target(role).clock.now_s()
         if behind_s > _SAME_S:
