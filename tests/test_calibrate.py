@@ -330,8 +330,12 @@ def test_a_slot_takes_what_it_does_not_give_from_the_one_it_is_like() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('like = "one"', 'like = "two"', "slots.other is like 'two', which is none of one, other"),
-        ('like = "one"', 'like = "other"', "goes round in a circle: other -> other"),
+        (
+            'like = "one"',
+            'like = "two"',
+            "slots.other.like: there is no slot 'two': known are one, other",
+        ),
+        ('like = "one"', 'like = "other"', "like is circular: other -> other"),
         ('like = "one"\n', "", "slots.other.air_coupling is missing"),
     ],
 )

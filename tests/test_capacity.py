@@ -265,7 +265,7 @@ def test_a_command_that_another_got_in_between_is_given_again(sata: MakeSata) ->
 def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) -> None:
     drive = sata()
     (drive.directory / "stubborn").touch()
-    with pytest.raises(ToolError, match=f"was told to show {USED // 512} sectors, and shows"):
+    with pytest.raises(ToolError, match=f"was told to show {USED // 512} sectors, but shows"):
         hide(drive.claim, USED, state=drive.state)
     assert drive.shown == SECTORS
     assert list(drive.state.iterdir()) == []
@@ -296,10 +296,10 @@ def test_what_cannot_be_put_back_is_said_and_tried_again(sata: MakeSata) -> None
 @pytest.mark.parametrize(
     ("words", "serial", "shown", "why"),
     [
-        ("HPA is", "S1", SECTORS - 8, "shows 131064 of 131072 sectors already"),
-        ("HPA is", "S1", SECTORS + 8, "shows 131080 of 131072 sectors, which cannot be"),
-        ("ACCESSIBLE MAX ADDRESS", "S1", SECTORS, "tells no host protected area"),
-        ("HPA setting seems invalid", "S1", SECTORS, "tells no host protected area"),
+        ("HPA is", "S1", SECTORS - 8, "already shows only 131064 of 131072 sectors"),
+        ("HPA is", "S1", SECTORS + 8, "shows 131080 of 131072 sectors, which is impossible"),
+        ("ACCESSIBLE MAX ADDRESS", "S1", SECTORS, "shows no host protected area"),
+        ("HPA setting seems invalid", "S1", SECTORS, "shows no host protected area"),
         ("HPA is", None, SECTORS, "no serial"),
     ],
 )
@@ -317,7 +317,9 @@ def test_a_drive_that_could_not_be_put_back_or_is_in_doubt_is_told_nothing(
 def test_no_other_drive_than_a_sata_one_hides_anything(sata: MakeSata) -> None:
     drive = sata()
     drive.claim.info = dataclasses.replace(drive.claim.info, transport="nvme")
-    with pytest.raises(UsageError, match=r"of SATA drives, and this is on nvme; 'unwritten' can"):
+    with pytest.raises(
+        UsageError, match=r"only SATA drives have .* this is on nvme; use 'unwritten'"
+    ):
         require(drive.claim)
 
 
@@ -488,8 +490,9 @@ def test_a_killed_runs_drive_is_told_of_as_long_as_it_is_away(
     roots = Roots(sys=tmp_path / "nothing")
     for _ in range(2):
         (note,) = put_back(roots, state=drive.state)
-        assert f"0 such drives are there (hdparm --yes-i-know-what-i-am-doing -N{SECTORS}" in (
-            note.text
+        assert (
+            f"there are 0 such drives (by hand: hdparm --yes-i-know-what-i-am-doing -N{SECTORS}"
+            in (note.text)
         )
     assert drive.shown == USED // 512
 

@@ -279,7 +279,7 @@ def test_a_file_of_ones_own_is_taken(tmp_path: Path) -> None:
         ("[energy]", "[energie]", "unknown key 'energie' (did you mean 'energy'?)"),
         ("value = 2500", "value = nan", "rated.seq_read_mb_s.value"),
         ("value = 2500", "value = '2500'", "rated.seq_read_mb_s.value"),
-        ("dies = { value = 32", "dies = { value = 32.5", "nand.dies is 32.5: it has to be a whole"),
+        ("dies = { value = 32", "dies = { value = 32.5", "nand.dies is 32.5: it must be a whole"),
         ('pacing = "victim"', 'pacing = "fair"', "collection.pacing"),
         ("{ value = 400,", "400 # {", "endurance_tb: a number needs its provenance"),
         ("fitted = true", "value2 = true", "unknown key 'value2'"),
@@ -356,11 +356,11 @@ def test_a_place_on_top_of_another_takes_its_numbers_and_has_its_own(tmp_path: P
     [
         (
             'base = "open-bensh"',
-            "base: there is no place 'open-bensh' (did you mean 'open-bench'?)",
+            "base: there is no enclosure 'open-bensh' (did you mean 'open-bench'?)",
         ),
-        ('base = "nowhere.toml"', "base: there is no place 'nowhere.toml'"),
-        ("base = 3", "base: it has to be the id of a place (is 3)"),
-        ('base = "mine.toml"', "base: goes round in a circle: "),
+        ('base = "nowhere.toml"', "base: there is no enclosure 'nowhere.toml'"),
+        ("base = 3", "base: must be the id of an enclosure (is 3)"),
+        ('base = "mine.toml"', "base: is circular: "),
         ('base = "open-bench"\n[links.air]\nk_per_w = 3', "links.air.k_per_w: a number needs"),
         ('base = "open-bench"\nbases = 3', "unknown key 'bases'"),
     ],
@@ -376,7 +376,7 @@ def test_a_bad_base_is_answered_in_one_line(tmp_path: Path, text: str, named: st
 
 
 def test_places_of_a_catalog_may_not_go_round_in_a_circle() -> None:
-    with pytest.raises(UsageError, match=r"one: base: goes round in a circle: one -> two -> one"):
+    with pytest.raises(UsageError, match=r"one: base: is circular: one -> two -> one"):
         catalog.parse_enclosures({"one": 'base = "two"', "two": 'base = "one"'})
-    with pytest.raises(UsageError, match=r"one: base: there is no place 'three'"):
+    with pytest.raises(UsageError, match=r"one: base: there is no enclosure 'three'"):
         catalog.parse_enclosures({"one": 'base = "three"'})

@@ -192,7 +192,7 @@ def test_what_is_there_is_not_written_over_unless_forced(make: Make, tmp_path: P
     recording = make()
     target = tmp_path / "one.csv"
     target.write_text("precious")
-    with pytest.raises(UsageError, match=r"one\.csv: is there already: .*--force"):
+    with pytest.raises(UsageError, match=r"one\.csv: already exists: .*--force"):
         export([recording], str(target))
     assert target.read_text() == "precious"
     (tmp_path / "link.csv").symlink_to(target)
@@ -458,7 +458,7 @@ def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:
     assert file["rows"] == 18
     again = heatsoak_here("export", "recordings", "-o", "all.csv", cwd=tmp_path)
     assert again.returncode == 2
-    assert "all.csv: is there already" in again.stderr
+    assert "all.csv: already exists" in again.stderr
     each = heatsoak_here("export", "recordings", "-o", "each/", "--as", "parquet", cwd=tmp_path)
     assert [line.partition(":")[0] for line in each.stdout.splitlines()] == [
         "each/a.parquet",
@@ -481,8 +481,8 @@ def test_standard_output_has_the_samples_and_nothing_else(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-o", "x.prom"), "-o x.prom: does not tell the format: add --as csv, parquet"),
-        (("-o", "-"), "-o -: does not tell the format"),
+        (("-o", "x.prom"), "-o x.prom: the suffix does not say the format: add --as csv, parquet"),
+        (("-o", "-"), "-o -: the suffix does not say the format"),
         (("-o", "-", "--as", "parquet"), "parquet cannot go to standard output"),
         (("-o", "-", "--as", "fio-plot"), "fio-plot cannot go to standard output"),
         (("-o", "-", "--as", "csv", "--format", "json"), "cannot both use standard output"),

@@ -251,5 +251,5 @@ def test_coarse_bins_hold_each_latency_where_it_lies(bins: dict[str, int]) -> No
 
 
 def test_bins_that_are_no_counts_are_our_error() -> None:
-    with pytest.raises(ToolError, match="no counts"):
+    with pytest.raises(ToolError, match="not counts"):
         coarse_bins({"100": "many"})  # type: ignore[dict-item]

@@ -134,7 +134,7 @@ def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(
         run()
     drive.declines = {}
     [note] = put_back(roots, ioctl=drive.ioctl, state=state)
-    assert "put back" in note.text
+    assert "restored" in note.text
     assert drive.tmt == BEFORE
 
 
@@ -159,8 +159,8 @@ def test_a_file_that_is_damaged_or_somebody_elses_sends_nothing_to_a_drive(
     [
         (Thresholds(20), "permits 30 C to 85 C"),
         (Thresholds(tmt2_c=86), "permits 30 C to 85 C"),
-        (Thresholds(80), "TMT1 has to be the lower one"),
-        (Thresholds(70, 70), "TMT1 has to be the lower one"),
+        (Thresholds(80), "TMT1 must be lower"),
+        (Thresholds(70, 70), "TMT1 must be lower"),
     ],
 )
 def test_what_the_drive_does_not_permit_is_refused_before_anything_is_set(
@@ -242,7 +242,7 @@ def test_what_a_killed_run_has_left_is_put_back_by_the_next(roots: Roots, state:
     assert drive.tmt == (343, 350)
     [note] = put_back(roots, ioctl=drive.ioctl, state=state)
     assert (note.level, drive.tmt) == ("warning", BEFORE)
-    assert "put back" in note.text
+    assert "restored" in note.text
     assert put_back(roots, ioctl=drive.ioctl, state=state) == []
 
 
@@ -254,7 +254,7 @@ def test_what_a_killed_run_has_left_is_told_as_long_as_its_drive_is_away(
     (tmp_path / "sys" / "devices" / "pci0" / "nvme0" / "serial").write_text("another\n")
     for _ in range(2):
         [note] = put_back(roots, ioctl=drive.ioctl, state=state)
-        assert "could not be put back" in note.text
+        assert "could not be restored" in note.text
         assert "nvme set-feature" in note.text
     assert drive.tmt == (343, 350)
 
@@ -275,7 +275,7 @@ def test_a_run_that_was_killed_while_it_wrote_down_what_was_had_set_nothing(
     state.mkdir()
     (state / "hctm-S1-0.json").write_text(json.dumps({"serial": "S1"})[:-4])
     [note] = put_back(roots, ioctl=drive.ioctl, state=state)
-    assert "had set nothing" in note.text
+    assert "had not changed anything" in note.text
     assert drive.done == []
     assert list(state.iterdir()) == []
 

@@ -164,7 +164,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
     with running(tmp_path, "one") as first:
         words = ("run", "long.toml", "--on", "two", "-o", "second")
         line = complaint(heatsoak_here(*words, cwd=tmp_path), 4)
-        assert "two: another run has this drive" in line
+        assert "two: another run is using this drive" in line
         assert f"process {first.pid}, recording into {tmp_path / 'first'}" in line
         assert not (tmp_path / "second").exists()
         assert list((tmp_path / "two").iterdir()) == []
@@ -189,7 +189,7 @@ def test_a_drive_is_the_same_by_any_of_its_names(tmp_path: Path, locks: Path) ->
     with drives_held(places, machine.roots, "both"):
         for place in places:
             with (
-                pytest.raises(RefusedError, match="another run has this drive") as caught,
+                pytest.raises(RefusedError, match="another run is using this drive") as caught,
                 drives_held([place], machine.roots, "one"),
             ):
                 raise AssertionError("held twice")

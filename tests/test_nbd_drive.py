@@ -53,9 +53,9 @@ live = pytest.mark.skipif(
         ([DRIVE, "--enclosure", "puget-top"], "puget-top"),
         ([DRIVE, "--speed", "fast"], "--speed fast: is not a rate such as 200MB"),
         ([DRIVE, "--speed", "3GB"], "--speed of 3 GB/s: samsung-950-pro-512 in open-bench can be"),
-        ([DRIVE, "--speed", "1k"], "can be served at 1 MB to 2.5 GB a second"),
+        ([DRIVE, "--speed", "1k"], "can be served at 1 MB to 2.5 GB per second"),
         ([DRIVE, "--time-factor", "0.5"], "--time-factor 0.5: must be 1 (real time) to 1000"),
-        ([DRIVE, "--time-factor", "nan"], "--time-factor nan: from 1"),
+        ([DRIVE, "--time-factor", "nan"], "--time-factor nan: must be 1"),
     ],
 )
 def test_a_drive_that_cannot_be_served_gets_one_line(
@@ -135,7 +135,7 @@ def test_sensors_are_laid_out_as_the_kernel_has_them(tmp_path: Path) -> None:
 def test_sensors_that_are_not_an_exports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this machine's own sensors"):
         drive_in_tree(Path("/"))
-    with pytest.raises(UsageError, match="holds no sensors"):
+    with pytest.raises(UsageError, match="has no sensors"):
         drive_in_tree(tmp_path)
     (tmp_path / "sys" / "block").mkdir(parents=True)
     with pytest.raises(UsageError, match="holds 0 drives instead of one"):

@@ -520,7 +520,7 @@ def test_an_export_has_one_lock_however_it_is_spelled(
                 text = spelling if "://" in spelling else f"nbd+unix:///?socket={spelling}"
                 with (
                     drives_held([parse_place(first)], Roots(), "first"),
-                    pytest.raises(RefusedError, match="another run has this drive"),
+                    pytest.raises(RefusedError, match="another run is using this drive"),
                     drives_held([parse_place(text)], Roots(), "second"),
                 ):
                     raise AssertionError(f"{text} was held twice")

@@ -126,7 +126,7 @@ def test_another_devices_node_is_read_only_where_the_user_names_it(drive: Drive)
 def test_a_named_node_that_is_not_there_or_means_several_is_refused_with_what_is(
     drive: Drive,
 ) -> None:
-    with pytest.raises(UsageError, match="shows none"):
+    with pytest.raises(UsageError, match="has none in hwmon"):
         drive.sensors(power="ina226")
     drive.node("hwmon4", "ina226", None, power1_input=1)
     drive.node("hwmon5", "ina226", None, power1_input=2)

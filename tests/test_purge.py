@@ -337,8 +337,8 @@ def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
     [
         ("max sectors   = 65536/65536, HPA is disabled", None),
         ("max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
-        ("max sectors   = 0/1, HPA setting seems invalid (buggy?)", "tells no host protected area"),
-        ("", "tells no host protected area"),
+        ("max sectors   = 0/1, HPA setting seems invalid (buggy?)", "shows no host protected area"),
+        ("", "shows no host protected area"),
     ],
 )
 def test_what_a_drive_hides_is_not_erased_with_the_rest(

@@ -114,7 +114,7 @@ def test_an_offset_past_the_end_is_refused_left_out_or_folded(
 
 
 def test_what_is_no_trace_is_refused(target: Target, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no such file, nor a shape.*destroyer, heavy, light"):
+    with pytest.raises(UsageError, match=r"no such file or shape.*destroyer, heavy, light"):
         load(target, replay("lightest"))
     (tmp_path / "log").write_text("hello\n")
     with pytest.raises(UsageError, match=str(tmp_path / "log")):

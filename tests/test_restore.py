@@ -204,7 +204,7 @@ def test_a_run_that_may_write_puts_back_what_was_left_on_its_own_drive_alone(
     assert not bench.file("MINE-1").exists()
     assert bench.file("OTHER-2").exists()
     told = [event.text for event in Recording.open(bench.directory / "r").events]
-    assert any("MINE-1" in text and "was put back" in text for text in told)
+    assert any("MINE-1" in text and "was restored" in text for text in told)
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_restore_puts_back_what_was_left_on_any_drive_and_says_so(bench: Bench) 
     assert done.returncode == 0, done.stderr
     assert [bench.shown(drive) for drive in (bench.mine, bench.other)] == [SECTORS, SECTORS]
     assert len(done.stdout.splitlines()) == 2
-    assert done.stdout.count("was put back") == 2
+    assert done.stdout.count("was restored") == 2
     done = heatsoak_here("drives", "--restore", cwd=bench.directory)
     assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
 

@@ -289,7 +289,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown:
         for _ in range(2):  # the second time from what is remembered
             status, contents, _ = server.ask("/")
             assert status == 200
-            listed = contents.split("What cannot be read")[1]
+            listed = contents.split("Unreadable recordings")[1]
             told = dict(re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td></tr>", listed))
             assert sorted(told) == sorted(names)
             assert all(why and "\n" not in why for why in told.values())

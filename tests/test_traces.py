@@ -110,12 +110,12 @@ def test_what_progress_raises_ends_the_count() -> None:
     ("old", "new", "said"),
     [
         ('"4K" = 27.6', '"4Q" = 27.6', "'4Q' is not a size"),
-        ('"4-5" = 2.3', '"4-6" = 2.3', "'4-6' is no class of depths"),
+        ('"4-5" = 2.3', '"4-6" = 2.3', "'4-6' is not a class of depths"),
         ('"1" = 73.4', '"1" = 53.4', "depths: the shares have to make 1"),
         ("read_gb = { value = 17.97", "read_gb = { value = 170", "sizes: the shares make a mean"),
-        ("{ value = 372630", "{ value = 372630.5", "totals.reads: it has to be a whole number"),
-        ("{ value = 70,", "{ value = 170,", "addresses.sequential_pct: it has to be 0 to 100"),
-        ("span_gb = { value = 32", "span_gb = { value = 0.001", "span_bytes: it has to be"),
+        ("{ value = 372630", "{ value = 372630.5", "totals.reads: must be a whole number"),
+        ("{ value = 70,", "{ value = 170,", "addresses.sequential_pct: must be 0 to 100"),
+        ("span_gb = { value = 32", "span_gb = { value = 0.001", "span_bytes: must be"),
         ("[pauses]", "[breaks]", "unknown key 'breaks'"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(200)
     (warning,) = (e for e in Recording.open(tmp_path / "r").events if said in e.text)
-    assert "stress-ng was killed by signal 9 (SIGKILL), and said: stress-ng:" in warning.text
+    assert "stress-ng was killed by signal 9 (SIGKILL): stress-ng:" in warning.text
     assert warning.step == "read"
     assert kinds(tmp_path / "r").count("heat-end") == 1
     done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
@@ -166,7 +166,7 @@ def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_p
     )
     done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     assert done.returncode == 3
-    assert "broken ended with exit code 19, and said: no card found" in done.stderr
+    assert "broken ended with exit code 19: no card found" in done.stderr
     assert kinds(tmp_path / "r") == []
     assert list((tmp_path / "place").iterdir()) == []
 
@@ -175,12 +175,12 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
     name = protocol(tmp_path, '[[heat]]\nsource = "command"\ncommand = "no-such-program -x"\n')
     done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     line = complaint(done, 2)
-    assert "heated wants command heat here: the command 'no-such-program' is not there" in line
+    assert "heated wants command heat here: the command 'no-such-program' does not exist" in line
     assert not (tmp_path / "r").exists()
     done = heatsoak_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0
     assert "heat: command heat (no-such-program -x)" in done.stdout
-    assert "the command 'no-such-program' is not there" in " ".join(done.stdout.split())
+    assert "the command 'no-such-program' does not exist" in " ".join(done.stdout.split())
 
 
 @pytest.mark.slow

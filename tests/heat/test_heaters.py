@@ -224,7 +224,7 @@ def test_endless_output_leaves_the_newest_of_it(log: Path, mark: str, go: Path) 
     [
         ("gpu", None, r"^gpu-burn is not installed: .*heat=by-hand"),
         ("cpu", None, r"^stress-ng is not installed: apt-get install stress-ng"),
-        ("command", "no-such-program --hot", r"^the command 'no-such-program' is not there"),
+        ("command", "no-such-program --hot", r"^the command 'no-such-program' does not exist"),
         ("person", None, r"^there is no terminal to ask at: .*heat=by-hand"),
     ],
 )

@@ -366,7 +366,9 @@ def test_a_drive_is_followed_to_another_path_and_never_taken_for_another(tmp_pat
     assert found_again(gone, before, moved).text == str(moved.dev / "nvme2n1")
     other = machine_with(tmp_path / "other", (0, "SER-B"))
     here = Place(str(other.dev / "nvme0n1"), "block")
-    with pytest.raises(RefusedError, match="SER-A that this began with is not there, but SER-B"):
+    with pytest.raises(
+        RefusedError, match="SER-A that this started with is missing, but there is SER-B"
+    ):
         found_again(here, before, other, appears_s=0)
 
 
@@ -387,10 +389,10 @@ def test_the_drive_behind_a_directory_has_to_be_the_same(tmp_path: Path) -> None
     assert before.serial == "S1"
     assert found_again(place, before, roots_of["first"]) == place
     with pytest.raises(
-        RefusedError, match="the drive S1 that this began with is not there, but S2"
+        RefusedError, match="the drive S1 that this started with is missing, but there is S2"
     ):
         found_again(place, before, roots_of["other"], appears_s=0)
     nothing = Roots(sys=tmp_path / "no", dev=tmp_path / "no", proc=tmp_path / "no")
-    with pytest.raises(RefusedError, match="the drive S1 that this began with is not there: noth"):
+    with pytest.raises(RefusedError, match="the drive S1 that this started with is missing: noth"):
         found_again(place, before, nothing, appears_s=0)
     assert found_again(place, None, nothing) == place

@@ -1,8 +1,8 @@
-"""The simulated drives and places, traces, and the published figures: data with a source each.
+"""Simulated drives and enclosures, trace shapes and published figures: data with sources.
 
-Drives lie in ``drives/``, one TOML file each; places in ``enclosures/``, where one file can hold a
-whole family of them; shapes of traces in ``traces/``; what articles printed in ``published.toml``.
-A user's own files of the same form are taken wherever an id is.
+Drives are in ``drives/``, one TOML file each; enclosures in ``enclosures/``, where a file can have
+a whole family of them; trace shapes in ``traces/``; published figures in ``published.toml``.
+Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
 from heatsoak.catalog.loader import (

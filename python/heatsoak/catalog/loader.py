@@ -1,4 +1,4 @@
-"""Reads the catalog's files, and a user's own of the same form."""
+"""Reads the catalog's files, and the user's own in the same format."""
 
 import tomllib
 from collections.abc import Callable
@@ -25,9 +25,9 @@ def drive_ids() -> list[str]:
 
 
 def load_drive(name: str) -> Drive:
-    """Return the drive of the id or the TOML file `name`.
+    """Return the drive with the id or TOML file `name`.
 
-    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
     if name in _drives():
         return _drives()[name]
@@ -36,14 +36,14 @@ def load_drive(name: str) -> Drive:
 
 
 def enclosure_ids() -> list[str]:
-    """Return the ids of the simulated places."""
+    """Return the ids of the simulated enclosures."""
     return list(_enclosures())
 
 
 def load_enclosure(name: str) -> Enclosure:
-    """Return the place of the id or the TOML file `name`.
+    """Return the enclosure with the id or TOML file `name`.
 
-    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
     if name in _enclosures():
         return _enclosures()[name]
@@ -51,14 +51,14 @@ def load_enclosure(name: str) -> Enclosure:
 
 
 def trace_ids() -> list[str]:
-    """Return the ids of the shapes that traces can be made in."""
+    """Return the ids of the trace shapes."""
     return list(_traces())
 
 
 def load_trace(name: str) -> TraceShape:
-    """Return the shape of the id or the TOML file `name`.
+    """Return the trace shape with the id or TOML file `name`.
 
-    Raises UsageError for an unknown id, and for a bad file with its name and key.
+    Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
     if name in _traces():
         return _traces()[name]
@@ -68,14 +68,14 @@ def load_trace(name: str) -> TraceShape:
 
 
 def parse_drive(text: str, name: str) -> Drive:
-    """Return the drive of a TOML text; `name` stands before every complaint."""
+    """Return the drive in a TOML text; `name` precedes every error message."""
     return _validated(Drive, _toml(text, name), name)
 
 
 def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
-    """Return the places of TOML texts by their names, each a family or a single place.
+    """Return the enclosures in TOML texts by name; each text is a family or a single enclosure.
 
-    A single one may name any of the others as its base.
+    A single enclosure may name any other as its base.
     """
     tables = {name: _toml(text, name) for name, text in texts.items()}
     singles = {name: data for name, data in tables.items() if "places" not in data}
@@ -88,15 +88,15 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
         if name in families:
             return families[name]
         if name not in singles:
-            raise UsageError(f"{path[-1]}: base: {_no_place(name, [*families, *singles])}")
-        _no_circle(name, path)
+            raise UsageError(f"{path[-1]}: base: {_unknown(name, [*families, *singles])}")
+        _require_no_cycle(name, path)
         return _single(singles[name], name, lambda base: place(base, (*path, name)))
 
     return {name: place(name, ()) for name in sorted({*families, *singles})}
 
 
 def read_catalog(name: str) -> dict[str, Any]:
-    """Return the tables of one of the catalog's own files."""
+    """Return the tables of one of the catalog's files."""
     return _toml((_CATALOG / name).read_text("utf-8"), name)
 
 
@@ -122,46 +122,48 @@ def _enclosures() -> dict[str, Enclosure]:
 
 
 def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
-    """A user's own place; `path` names the files that it is a base of."""
-    _no_circle(name, path)
+    """A user's own enclosure; `path` are the files that have it as their base."""
+    _require_no_cycle(name, path)
     data = _toml(_own_file(name, "enclosure", enclosure_ids()), name)
     if "places" in data:
-        raise UsageError(f"{name}: holds many places: a file that is named holds one, with air_c")
+        raise UsageError(
+            f"{name}: has several enclosures: name a file with a single one, with air_c"
+        )
 
     def place(base: str) -> Enclosure:
         if base in _enclosures():
             return _enclosures()[base]
         beside = Path(name).parent / base
         if not beside.is_file():
-            raise UsageError(f"{name}: base: {_no_place(base, enclosure_ids())}")
+            raise UsageError(f"{name}: base: {_unknown(base, enclosure_ids())}")
         return _own_enclosure(str(beside), (*path, name))
 
     return _single(data, name, place)
 
 
-def _no_place(name: str, known: list[str]) -> str:
-    return f"there is no place '{name}'{suggestion(name, known)}"
+def _unknown(name: str, known: list[str]) -> str:
+    return f"there is no enclosure '{name}'{suggestion(name, known)}"
 
 
-def _no_circle(name: str, path: tuple[str, ...]) -> None:
+def _require_no_cycle(name: str, path: tuple[str, ...]) -> None:
     if name in path:
-        circle = " -> ".join((*path[path.index(name) :], name))
-        raise UsageError(f"{name}: base: goes round in a circle: {circle}")
+        cycle = " -> ".join((*path[path.index(name) :], name))
+        raise UsageError(f"{name}: base: is circular: {cycle}")
 
 
 def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) -> Enclosure:
-    """One place of its tables, on top of its base's if it names one."""
+    """The enclosure in a file's tables, merged over its base if it names one."""
     tables = dict(data)
     base = tables.pop("base", None)
     if base is not None:
         if not isinstance(base, str):
-            raise UsageError(f"{name}: base: it has to be the id of a place (is {base!r})")
+            raise UsageError(f"{name}: base: must be the id of an enclosure (is {base!r})")
         tables = _over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
     return _validated(Enclosure, tables, name).model_copy(update={"id": name})
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Tables over tables: they are merged, and a number replaces a number, provenance and all."""
+    """Merge tables recursively; a number replaces another together with its provenance."""
     merged = dict(below)
     for key, value in above.items():
         old = below.get(key)
@@ -185,7 +187,7 @@ def _own_file(name: str, what: str, known: list[str]) -> str:
     path = Path(name)
     if not name.endswith(".toml") and not path.is_file():
         raise UsageError(
-            f"there is no simulated {what} '{name}'{suggestion(name, known)}: there are "
+            f"there is no simulated {what} '{name}'{suggestion(name, known)}: known are "
             f"{', '.join(known)}; the path of a TOML file works too"
         )
     require_file(path)
@@ -214,8 +216,8 @@ def _validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
 
 
 def _explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return the first thing that is wrong in one line: the key, and what would be right."""
-    # a misspelt key is missing too: say the former
+    """Describe the first error in one line: the key, and what would be right."""
+    # a misspelt key is reported as missing too: prefer the unknown key
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     keys = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
@@ -232,7 +234,7 @@ def _explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _keys_at(model: type[BaseModel], path: list[str]) -> set[str]:
-    """The keys of the table at `path`, looking through tables whose names are free."""
+    """The keys of the table at `path`, skipping the levels with free names."""
     here: Any = model
     for part in path:
         field = getattr(here, "model_fields", {}).get(part)

@@ -1,4 +1,4 @@
-"""The schema of the places that a drive can be in, one by one or as a family."""
+"""The schema of enclosures that a drive can be in, single ones or families."""
 
 import json
 from typing import Any, Self
@@ -9,12 +9,12 @@ from heatsoak.catalog.specs import Figure, Name, Strict, ThermalLink, ThermalNod
 
 
 class Host(Strict):
-    """What the host of a place can do, whatever drive is in it.
+    """The limits of an enclosure's host, for any drive in it.
 
     Attributes:
-        link_mb_s: what the link carries, each way.
-        host_read_iops: random reads that the host brings about in a second.
-        host_write_iops: random writes that the host brings about in a second.
+        link_mb_s: throughput of the link, in each direction.
+        host_read_iops: random reads per second that the host can issue.
+        host_write_iops: random writes per second that the host can issue.
     """
 
     link_mb_s: Figure | None = None
@@ -23,17 +23,17 @@ class Host(Strict):
 
 
 class Enclosure(Host):
-    """A place: the air at the slot, the ways of a drive's heat into it, and the host.
+    """An enclosure: the air at the slot, the paths of a drive's heat to it, and the host.
 
     Attributes:
         id: its name, or the path of a user's own file.
-        air_c: the air at the slot while the test runs.
-        air_speed_m_s: how fast it moves.
-        nodes: capacities that the place adds, new ones or more of one of the drive's.
-        links: ways for heat, one of them at least to ``air``.
-        heat_w: watts that something else puts into a node.
-        sensor_air_share: how much of a reported temperature is the slot's air.
-        conditions: what the place stands for, by the names that comparisons group by.
+        air_c: air temperature at the slot during the test.
+        air_speed_m_s: air speed at the slot.
+        nodes: thermal capacities that the enclosure adds, to new nodes or to the drive's.
+        links: heat paths, at least one of them to ``air``.
+        heat_w: heat that other sources put into a node.
+        sensor_air_share: share of the slot's air in a reported temperature.
+        conditions: the conditions that it represents, which comparisons group by.
     """
 
     id: str = ""
@@ -55,15 +55,15 @@ class Enclosure(Host):
 
 
 class Slot(Host):
-    """One slot of a family: an enclosure but for the air, which depends on the chassis.
+    """One slot of a family: an enclosure without the air, which depends on the chassis.
 
     Attributes:
-        like: another slot, whose numbers stand where this one gives none.
-        air_coupling: how much of the chassis' warming arrives here, against the slot that has 1.
-        board_k_per_w: board to air.
-        board_j_per_k: what the slot adds to the board's capacity.
-        sheltered: whether the air that a state of the chassis moves passes it by.
-        air_speed_m_s: how fast the air moves there, for drives that it matters to.
+        like: another slot, which provides the numbers that this one does not give.
+        air_coupling: how much of the chassis' warming reaches it, relative to a slot with 1.
+        board_k_per_w: thermal resistance from board to air.
+        board_j_per_k: capacity that the slot adds to the board's.
+        sheltered: whether it is outside the airflow of the chassis' fans.
+        air_speed_m_s: air speed at the slot, for drives that it matters to.
     """
 
     description: str = ""
@@ -80,9 +80,9 @@ class Chassis(Strict):
     """A state of the chassis.
 
     Attributes:
-        warming_k: how far it warms the air above the room's.
-        resistance_factor: how much harder heat leaves a board than in still air; below 1 where
-            fans blow. Slots that are sheltered from them keep that of still air.
+        warming_k: temperature of its air above the room's.
+        resistance_factor: thermal resistance of a board relative to still air, below 1 with fans;
+            1 for sheltered slots.
     """
 
     description: str = ""
@@ -91,7 +91,7 @@ class Chassis(Strict):
 
 
 class Member(Strict):
-    """One place of a family: a slot in a state of the chassis."""
+    """One enclosure of a family: a slot in a state of the chassis."""
 
     slot: str
     chassis: str
@@ -105,9 +105,9 @@ def _scaled(figure: Figure, factor: float) -> Figure:
 
 
 class PlaceFamily(Strict):
-    """Places that share slots, states of a chassis and a host.
+    """Enclosures that share slots, states of a chassis, and a host.
 
-    A place's air is the room's plus the slot's coupling times the chassis' warming.
+    An enclosure's air is the room's plus the slot's coupling times the chassis' warming.
     """
 
     description: str = ""
@@ -126,8 +126,7 @@ class PlaceFamily(Strict):
             ):
                 if key not in known:
                     raise ValueError(
-                        f"places.{name} names the {kind} '{key}', which is none of "
-                        f"{', '.join(known)}"
+                        f"places.{name}: there is no {kind} '{key}': known are {', '.join(known)}"
                     )
         for name in self.slots:
             self._check_slot(name)
@@ -138,21 +137,22 @@ class PlaceFamily(Strict):
         while (like := self.slots[path[-1]].like) is not None:
             if like not in self.slots:
                 raise ValueError(
-                    f"slots.{path[-1]} is like '{like}', which is none of {', '.join(self.slots)}"
+                    f"slots.{path[-1]}.like: there is no slot '{like}': known are "
+                    f"{', '.join(self.slots)}"
                 )
             if like in path:
-                raise ValueError(f"slots: goes round in a circle: {' -> '.join([*path, like])}")
+                raise ValueError(f"slots: like is circular: {' -> '.join([*path, like])}")
             path.append(like)
         for key in ("air_coupling", "board_k_per_w"):
             if self._number(self.slots[name], key) is None:
                 raise ValueError(f"slots.{name}.{key} is missing")
 
     def expand(self) -> dict[str, Enclosure]:
-        """Return the places by their ids."""
+        """Return the enclosures by id."""
         return {name: self._place(name, member) for name, member in self.places.items()}
 
     def _number(self, slot: Slot, key: str) -> Figure | None:
-        """A number of a slot, or of the one that it is like."""
+        """A number of a slot, or of the slot that it is like."""
         found: Figure | None = getattr(slot, key)
         if found is None and slot.like is not None:
             return self._number(self.slots[slot.like], key)

@@ -1,4 +1,4 @@
-"""What articles printed, to be held against the simulated drives."""
+"""Figures published in articles, to compare the simulated drives with."""
 
 from functools import cache
 from typing import Any, Literal, Self
@@ -19,7 +19,7 @@ PUGET_STEPS = ("sequential-read", "sequential-write")
 
 
 class Article(Strict):
-    """Where figures were printed."""
+    """Where figures were published."""
 
     title: str
     publisher: str
@@ -29,12 +29,12 @@ class Article(Strict):
 
 
 class Tolerance(Strict):
-    """What still counts as reproduced, added to each end of a published range.
+    """How far a reproduced figure may be outside each end of the published range.
 
     Attributes:
-        onset_s: seconds.
-        onset_share: and never more than this share of the published onset.
-        depth_pct: percentage points.
+        onset_s: in seconds.
+        onset_share: and at most this share of the published onset.
+        depth_pct: in percentage points.
     """
 
     onset_s: float = Field(gt=0)
@@ -60,7 +60,7 @@ class PugetCell(Strict):
 
     @property
     def enclosure(self) -> str:
-        """The simulated place that stands for it."""
+        """The simulated enclosure for it."""
         return f"puget-{self.slot}-{self.gpus}gpu-{self.gpu_load}"
 
     @property
@@ -94,16 +94,16 @@ class Measured(Strict):
     """How a figure is measured on simulated drives.
 
     Attributes:
-        by: the measure; :mod:`heatsoak.twin.reproduce.measures` has one function for each.
-        protocols: what is run.
-        places: the enclosures that it is run in, each of them.
-        drives: what it is run on; empty for the drives that the figure is about.
-        steps: the steps that are looked at; empty where the whole recording counts.
-        at: those among them that the figure singles out.
-        scores: names of the protocols' scores, where the figure is made of them.
-        only: the step that is run, with what precedes it since the last purge; empty runs all.
-        against_places: where the recordings come from that the others are held against.
-        against_drives: what those are run on; empty for the same drives.
+        by: the measure, a function in :mod:`heatsoak.twin.reproduce.measures`.
+        protocols: the protocols to run.
+        places: the enclosures to run them in.
+        drives: the drives to run them on; empty for the drives that the figure is about.
+        steps: the steps to evaluate; empty for the whole recording.
+        at: those of the steps that the figure is about.
+        scores: names of the protocols' scores, if the figure is made from them.
+        only: the only step to run, with what precedes it since the last purge; empty runs all.
+        against_places: the enclosures of the recordings to compare with.
+        against_drives: the drives of those recordings; empty for the same drives.
     """
 
     by: str
@@ -119,23 +119,23 @@ class Measured(Strict):
 
 
 class PublishedFigure(Strict):
-    """A single figure, a comparison, or a statement that holds or does not.
+    """A single figure, a comparison, or a statement that is true or false.
 
     Attributes:
-        id: its name in what ``heatsoak reproduce`` prints.
-        article: the key of the article that printed it.
+        id: its name in the output of ``heatsoak reproduce``.
+        article: the key of the article that published it.
         drives: the ids of the drives that it is about; empty for a constant of the method.
-        range: as printed, with both ends the same for a single number.
+        range: as published; both ends are the same for a single number.
         holds: for a statement, whether it is true.
         tolerance: added to each end of the range.
         baseline: for a comparison, the value with a heatsink.
-        compared: for a comparison, the value without; `range` is then the printed change in
-            percent, worse being negative.
-        conditions: what it was measured in.
+        compared: for a comparison, the value without; `range` is then the published change in
+            percent, negative if worse.
+        conditions: the conditions of the measurement.
         counted: whether it counts among the reproduced figures.
         why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
         note: what the number means.
-        measured: how it is measured on simulated drives; None where it cannot be.
+        measured: how it is measured on simulated drives; None if it cannot be.
     """
 
     id: str
@@ -154,12 +154,12 @@ class PublishedFigure(Strict):
 
     @property
     def metric(self) -> str:
-        """What is measured, its unit last: the id without its subject."""
+        """What is measured, with the unit last: the id without its subject."""
         return self.id.partition(".")[2]
 
     @property
     def interval(self) -> Range:
-        """The range as printed; of a statement both ends are 1 where it holds, 0 where not."""
+        """The range as published; for a statement, both ends are 1 if it is true, else 0."""
         if self.range is not None:
             return self.range
         return (1.0, 1.0) if self.holds else (0.0, 0.0)
@@ -195,7 +195,7 @@ class Published(Strict):
         return self
 
     def figure(self, figure_id: str) -> PublishedFigure:
-        """Return one of the single figures; raises KeyError where there is none of that id."""
+        """Return the single figure with an id; raises KeyError for an unknown one."""
         for figure in self.figures:
             if figure.id == figure_id:
                 return figure
@@ -210,14 +210,14 @@ class Roles(Strict):
 
     Attributes:
         fitted: ids of figures, or of cells for all figures of each.
-        held_out: those that the fit could have seen and was kept from.
+        held_out: those that were withheld from the fit.
     """
 
     fitted: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
 
     def of(self, figure_id: str) -> FigureRole:
-        """Return the role of a figure; what no fit has seen is predicted."""
+        """Return the role of a figure; ``predicted`` if no fit has seen it."""
         if _is_among(figure_id, self.held_out):
             return "held-out"
         return "fitted" if _is_among(figure_id, self.fitted) else "predicted"
@@ -228,7 +228,7 @@ def _is_among(figure_id: str, ids: tuple[str, ...]) -> bool:
 
 
 def figure_ids() -> list[str]:
-    """Return the id of every published figure, two for each cell, in the order of the file."""
+    """Return the ids of all published figures, two per cell, in the order of the file."""
     figures = published()
     ids = [f"{cell.id}.{metric}" for cell in figures.cells for metric in CELL_METRICS]
     return ids + [figure.id for figure in figures.figures]
@@ -236,9 +236,9 @@ def figure_ids() -> list[str]:
 
 @cache
 def roles() -> Roles:
-    """Return which figures the catalog's calibration saw.
+    """Return which figures the catalog's calibration used.
 
-    Raises UsageError where its file names a figure that is not published.
+    Raises UsageError if its file names an unknown figure.
     """
     found = Roles.model_validate(read_catalog("calibration.toml"))
     known = figure_ids()

@@ -1,4 +1,4 @@
-"""The schema of a drive's file; `crates/drive/src/spec.rs` says what each number does."""
+"""The schema of a drive's file; `crates/drive/src/spec.rs` documents each number."""
 
 import json
 from typing import Annotated, Any, Literal, Self
@@ -7,22 +7,22 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Strict(BaseModel):
-    """Base: unknown keys are errors, numbers are finite, and a value never changes."""
+    """Base: unknown keys are errors, numbers are finite, and objects are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Figure(Strict):
-    """A number with its provenance, exactly one of three.
+    """A number with its provenance, which is exactly one of source, fitted and assumed.
 
     Attributes:
-        value: the number; its unit stands in the key it belongs to.
+        value: the number; its unit is in the name of its key.
         source: where it was published.
         fitted: whether it was fitted to published figures, by ``heatsoak calibrate`` or by hand.
-        assumed: why it is taken to be so.
-        bounds: what a fitted number may be, from physics.
-        expect: what a fitted number is thought to be before any fit, and how far off that may
-            well be; without it the middle of the bounds, and a quarter of their width.
+        assumed: why it is assumed.
+        bounds: the physical limits of a fitted number.
+        expect: mean and standard deviation that are expected of a fitted number before the fit;
+            default: the middle of the bounds and a quarter of their width.
     """
 
     value: float = Field(strict=True)
@@ -52,22 +52,22 @@ class Figure(Strict):
             if not self.fitted:
                 raise ValueError("bounds belong to a fitted number")
             if not low < high:
-                raise ValueError("bounds are the lower and the upper one")
+                raise ValueError("bounds must be the lower and then the upper one")
             if not low <= self.value <= high:
-                raise ValueError(f"the value lies outside its bounds, {low:g} to {high:g}")
+                raise ValueError(f"the value is outside its bounds, {low:g} to {high:g}")
         if self.expect is not None:
             if self.bounds is None:
                 raise ValueError("expect belongs to a fitted number with bounds")
             middle, spread = self.expect
             if not self.bounds[0] <= middle <= self.bounds[1]:
-                raise ValueError("what is expected lies outside the bounds")
+                raise ValueError("the expected value is outside the bounds")
             if spread <= 0:
-                raise ValueError("the spread of what is expected has to be more than 0")
+                raise ValueError("the spread of the expected value must be more than 0")
         return self
 
 
 def plain(model: Strict) -> dict[str, Any]:
-    """Return a table with bare numbers for its figures, those not given left out."""
+    """Return a table with its figures as plain numbers, leaving out those not given."""
     return {
         name: _plain(value)
         for name in type(model).model_fields
@@ -93,7 +93,7 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class Rated(Strict):
-    """What its maker promises; shown to people, and no part of the simulation."""
+    """The manufacturer's ratings; shown to people, but not used by the simulation."""
 
     seq_read_mb_s: Figure
     seq_write_mb_s: Figure
@@ -103,7 +103,7 @@ class Rated(Strict):
 
 
 class Capacity(Strict):
-    """Bytes that it has and offers, and how long it takes to forget them."""
+    """Its raw and user capacity, and how long a purge takes."""
 
     user_bytes: Figure
     raw_bytes: Figure
@@ -112,7 +112,7 @@ class Capacity(Strict):
 
 
 class Nand(Strict):
-    """Its dies, their timings and their channels."""
+    """Its flash: dies, timings and channels."""
 
     dies: Figure
     channels: Figure
@@ -125,7 +125,7 @@ class Nand(Strict):
 
 
 class Controller(Strict):
-    """Firmware time, data paths, and the buffer for writes."""
+    """Firmware times, data paths and the write buffer."""
 
     read_mb_s: Figure
     write_mb_s: Figure
@@ -138,7 +138,7 @@ class Controller(Strict):
 
 
 class Collection(Strict):
-    """How stale flash is won back."""
+    """Garbage collection."""
 
     policy: Literal["greedy", "cost-benefit"] = "greedy"
     pacing: Literal["none", "victim", "level"]
@@ -147,7 +147,7 @@ class Collection(Strict):
 
 
 class Cache(Strict):
-    """Flash that is written with one bit a cell first."""
+    """The pSLC write cache."""
 
     kind: Literal["static", "dynamic"]
     bytes: Figure
@@ -159,7 +159,7 @@ class Cache(Strict):
 
 
 class Energy(Strict):
-    """Energies of operations, powers of states."""
+    """Energy of operations and power of states."""
 
     idle_w: Figure
     active_w: Figure
@@ -184,7 +184,7 @@ class ThermalNode(Strict):
 
 
 class ThermalLink(Strict):
-    """A way for heat between two nodes, or a node and the air."""
+    """A heat path between two nodes, or a node and the air."""
 
     between: tuple[Name, Name]
     k_per_w: Figure
@@ -199,7 +199,7 @@ class Thermal(Strict):
 
 
 class Band(Strict):
-    """What is permitted falls in a line over a band of temperature."""
+    """The permitted speed falls linearly over a temperature band."""
 
     kind: Literal["band"]
     engage_c: Figure
@@ -224,7 +224,7 @@ class GovernorSteps(Strict):
 
 
 class Delay(Strict):
-    """Delays from a proportional and a derivative term."""
+    """Delays with a proportional and a derivative term."""
 
     kind: Literal["delay"]
     engage_c: Figure
@@ -247,7 +247,7 @@ class Governor(Strict):
 
 
 class SimulatedSensor(Strict):
-    """A temperature that it reports."""
+    """A temperature sensor."""
 
     weights: dict[Name, Figure]
     lag_s: Figure
@@ -256,7 +256,7 @@ class SimulatedSensor(Strict):
 
 
 class PowerState(Strict):
-    """A state without load."""
+    """An idle power state."""
 
     state: int = Field(ge=0, le=31)
     power_w: Figure
@@ -278,8 +278,8 @@ class Drive(Strict):
 
     Attributes:
         id: the name of its file, or the path of a user's own.
-        model: what its label says.
-        enclosure: the id of the place it is in where nobody says otherwise.
+        model: the model name.
+        enclosure: the id of its default enclosure.
     """
 
     id: str = ""
@@ -304,11 +304,11 @@ class Drive(Strict):
                 figure = getattr(getattr(self, table), key, None)
                 if figure is None:
                     continue
-                least = 0 if key == "reserve_bytes" else 1
-                if figure.value != int(figure.value) or figure.value < least:
+                minimum = 0 if key == "reserve_bytes" else 1
+                if figure.value != int(figure.value) or figure.value < minimum:
                     raise ValueError(
-                        f"{table}.{key} is {figure.value:g}: it has to be a whole number"
-                        f"{' of 1 or more' if least else ''}"
+                        f"{table}.{key} is {figure.value:g}: it must be a whole number"
+                        f"{' of 1 or more' if minimum else ''}"
                     )
         return self
 
@@ -319,32 +319,32 @@ class Drive(Strict):
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes of its flash."""
+        """Raw bytes of flash."""
         return int(self.capacity.raw_bytes.value)
 
     @property
     def endurance_bytes(self) -> float:
-        """Bytes that it is rated to take in its life."""
+        """Rated endurance, in bytes written."""
         return self.rated.endurance_tb.value * 1e12
 
     @property
     def read_mb_s(self) -> float:
-        """Sequential reads at full speed."""
+        """Rated sequential read throughput."""
         return self.rated.seq_read_mb_s.value
 
     @property
     def write_mb_s(self) -> float:
-        """Sequential writes at full speed."""
+        """Rated sequential write throughput."""
         return self.rated.seq_write_mb_s.value
 
     @property
     def read_iops(self) -> float:
-        """Random reads of 4 KiB at full speed."""
+        """Rated 4 KiB random reads per second."""
         return self.rated.rand_read_iops.value
 
     @property
     def write_iops(self) -> float:
-        """Random writes of 4 KiB at full speed, while there is spare area."""
+        """Rated 4 KiB random writes per second, while there is spare area."""
         return self.rated.rand_write_iops.value
 
     def core_json(self) -> str:

@@ -1,4 +1,4 @@
-"""The schema of the shapes that traces are made in: statistics, with a source each."""
+"""The schema of trace shapes: the statistics of synthetic traces, with sources."""
 
 import json
 import math
@@ -14,19 +14,19 @@ DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
 
 def _positive(figure: Figure) -> Figure:
     if figure.value <= 0:
-        raise ValueError(f"it has to be more than 0 (is {figure.value:g})")
+        raise ValueError(f"must be more than 0 (is {figure.value:g})")
     return figure
 
 
 def _count(figure: Figure) -> Figure:
     if figure.value < 0 or figure.value != int(figure.value):
-        raise ValueError(f"it has to be a whole number, 0 or more (is {figure.value:g})")
+        raise ValueError(f"must be a whole number, 0 or more (is {figure.value:g})")
     return figure
 
 
 def _percentage(figure: Figure) -> Figure:
     if not 0 <= figure.value <= 100:
-        raise ValueError(f"it has to be 0 to 100 (is {figure.value:g})")
+        raise ValueError(f"must be 0 to 100 (is {figure.value:g})")
     return figure
 
 
@@ -37,7 +37,7 @@ Share = Annotated[float, Field(ge=0, le=100)]
 
 
 class ShareRow(Strict):
-    """A row of shares in percent, with one provenance."""
+    """A row of percentages with one provenance."""
 
     source: str | None = Field(None, min_length=1)
     assumed: str | None = Field(None, min_length=1)
@@ -51,7 +51,7 @@ class ShareRow(Strict):
 
 
 class Sizes(ShareRow):
-    """Shares of I/O sizes: ``"4K"`` is exactly that, ``"<4K"`` is less; the rest lies between."""
+    """Shares of I/O sizes: ``"4K"`` is exact, ``"<4K"`` is smaller; the rest is in between."""
 
     @model_validator(mode="after")
     def _are_sizes(self) -> Self:
@@ -59,7 +59,7 @@ class Sizes(ShareRow):
         return self
 
     def core(self) -> list[dict[str, Any]]:
-        """Return the classes as `_core` takes them."""
+        """Return the classes in `_core`'s form."""
         return [_size(name) | {"share": share / 100} for name, share in self.pct.items()]
 
 
@@ -69,7 +69,7 @@ def _size(name: str) -> dict[str, int]:
 
 
 def size_name(name: str) -> str:
-    """Return the name of a class of sizes as statistics have it: ``"128K"``, ``"<4K"``."""
+    """Return the name of a size class as in statistics: ``"128K"``, ``"<4K"``."""
     less = "<" if name.startswith("<") else ""
     return less + format_block(parse_size(name.removeprefix("<"))).upper()
 
@@ -78,7 +78,7 @@ class Depths(ShareRow):
     """Shares of queue depths at issue, in the classes of ``DEPTHS``.
 
     Attributes:
-        mean: mean depth; without it, what lies beyond 32 reaches to 64.
+        mean: mean depth; without it, depths beyond 32 extend to 64.
     """
 
     mean: Positive | None = None
@@ -87,11 +87,13 @@ class Depths(ShareRow):
     def _are_depths(self) -> Self:
         for name in self.pct:
             if name not in DEPTHS:
-                raise ValueError(f"'{name}' is no class of depths: there are {', '.join(DEPTHS)}")
+                raise ValueError(
+                    f"'{name}' is not a class of depths: known are {', '.join(DEPTHS)}"
+                )
         return self
 
     def core(self) -> list[dict[str, Any]]:
-        """Return the classes as `_core` takes them."""
+        """Return the classes in `_core`'s form."""
         return [
             {"from": least, "to": most, "share": self.pct[name] / 100}
             for name, (least, most) in zip(DEPTHS, map(_ends, DEPTHS), strict=True)
@@ -110,7 +112,7 @@ class TraceTotals(Strict):
     """I/Os and bytes.
 
     Attributes:
-        gb_bytes: what was meant by a GB; 10^9 where nothing is said.
+        gb_bytes: bytes in the source's GB; default: 10^9.
     """
 
     reads: Count
@@ -121,7 +123,7 @@ class TraceTotals(Strict):
 
     @property
     def unit_bytes(self) -> float:
-        """Bytes of a GB, as it is meant here."""
+        """Bytes in a GB here."""
         return GB if self.gb_bytes is None else self.gb_bytes.value
 
 
@@ -144,7 +146,7 @@ class Pauses(Strict):
 
 
 class Reference(Strict):
-    """The drive that the trace is made as if recorded of."""
+    """The drive that the synthetic trace pretends to be recorded on."""
 
     read_us: Figure
     write_us: Figure
@@ -152,7 +154,7 @@ class Reference(Strict):
 
 
 class TraceShape(Strict):
-    """What a trace is like, at a scale of 1.
+    """The statistics of a trace, at a scale of 1.
 
     Attributes:
         id: the name of its file, or the path of a user's own.
@@ -184,13 +186,13 @@ class TraceShape(Strict):
 
     @property
     def span_bytes(self) -> int:
-        """Bytes from the first address to the last; whole pages of 4 KiB."""
+        """Bytes from the first address to the last, in whole pages of 4 KiB."""
         return round(self.addresses.span_gb.value * GB) // 4096 * 4096
 
     def idle_s(self, limit_s: float) -> float:
-        """Return the time without any I/O that a cut of each pause to `limit_s` leaves, about.
+        """Return the approximate idle time if each pause is truncated to `limit_s`.
 
-        A burst begins with its one I/O at depth 1.
+        A burst starts with its only I/O at depth 1.
         """
         bursts = self.ios * self.depths.pct.get("1", 100.0) / 100
         think_s = self.pauses.think_us.value / 1e6

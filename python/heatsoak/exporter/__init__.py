@@ -1,7 +1,7 @@
-"""Recordings out again, in formats that other tools read.
+"""Exports recordings in formats that other tools read.
 
-:func:`export` writes them as plain tables (CSV, Parquet), as the logs and the JSON that fio-plot
-draws, or as OpenMetrics text that Prometheus takes in.
+:func:`export` writes plain tables (CSV, Parquet), logs and JSON for fio-plot, or OpenMetrics text
+for Prometheus.
 """
 
 from heatsoak.exporter.atomic_write import Written

@@ -1,4 +1,4 @@
-"""Where files are written: whole or not at all, and never over what is there unasked."""
+"""Writes files completely or not at all, and never overwrites any unasked."""
 
 import errno
 import os
@@ -24,9 +24,9 @@ class Written:
     """A file that was written.
 
     Attributes:
-        recording: the name of the recording in it; None where it holds several.
+        recording: the name of the recording in it; None if it has several.
         rows: samples, lines of a log, or one for a JSON document.
-        notes: what had to be assumed, since the recording does not tell.
+        notes: what had to be assumed because it is not in the recording.
     """
 
     path: str
@@ -37,11 +37,11 @@ class Written:
 
 
 def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force: bool) -> None:
-    """Raise UsageError, before anything is written, where a file stands in the way or above.
+    """Raise UsageError, before anything is written, if a path cannot or must not be written.
 
-    The recordings' own files are never written over.
+    The recordings' own files are never overwritten.
     """
-    sacred = {
+    protected = {
         _real(recording.path / name)
         for recording in recordings
         for name in (META, JOURNAL, PARQUET, EVENTS)
@@ -49,28 +49,28 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
     for path in paths:
         require_creatable(path)
         with reporting_export_errors(path):
-            if _real(path) in sacred:
+            if _real(path) in protected:
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
             if not path.exists():
                 continue
             if not path.is_file():
                 raise UsageError(f"{path}: is not a regular file: name another with -o")
             if not force:
-                raise UsageError(f"{path}: is there already: name another file, or add --force")
+                raise UsageError(f"{path}: already exists: name another file, or add --force")
 
 
 def _real(path: Path) -> Path:
-    """The file that links lead to; a link onto itself leads nowhere."""
+    """The file after following links."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a file to write, which takes the place of `path` once it is whole.
+    """Yield a file to write, which replaces `path` once it is complete.
 
-    Directories above are made. Raises ToolError where it cannot be written.
+    Creates directories as needed. Raises ToolError if it cannot be written.
     """
-    target = _real(path)  # a link goes on pointing at what is written
+    target = _real(path)  # a link keeps pointing at what is written
     partial = target.with_name(f".{uuid.uuid4().hex}.partial")
     with reporting_export_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,9 +85,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
-    """Return `frame` with every text and header as :func:`spreadsheet_text` has it.
+    """Return `frame` with :func:`spreadsheet_text` applied to every text and header.
 
-    With `visible` controls in them are shown as text: it goes to people, not to programs.
+    With `visible`, control characters are escaped too: the output is for people, not programs.
     """
 
     def shown(text: str) -> str:
@@ -106,17 +106,17 @@ def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
 
 @contextmanager
 def reporting_export_errors(place: Path | str) -> Iterator[None]:
-    """Turn what the system, or polars, says of writing into one line.
+    """Turn errors of the system or polars into one line.
 
-    Raises ToolError with the system's words, BrokenPipeError where the reader has gone, and
-    UsageError where not the writing failed but the recording's own Parquet is damaged.
+    Raises ToolError with the system's message, BrokenPipeError if the reader has gone, and
+    UsageError if not the writing failed, but reading the recording's damaged Parquet file.
     """
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        # polars tells the system's error in its text alone
-        told = _OS_ERROR.search(str(error))
-        number = getattr(error, "errno", None) or (int(told.group(1)) if told else None)
+        # polars only has the system's error in its message
+        match = _OS_ERROR.search(str(error))
+        number = getattr(error, "errno", None) or (int(match.group(1)) if match else None)
         if number == errno.EPIPE:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         if isinstance(error, pl.exceptions.PolarsError) and number is None:

@@ -1,4 +1,4 @@
-"""Recordings into files."""
+"""Writes recordings to files."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -35,12 +35,12 @@ def export(
 ) -> list[Written]:
     """Write `recordings` to `to`, and return what was written.
 
-    `to` is a file for all of them, a directory for a file of each (see
-    :func:`~heatsoak.exporter.kinds.is_directory`), or ``-`` for standard output. `kind` is told by
-    its suffix where it is None. With `truth` the columns ``sim.*`` are exported too.
+    `to` is one file for all, a directory for one file each (see
+    :func:`~heatsoak.exporter.formats.is_directory`), or ``-`` for standard output. Without `kind`,
+    its suffix says the format. With `truth`, the columns ``sim.*`` are exported too.
 
-    Raises UsageError for what cannot be written in this format, or stands there already without
-    `force`; ToolError where writing fails.
+    Raises UsageError for what cannot be written in this format, or already exists without `force`;
+    ToolError if writing fails.
     """
     kind = kind or kind_of(to)
     given = list({recording.path.resolve(): recording for recording in recordings}.values())
@@ -63,7 +63,7 @@ def export(
 
 def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> Written:
     with replacing(path) as partial:
-        # open: polars takes a path for a URL, where it can be one
+        # opened here, since polars could take a path for a URL
         with partial.open("wb") as file:
             if kind is ExportFormat.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
@@ -89,7 +89,7 @@ def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Wr
 
 def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
     places = {name: directory / name if len(named) > 1 else directory for name in named}
-    # made twice, since a day's logs are too large to hold while others are looked at
+    # generated twice, since a day's logs are too large to keep in memory during the check
     paths = [
         places[name] / file.place
         for name, recording in named.items()

@@ -1,9 +1,9 @@
-"""What fio-plot draws: logs and JSON as its own bench-fio has fio write them.
+"""Logs and JSON for fio-plot, as its bench-fio has fio write them.
 
-A directory for each block size (before it one for the mix, where reads and writes are mixed), in
-it for each access pattern, queue depth and number of jobs a log of each quantity,
-``randread-iodepth-32-numjobs-1_bw.1.log``, and ``randread-32-1.json``. fio-plot adds up what
-shares a directory and these words, so a step that repeats another has a directory of its own.
+There is a directory for each block size (below one for the mix, if reads and writes are mixed).
+It has, for each access pattern, queue depth and number of jobs, a log of each quantity,
+``randread-iodepth-32-numjobs-1_bw.1.log``, and ``randread-32-1.json``. fio-plot adds up files with
+the same directory and name, so a step that repeats another gets its own directory.
 
 fio-plot 1.1.21; log lines as fio 3.33 writes them with ``log_avg_msec``.
 """
@@ -28,9 +28,9 @@ from heatsoak.units import format_block
 _Array = NDArray[np.float64]
 
 _SIDES = ("read", "write")
-#: Quantity of a log -> column without its direction, and fio's unit (KiB/s, 1/s, ns) in its own.
+#: Quantity of a log -> column without its direction, and fio's unit (KiB/s, 1/s, ns) in ours.
 _LOGS = {"bw": ("bw_mb_s", 1024 / 1e6), "iops": ("iops", 1.0), "lat": ("lat_us", 1e-3)}
-#: fio-plot misreads logs whose lines are farther apart than this on average.
+#: fio-plot misreads logs with a longer average interval between lines.
 _LONGEST_S = 1.0
 _ROWS_AT_ONCE = 50_000
 _BUCKETS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000")
@@ -38,7 +38,7 @@ _BUCKETS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000")
 
 @dataclass(frozen=True)
 class FioFile:
-    """A file to write: its place below the export's directory, its text, what was assumed."""
+    """A file to write: its path in the export's directory, its text, and what was assumed."""
 
     place: PurePosixPath
     text: Iterable[str]
@@ -48,7 +48,7 @@ class FioFile:
 
 @dataclass(frozen=True)
 class _Rates:
-    """One direction of a step: intervals, from the step's begin, and means; NaN for unknown."""
+    """One direction of a step: intervals, from the step's start, and means; NaN if unknown."""
 
     end_s: _Array
     interval_s: _Array
@@ -58,7 +58,7 @@ class _Rates:
 
 @dataclass(frozen=True)
 class _Load:
-    """A step's workload in fio's words, as far as it is known, and what had to be assumed."""
+    """A step's workload in fio's terms, as far as known, and what had to be assumed."""
 
     name: str
     rw: str
@@ -79,7 +79,7 @@ class _Load:
 
     @property
     def log_stem(self) -> str:
-        """The logs' names up to the quantity."""
+        """The start of the logs' names, before the quantity."""
         return f"{self.rw}-iodepth-{self.iodepth}-numjobs-{self.numjobs}"
 
     @property
@@ -89,7 +89,7 @@ class _Load:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options, as fio repeats them."""
+        """The job options as in fio's JSON."""
         known = {
             "name": self.name,
             "rw": self.rw,
@@ -102,10 +102,10 @@ class _Load:
 
 
 def fio_files(recording: Recording) -> Iterator[FioFile]:
-    """Yield the files of one recording's steps; raises UsageError where no step has rates."""
+    """Yield the files of one recording's steps; raises UsageError if no step has rates."""
     taken: set[str] = set()
     steps: Sequence[LoadStep | Observed] = recording.meta.protocol.workload_steps
-    # what is judged gets the plain names; what only prepared it comes after
+    # judged steps first, so that they get the plain names
     for step in sorted(steps, key=lambda step: not step.is_judged):
         load = _load(step)
         sides, notes = _sides(recording, step, load)
@@ -143,7 +143,7 @@ def _load(step: LoadStep | Observed) -> _Load:
 def _sides(
     recording: Recording, step: LoadStep | Observed, load: _Load
 ) -> tuple[dict[str, _Rates], tuple[str, ...]]:
-    """Return the rates of each direction that has any, and what was assumed of them."""
+    """Return the rates of each direction that has any, and what was assumed."""
     columns = ["t_s", "step", "interval_s"]
     columns += [f"{s}{c}" for s in ("read_", "write_", "") for c in ("bw_mb_s", "iops", "lat_us")]
     columns += ["read_lat_max_us", "write_lat_max_us"]
@@ -181,7 +181,7 @@ def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
         log: rows[name].to_numpy() / unit
         for (log, (_, unit)), name in zip(_LOGS.items(), names, strict=True)
     }
-    if bs is not None:  # of one block size, each tells the other
+    if bs is not None:  # with a single block size, each follows from the other
         values["iops"] = np.where(
             np.isnan(values["iops"]), values["bw"] * 1024 / bs, values["iops"]
         )
@@ -217,7 +217,7 @@ def _lines(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _pieces(rates: _Rates, log: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return times (ms) and whole values, a slow log's intervals cut in pieces of a second."""
+    """Return times (ms) and rounded values, with long intervals split into pieces of a second."""
     known = np.isfinite(rates.values[log])
     end_s, interval_s, values = (
         rates.end_s[known],
@@ -246,7 +246,7 @@ def _document(
         "read": _summary(sides.get("read")),
         "write": _summary(sides.get("write")),
         "trim": _summary(None),
-        # fio-plot asks for these; nothing is known of them
+        # fio-plot requires these, but they are not known
         "usr_cpu": 0.0,
         "sys_cpu": 0.0,
         "latency_ns": dict.fromkeys(_BUCKETS, 0.0),
@@ -267,7 +267,7 @@ def _document(
 
 
 def _summary(rates: _Rates | None) -> dict[str, Any]:
-    """Return fio's figures of one direction; zeros, as fio has them, where it did nothing."""
+    """Return fio's figures for one direction; zeros, as in fio, if it did nothing."""
     if rates is None:
         nothing = np.empty(0)
         rates = _Rates(nothing, nothing, dict.fromkeys(_LOGS, nothing), nothing)
@@ -301,7 +301,7 @@ def _summary(rates: _Rates | None) -> dict[str, Any]:
 
 
 def _mean(values: _Array, weights: _Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the finite values; 0 where there is none."""
+    """Return mean and standard deviation of the finite values; 0 if there are none."""
     known = np.isfinite(values)
     total = float(weights[known].sum())
     if total <= 0:

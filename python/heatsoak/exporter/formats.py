@@ -1,4 +1,4 @@
-"""The formats, and what the name of a file says about them."""
+"""The export formats, and how they follow from file names."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ class ExportFormat(StrEnum):
     OPENMETRICS = "openmetrics"
 
 
-#: What each kind's files are called where a directory of them is written.
+#: The suffix of each format's files in a directory.
 SUFFIXES = {
     ExportFormat.CSV: ".csv",
     ExportFormat.PARQUET: ".parquet",
@@ -26,17 +26,19 @@ STANDARD_OUTPUT = "-"
 
 
 def kind_of(to: str) -> ExportFormat:
-    """Return what the suffix of `to` says; raises UsageError where it does not say."""
+    """Return the format for the suffix of `to`; raises UsageError for an unknown suffix."""
     kind = _BY_SUFFIX.get(Path(to).suffix.lower())
     if kind is None:
-        raise UsageError(f"-o {to}: does not tell the format: add --as {', '.join(ExportFormat)}")
+        raise UsageError(
+            f"-o {to}: the suffix does not say the format: add --as {', '.join(ExportFormat)}"
+        )
     return kind
 
 
 def is_directory(to: str, kind: ExportFormat) -> bool:
-    """Whether `to` takes one file a recording, and not one file of all.
+    """Whether `to` gets one file per recording instead of one for all.
 
-    So it is where it is a directory already, ends in a slash, or has no suffix and is not there.
+    True if it is a directory, ends in a slash, or has no suffix and does not exist.
     """
     if to == STANDARD_OUTPUT:
         return False

@@ -1,4 +1,4 @@
-"""Names for recordings, their files and their conditions: each once, and safe where it stands."""
+"""Unique and safe names for recordings, their files and their conditions."""
 
 import re
 import unicodedata
@@ -8,18 +8,18 @@ from pathlib import Path
 
 from heatsoak.recording import Recording
 
-#: Bytes of a file's name, with room below the usual 255 for what is added to it.
+#: Maximum bytes of a file name, leaving some of the usual 255 for what is appended.
 _LONGEST = 150
 
 
 def file_name(text: str) -> str:
-    """Return `text` as the name of a file: letters, digits, ``._+=@-``, never hidden or empty."""
+    """Return `text` as a file name: letters, digits, ``._+=@-``, never hidden or empty."""
     name = re.sub(r"[^\w.+=@-]+", "_", unicodedata.normalize("NFC", text)).strip("._")
     return name.encode()[:_LONGEST].decode(errors="ignore") or "unnamed"
 
 
 def unused(name: str, taken: Collection[str], joint: str = "-") -> str:
-    """Return `name`, or with the first number behind it that makes it new, whatever its case."""
+    """Return `name`, with a number appended if it is taken (ignoring case)."""
     seen = {other.casefold() for other in taken}
     numbered = (f"{name}{joint}{number}" for number in count(2))
     return (
@@ -30,7 +30,7 @@ def unused(name: str, taken: Collection[str], joint: str = "-") -> str:
 
 
 def recording_names(recordings: Sequence[Recording]) -> list[str]:
-    """Return a name for each: its directory's, with as much of its path as tells it from others."""
+    """Return a unique name for each: its directory's, with as much of its path as necessary."""
     paths = [recording.path.resolve() for recording in recordings]
     names: list[str] = []
     for path in paths:
@@ -40,7 +40,7 @@ def recording_names(recordings: Sequence[Recording]) -> list[str]:
 
 
 def _shortest(path: Path, others: Iterable[Path]) -> str:
-    """Return the shortest end of `path` that no other has; of those that differ at all."""
+    """Return the shortest tail of `path` that no other (different) path has."""
     parts = path.parts[1:] or path.parts
     whole = _tail(parts, len(parts)).casefold()
     tails = [other.parts[1:] for other in others]
@@ -59,7 +59,7 @@ def _tail(parts: Sequence[str], length: int) -> str:
 def condition_names(recordings: Iterable[Recording], taken: Collection[str]) -> dict[str, str]:
     """Return condition -> column for every condition of any recording.
 
-    A condition that is called like one of the columns `taken` gets ``condition.`` before it.
+    A condition with the name of one of the columns `taken` is prefixed with ``condition.``.
     """
     keys = dict.fromkeys(key for recording in recordings for key in recording.meta.conditions)
     names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""OpenMetrics text, as Prometheus reads it, and backfills it with promtool.
+"""OpenMetrics text for Prometheus, which promtool can backfill.
 
 A series is one quantity of one step of one recording. Base units: bytes, seconds, celsius, watts,
 ratios.
@@ -44,7 +44,7 @@ def _metrics() -> dict[str, tuple[OpenMetricsFamily, list[Column]]]:
 
 
 def _labels_of(column: str) -> dict[str, str]:
-    """What tells a column from the others of its metric."""
+    """The labels that distinguish a column within its metric."""
     metric = column_of(column).metric
     if metric is None or metric.label is None:
         return {}
@@ -55,9 +55,9 @@ def _labels_of(column: str) -> dict[str, str]:
 def write_openmetrics(
     recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool, visible: bool = False
 ) -> int:
-    """Write all quantities of `recordings` (name -> recording), and return how many values.
+    """Write all quantities of `recordings` (name -> recording), and return the number of values.
 
-    With `visible` controls in labels are shown as text: it may go to a terminal.
+    With `visible`, control characters in labels are escaped, since it may go to a terminal.
 
     Raises UsageError for a recording without a wall clock.
     """
@@ -86,11 +86,11 @@ def write_openmetrics(
 
 
 def check_clocks(recordings: Mapping[str, Recording]) -> None:
-    """Raise UsageError for a recording of which nobody knows when it was made."""
+    """Raise UsageError for a recording without a known start time."""
     for recording in recordings.values():
         if recording.meta.started_unix_s is None:
             raise UsageError(
-                f"{recording.path}: OpenMetrics needs dates, and this recording has no wall clock: "
+                f"{recording.path}: OpenMetrics needs dates, but this recording has no wall clock: "
                 "export it as csv or parquet"
             )
 
@@ -104,7 +104,7 @@ def _head(metric: OpenMetricsFamily) -> bytes:
 def _by_step(
     recording: Recording, column: str, metric: OpenMetricsFamily
 ) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Yield each step with its values: ``value`` and the time stamp ``unix_ms``, rising."""
+    """Yield each step with its values: ``value`` and the time stamp ``unix_ms``, ascending."""
     begin_ms = 1000 * (recording.meta.started_unix_s or 0.0)
     value = pl.col(column).cast(pl.Float64)
     sane = value.is_finite() & (value >= 0 if metric.type == "counter" else True)
@@ -119,7 +119,7 @@ def _by_step(
         .collect()
     )
     for part in rows.partition_by("step", maintain_order=True):
-        # Prometheus keeps milliseconds, and one value for each
+        # Prometheus keeps one value per millisecond
         yield part["step"][0], part.unique("unix_ms", keep="last", maintain_order=True)
 
 
@@ -150,7 +150,7 @@ def _shared_labels(name: str, recording: Recording) -> dict[str, str]:
 
 
 def _label_name(condition: str, taken: Mapping[str, str]) -> str:
-    """Return a label's name for a condition; ``condition_`` before what would mean another."""
+    """Return a condition's label name, prefixed with ``condition_`` if reserved or invalid."""
     name = _LABEL_NAME.sub("_", condition)
     if name in _OWN_LABELS or name[:1].isdigit() or name.startswith("__") or not name.strip("_"):
         name = f"condition_{name.strip('_')}"

@@ -1,4 +1,4 @@
-"""CSV and Parquet: the columns of a recording, as they are."""
+"""CSV and Parquet tables with the columns of a recording."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,21 +12,21 @@ from heatsoak.exporter.names import condition_names
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
 
-#: The column of a table of several recordings that tells them apart.
+#: The column with the recording's name in a table of several.
 RECORDING = "recording"
 _TRUTH = "sim."
 _LARGEST_INT = 2**63
 
 
 def sample_columns(recording: Recording, *, truth: bool) -> list[str]:
-    """Return the columns to export: what only a simulator knows is among them if asked for."""
+    """Return the columns to export, with `truth` including what only a simulator knows."""
     return [
         name for name in schema_of(recording.meta.columns) if truth or not name.startswith(_TRUTH)
     ]
 
 
 def samples_of(recording: Recording, columns: Iterable[str]) -> pl.LazyFrame:
-    """Return its samples; numbers that are none (NaN, infinities) are null."""
+    """Return its samples, with NaN and infinities as null."""
     floats = [name for name, dtype in schema_of(columns).items() if dtype == pl.Float64]
     return recording.scan(columns).with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
@@ -34,9 +34,9 @@ def samples_of(recording: Recording, columns: Iterable[str]) -> pl.LazyFrame:
 
 
 def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFrame:
-    """Return all samples below each other, behind the recording's name and its conditions.
+    """Return the concatenated samples, preceded by columns for name and conditions.
 
-    A condition that a recording has not is null there.
+    A condition that a recording does not have is null there.
     """
     every = list(recordings.values())
     columns = list(schema_of(name for one in every for name in sample_columns(one, truth=truth)))
@@ -62,9 +62,9 @@ def write_table(
     *,
     visible: bool,
 ) -> None:
-    """Write `frame`, in streaming; `about` becomes the Parquet file's own metadata.
+    """Write `frame`, in streaming; `about` becomes the Parquet file's metadata.
 
-    With `visible`, controls in CSV are shown as text: it may be on a terminal.
+    With `visible`, control characters in CSV are escaped, since it may go to a terminal.
     """
     if kind is ExportFormat.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
@@ -73,7 +73,7 @@ def write_table(
 
 
 def about(recordings: Mapping[str, Recording]) -> dict[str, str]:
-    """Return the metadata of a Parquet file: of one recording flat, of several one JSON object."""
+    """Return a Parquet file's metadata: flat for one recording, one JSON object for several."""
     if len(recordings) == 1:
         (recording,) = recordings.values()
         return {
@@ -98,9 +98,9 @@ def _facts(recording: Recording) -> dict[str, Any]:
 
 
 def label_text(value: Label) -> str:
-    """Return a condition's value as text; truth as ``true`` and ``false``."""
+    """Return a condition's value as text, with ``true`` and ``false`` in lower case."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text.encode(errors="replace").decode()  # a lone surrogate is no text
+    return text.encode(errors="replace").decode()  # a lone surrogate cannot be encoded
 
 
 def _dtype(values: Iterable[Label | None]) -> type[pl.DataType]:

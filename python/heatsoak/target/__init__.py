@@ -1,4 +1,4 @@
-"""What a protocol runs on: simulated drives, files, block devices, NBD exports."""
+"""Targets that protocols run on: simulated drives, files, block devices, NBD exports."""
 
 from heatsoak.target.base import (
     Batch,

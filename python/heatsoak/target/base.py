@@ -1,4 +1,4 @@
-"""What a protocol runs on: the one interface of simulated drives, files, devices and exports.
+"""The interface of all targets: simulated drives, files, block devices and NBD exports.
 
 A run has one target, or a copy's two: :class:`Drives`.
 """
@@ -13,22 +13,22 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.units import Size
 
-#: Upper ends of latency bins in us, rising, and the I/Os in each; a bin starts where the one before
-#: ends, the first at 0.
+#: Upper bounds of latency bins in us, ascending, and the I/Os in each; a bin starts where the
+#: previous one ends, the first at 0.
 LatencyBins = tuple[Sequence[float], Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Which drive it is, as far as it can be known.
+    """Which drive it is, as far as known.
 
     Attributes:
         kind: ``simulated``, ``file``, ``block`` or ``nbd``.
-        path: what the user named.
+        path: as given by the user.
         model: the drive's model, or the simulated drive's id.
-        size_bytes: the size of what workloads address.
-        details: whatever else belongs in the recording (serial, firmware, PCIe link, enclosure,
-            file system...), JSON values only.
+        size_bytes: the size that workloads can address.
+        details: anything else for the recording (serial, firmware, PCIe link, enclosure, file
+            system...), as JSON values.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Note:
-    """Something worth an event while a step runs; `level` is ``info`` or ``warning``."""
+    """A message for the recording's events; `level` is ``info`` or ``warning``."""
 
     level: str
     text: str
@@ -51,18 +51,18 @@ class Note:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a load came to, for the event of its step's end.
+    """The result of a load, for its step's end event.
 
     Attributes:
-        data: `load_cpu_s`, processor time that the load generator took, in s, and `latency_bins`
-            (see :func:`latency_bins`), as far as either is known.
+        data: `load_cpu_s`, processor time of the load generator in s, and `latency_bins` (see
+            :func:`latency_bins`), if known.
     """
 
     data: dict[str, Any]
 
 
 def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
-    """Return how long I/Os took as `Outcome.data` has it; empty where there were none."""
+    """Return latency histograms in the form of `Outcome.data`; empty without I/Os."""
     bins = {
         direction: {"upper_us": [float(f"{upper:.5g}") for upper in uppers], "ios": list(ios)}
         for direction, (uppers, ios) in by_direction.items()
@@ -71,69 +71,69 @@ def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
     return {"latency_bins": bins} if bins else {}
 
 
-#: A stretch of samples (columns of :mod:`heatsoak.recording.columns`, without `step`), a note, or
-#: what a load came to.
+#: Some samples (columns of :mod:`heatsoak.recording.columns`, without `step`), a note, or the
+#: result of a load.
 Batch = pl.DataFrame | Note | Outcome
 
-#: A sign of life without samples, while the next batch is waited for, and how often it is given.
+#: A batch without samples, yielded while there is nothing new, and how often.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
 
 
 class RecordingClock(Protocol):
-    """Seconds since the recording began, real or simulated."""
+    """Seconds since the start of the recording, real or simulated."""
 
     def now_s(self) -> float:
         """Return the time now."""
 
 
 class Target(Protocol):
-    """A drive, or a part of one, that takes workloads.
+    """A drive, or part of one, that runs workloads.
 
-    The conductor calls :meth:`open` once, then steps in order, then :meth:`close`, whatever
-    happened between. Iterators yield at least four times a second of real time, so that
-    a run can be watched and interrupted; closing an iterator ends the load at once.
+    The conductor calls :meth:`open` once, then runs the steps in order, and always calls
+    :meth:`close`. Iterators yield at least four times per second of real time, so that a run can be
+    watched and interrupted; closing an iterator ends the load immediately.
     """
 
     identity: Identity
     clock: RecordingClock
 
     def columns(self) -> list[str]:
-        """Return the sample columns that it will fill itself, `t_s` included."""
+        """Return the sample columns that it fills itself, including `t_s`."""
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made (tool, version, engine), for the recording."""
 
     def open(self, writes: bool) -> list[Note]:
-        """Make ready; `writes` says whether any step changes data.
+        """Prepare the target; `writes` says whether any step changes data.
 
-        Raises RefusedError where writing could destroy something, before any other complaint.
+        Raises RefusedError if writing could destroy something, before any other error.
         """
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
         """Run one workload or replay to its end.
 
-        Raises ToolError when the tool or the drive fails; what was yielded before stands.
+        Raises ToolError if the tool or the drive fails; what was yielded before is valid.
         """
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
-        """Forget all data; a warning note says so where that could not be done.
+        """Forget all data, or yield a warning note that this was not possible.
 
-        From then on steps use the whole target. Raises UsageError where the target does not offer
-        `method`. What is no real drive has one way, whatever the method.
+        From then on, steps use the whole target. Raises UsageError if the target does not support
+        `method`. Targets that are not real drives have only one way, whatever the method.
         """
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
-        """Let steps use only this much of the target, from its start, until it is purged again.
+        """Limit steps to the this `capacity` of the target, from its start, until it is purged again.
 
-        Raises UsageError where `capacity` is none of it, or the target has no such `spare`.
+        Raises UsageError if `capacity` is nothing, or the target does not support this `spare`.
         """
 
     def close(self) -> None:
-        """Release everything and remove whatever was made; may be called twice."""
+        """Release everything and remove what was created; may be called twice."""
 
 
 #: What one of a run's drives yielded: the drive's number, from 0, and the batch.

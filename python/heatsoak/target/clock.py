@@ -4,10 +4,10 @@ import time
 
 
 class MonotonicClock:
-    """Seconds since it was made, plus `start_s`; never jumps when the wall clock is set."""
+    """Seconds since its creation, plus `start_s`; not affected by setting the wall clock."""
 
     def __init__(self, start_s: float = 0.0) -> None:
-        """Begin to count at `start_s`, for a recording that is resumed."""
+        """Start at `start_s`, for a resumed recording."""
         self._origin_s = time.monotonic() - start_s
 
     def now_s(self) -> float:

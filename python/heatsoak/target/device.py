@@ -1,4 +1,4 @@
-"""Which drive a block device is: model, serial, size and link, as sysfs and udev tell.
+"""Identifies block devices by sysfs and udev: model, serial, size and link.
 
 Nothing here opens a device; everything works without root.
 """
@@ -15,7 +15,7 @@ from heatsoak.sensor.base import Roots
 from heatsoak.sensor.link import link_of
 from heatsoak.target.base import Identity
 
-SECTOR = 512  # the unit of sysfs sizes, whatever the drive's own block size
+SECTOR = 512  # the unit of sizes in sysfs, whatever the drive's block size
 
 _UNNUMBERED = {"", "none", "n/a", "na", "unknown", "default string", "0123456789abcdef"}
 
@@ -26,18 +26,18 @@ class DeviceInfo:
 
     Attributes:
         name: the kernel's name, such as ``nvme0n1``.
-        path: its node.
+        path: its device node.
         number: ``MAJ:MIN``.
-        by_ids: the names below ``/dev/disk/by-id`` that lead to it.
-        wwid: the world-wide name of drive or namespace, where no other disk here has it too.
-        sequence: the kernel's count of attached disks; never the same for two in one boot.
+        by_ids: its names below ``/dev/disk/by-id``.
+        wwid: the world-wide name of the drive or namespace, unless another disk here shares it.
+        sequence: the kernel's disk sequence number, unique within a boot.
         serial_shared_with: other disks of this machine that report the same serial.
         transport: ``nvme``, ``sata``, ``usb``, ``sas``, ``scsi``, ``virtio``, ``mmc``, or the
             kind of a virtual one, such as ``loop``.
-        link: what is known of the path to the drive, JSON values: ``kind``, ``generation``,
+        link: what is known of the link to the drive, as JSON values: ``kind``, ``generation``,
             ``width`` and their ``max_*``, ``ceiling_mb_s`` after line coding and before
             protocol overhead.
-        trims: whether it takes trims (discards).
+        trims: whether it supports trims (discards).
     """
 
     name: str
@@ -61,11 +61,11 @@ class DeviceInfo:
 
     @property
     def erase_ids(self) -> tuple[str, ...]:
-        """What ``--erase`` takes for this drive, best first; empty where nothing tells it apart.
+        """What ``--erase`` accepts for this drive, best first; empty if it cannot be identified.
 
-        The serial or a by-id name. Two drives with one serial (cheap USB bridges) also fight for
-        one by-id name, so only a world-wide name is left for them. What has none of all this is
-        named by path and size.
+        These are the serial and by-id names. Two drives with the same serial (cheap USB bridges)
+        also compete for the same by-id name, so only a world-wide name identifies them. A drive
+        with none of these is identified by path and size.
         """
         if self.serial_shared_with:
             return () if self.wwid is None else (self.wwid,)
@@ -74,11 +74,11 @@ class DeviceInfo:
 
     @property
     def erase_id(self) -> str | None:
-        """The name to give to ``--erase``, None where nothing tells this drive from another."""
+        """The best name for ``--erase``; None if the drive cannot be identified."""
         return next(iter(self.erase_ids), None)
 
     def identity(self, path: str) -> Identity:
-        """Return it as a recording has it; `path` is what the user named."""
+        """Return its identity for the recording; `path` is as given by the user."""
         return Identity(
             kind="block",
             path=path,
@@ -90,7 +90,7 @@ class DeviceInfo:
         )
 
     def details(self) -> dict[str, Any]:
-        """Return what belongs in a recording, as JSON values."""
+        """Return the details for the recording, as JSON values."""
         return {
             "device": self.name,
             "serial": self.serial,
@@ -104,7 +104,7 @@ class DeviceInfo:
 
 
 def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:
-    """Return all whole disks, in the kernel's order; without those that have no size."""
+    """Return all whole disks except those without a size, in the kernel's order."""
     roots = roots or Roots()
     found = []
     links = _by_ids(roots)
@@ -116,7 +116,7 @@ def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:
 
 
 def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:
-    """Return the whole disk that a node, a link to a node, or a kernel name stands for.
+    """Return the whole disk for a device node, a link to one, or a kernel name.
 
     A partition stands for its disk. Raises UsageError for anything else.
     """
@@ -129,12 +129,12 @@ def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:
     if directory is not None:
         info = _describe(sysfs.whole_disk(directory), roots, _by_ids(roots))
     if info is None:
-        raise UsageError(f"{path}: not a block device (`heatsoak drives` shows those that are)")
+        raise UsageError(f"{path}: is not a block device: `heatsoak drives` lists them")
     return info
 
 
 def describe_number(number: str, roots: Roots) -> DeviceInfo | None:
-    """Return the disk ``MAJ:MIN`` as it is now; None for partitions and what is not there."""
+    """Return the disk ``MAJ:MIN`` as it is now; None for a partition or if it does not exist."""
     directory = sysfs.directory_of_number(number, roots)
     if directory is None or (directory / "partition").exists():
         return None
@@ -150,7 +150,7 @@ def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> Dev
     serial = _serial(directory)
     wwid = _wwid(directory)
     if _sharing(directory, wwid, roots, _wwid):
-        wwid = None  # not world-wide, then
+        wwid = None  # not unique
     return DeviceInfo(
         name=name,
         path=roots.dev / name.replace("!", "/"),
@@ -178,7 +178,7 @@ def _first(directory: Path, *places: str) -> str | None:
 
 
 def _serial(directory: Path) -> str | None:
-    """Return the serial, None where it is missing or plainly not one."""
+    """Return the serial, or None if it is missing or obviously not one."""
     found = [_first(directory, "device/serial", "serial")]
     found += [sysfs.read_text(one / "serial") for one in sysfs.nvme_controllers(directory)]
     page = sysfs.read_bytes(directory / "device" / "vpd_pg80")
@@ -210,7 +210,7 @@ def _wwid(directory: Path) -> str | None:
 def _sharing(
     directory: Path, value: str | None, roots: Roots, read: Callable[[Path], str | None]
 ) -> tuple[str, ...]:
-    """Return the other disks for which `read` gives the same `value`."""
+    """Return the other disks for which `read` returns the same `value`."""
     if value is None:
         return ()
     own = sysfs.read_text(directory / "dev")

@@ -1,7 +1,7 @@
-"""Host controlled thermal management: when an NVMe drive starts to slow, chosen by the host.
+"""Host controlled thermal management: the host chooses when an NVMe drive starts to throttle.
 
-Set only where that was asked for, and undone however a run ends; beside what a drive hides
-(`heatsoak.target.hidden_sectors`), no other setting of a drive is ever touched.
+Only set on request, and restored however a run ends; except for hidden sectors
+(`heatsoak.target.hidden_sectors`), no other setting of a drive is ever changed.
 """
 
 import os
@@ -29,11 +29,11 @@ _SET_FEATURES = 0x09
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a user asks for, in C; None leaves it as it is, 0 turns it off.
+    """The requested thresholds in C; None leaves one unchanged, 0 turns it off.
 
     Attributes:
-        tmt1_c: from here on the drive slows lightly.
-        tmt2_c: from here on it slows heavily.
+        tmt1_c: where the drive starts to throttle lightly.
+        tmt2_c: where it starts to throttle heavily.
     """
 
     tmt1_c: float | None = None
@@ -41,29 +41,29 @@ class Thresholds:
 
     @property
     def is_asked(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether any threshold is requested."""
         return self.tmt1_c is not None or self.tmt2_c is not None
 
 
-#: TMT1 and TMT2 in kelvin, 0 where off.
+#: TMT1 and TMT2 in kelvin, 0 if off.
 Kelvins = tuple[int, int]
 
 
 def shown(kelvin: int) -> str:
-    """Return a threshold in words: ``"70 C"``, or ``"off"``."""
+    """Return a threshold as text: ``"70 C"`` or ``"off"``."""
     return f"{kelvin + ABSOLUTE_ZERO_C:.0f} C" if kelvin else "off"
 
 
 def identity_of(directory: Path) -> tuple[str, str]:
-    """Return the serial and the number within its drive of the controller with a sysfs directory.
+    """Return a controller's serial and its number within the drive, by its sysfs directory.
 
-    Its name is no identity: controllers are numbered anew when they come back.
+    Its name does not identify it: controllers that come back get new numbers.
     """
     return sysfs.read_text(directory / "serial") or "", sysfs.read_text(directory / "cntlid") or ""
 
 
 class NvmeController:
-    """One controller, held open."""
+    """One open controller."""
 
     def __init__(self, directory: Path, roots: Roots, ioctl: Ioctl | None = None) -> None:
         """Open the controller with the sysfs `directory`; raises OSError."""
@@ -75,18 +75,18 @@ class NvmeController:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def limits(self) -> tuple[int, int] | None:
-        """Return the lowest and highest threshold in kelvin, 0 where untold; None without HCTM."""
+        """Return the lowest and highest threshold in kelvin, 0 if unknown; None without HCTM."""
         attributes, lowest, highest = struct.unpack_from(
             "<HHH", self._admin.identify_controller(), 322
         )
         return (lowest, highest) if attributes & 1 else None
 
     def thresholds(self) -> Kelvins:
-        """Return what is set; raises OSError."""
+        """Return the current thresholds; raises OSError."""
         return self._admin.thermal_management()
 
     def set(self, wanted: Kelvins) -> None:
-        """Set both, until the controller is reset, and look; raises ToolError, OSError."""
+        """Set both, until the controller is reset, and verify; raises ToolError, OSError."""
         submit(
             self._fd,
             _SET_FEATURES,
@@ -96,12 +96,12 @@ class NvmeController:
         )
         if (now := self.thresholds()) != wanted:
             raise ToolError(
-                f"{self.name}: took TMT1 and TMT2 of {wanted[0]} and {wanted[1]} K, and answers "
+                f"{self.name}: TMT1 and TMT2 were set to {wanted[0]} and {wanted[1]} K, but read "
                 f"{now[0]} and {now[1]} K"
             )
 
     def close(self) -> None:
-        """Let it go; may be called twice."""
+        """Release it; may be called twice."""
         self._admin.close()
         if self._fd >= 0:
             os.close(self._fd)
@@ -109,21 +109,21 @@ class NvmeController:
 
 
 def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
-    """Return the sysfs directories of a drive's controllers; raises UsageError where it has none.
+    """Return the sysfs directories of a drive's controllers; raises UsageError if it has none.
 
-    One as a rule; each has thresholds of its own.
+    There is usually one; each has its own thresholds.
     """
     disk = sysfs.directory_of_name(info.name, roots)
     found = [] if disk is None else sysfs.nvme_controllers(disk)
     if not found:
         raise UsageError(
-            f"--tmt1 and --tmt2 are of NVMe drives, and {info.name} is on {info.transport}"
+            f"--tmt1 and --tmt2 only work on NVMe drives, but {info.name} is on {info.transport}"
         )
     return found
 
 
 def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | None = None) -> None:
-    """Raise UsageError where the drive cannot be given the thresholds; changes nothing."""
+    """Raise UsageError if the drive does not support the thresholds; changes nothing."""
     for directory in controllers(info, roots):
         try:
             controller = NvmeController(directory, roots, ioctl)
@@ -134,13 +134,13 @@ def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | Non
         try:
             target_of(controller, wanted)
         except OSError as error:
-            raise ToolError(f"{controller.name}: does not tell its thresholds: {error}") from error
+            raise ToolError(f"{controller.name}: its thresholds cannot be read: {error}") from error
         finally:
             controller.close()
 
 
 def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
-    """Return what to set; raises UsageError where the drive does not permit it, OSError."""
+    """Return the thresholds to set; raises UsageError if not permitted by the drive, OSError."""
     limits = controller.limits()
     if limits is None:
         raise UsageError(
@@ -152,8 +152,8 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     tmt2 = _kelvin("--tmt2", wanted.tmt2_c, now[1], limits)
     if tmt1 and tmt2 and tmt1 >= tmt2:
         raise UsageError(
-            f"{controller.name}: TMT1 would be {shown(tmt1)} and TMT2 {shown(tmt2)}: TMT1 has to "
-            "be the lower one (--tmt2 0 turns that off)"
+            f"{controller.name}: TMT1 would be {shown(tmt1)} and TMT2 {shown(tmt2)}: TMT1 must "
+            "be lower (--tmt2 0 turns TMT2 off)"
         )
     return tmt1, tmt2
 
@@ -169,20 +169,20 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
         raise UsageError(
             f"{option} {wanted_c:g}: the drive permits {shown(lowest)} to {shown(highest)}"
             if limits[0] and limits[1]
-            else f"{option} {wanted_c:g}: is no temperature of a drive"
+            else f"{option} {wanted_c:g}: is not a possible temperature of a drive"
         )
     return kelvin
 
 
 KIND = "hctm"
-#: What is written down, in words.
+#: What is saved, for messages.
 WHAT = "TMT1 and TMT2"
 
 _Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
 
 
 class ThresholdsRecord(undo.UndoRecord):
-    """What a file says: whose thresholds, what they were, and what was set."""
+    """The contents of a file: the controller, its thresholds before, and those that were set."""
 
     number: str = Field(alias="cntlid")
     before: tuple[_Kelvin, _Kelvin] = Field(alias="before_k")
@@ -190,7 +190,7 @@ class ThresholdsRecord(undo.UndoRecord):
 
 
 def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> ThresholdsRecord:
-    """Return what to write down of a controller."""
+    """Return what to save for a controller."""
     return ThresholdsRecord(
         serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
     )
@@ -203,8 +203,8 @@ def file_of(controller: NvmeController, state: Path | None) -> Path:
 
 @contextmanager
 def locked(path: Path, controller: NvmeController) -> Iterator[int]:
-    """Hold the file of a controller; raises UsageError where another run does."""
-    held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that one"
+    """Hold a controller's file; raises UsageError if another run does."""
+    held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
     with undo.taken(path, f"what {WHAT} were", held) as file:
         yield file
 
@@ -218,10 +218,10 @@ def held(
     ioctl: Ioctl | None = None,
     state: Path | None = None,
 ) -> Iterator[list[Note]]:
-    """Set the thresholds of a drive for as long as the context lasts; gives what to record.
+    """Set a drive's thresholds for the duration of the context; yields the notes to record.
 
-    Raises UsageError where the drive does not permit them or another run holds them, ToolError
-    where it does not do as told, or they cannot be put back.
+    Raises UsageError if the drive does not permit them or another run has set them, ToolError if
+    setting or restoring them fails.
     """
     with ExitStack() as stack:
         notes = []
@@ -241,7 +241,7 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
     with locked(path, controller) as file:
         with _told(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
-        mine: Kelvins | None = None  # until it is known to be what was asked for
+        mine: Kelvins | None = None  # until it is verified
         try:
             with uninterrupted(), _told(controller):
                 write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
@@ -262,9 +262,9 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
 def _back(
     controller: NvmeController, before: Kelvins, mine: Kelvins | None, path: Path
 ) -> str | None:
-    """Put back what was there; returns why that failed.
+    """Restore the thresholds; returns why that failed, or None.
 
-    Not where somebody else has changed `mine` since, or the drive was reset.
+    Leaves them alone if somebody else has changed `mine` since, or the drive was reset.
     """
     with uninterrupted():
         try:
@@ -272,7 +272,7 @@ def _back(
                 controller.set(before)
         except (OSError, ToolError) as error:
             return (
-                f"{controller.name}: TMT1 and TMT2 could not be put back to {shown(before[0])} and "
+                f"{controller.name}: TMT1 and TMT2 could not be restored to {shown(before[0])} and "
                 f"{shown(before[1])}: {error}; `{COMMAND}` tries again"
             )
         path.unlink(missing_ok=True)
@@ -296,18 +296,18 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
     ]
     return Note(
         "info",
-        f"{controller.name}: set for this run and put back after it: {', '.join(words)}",
+        f"{controller.name}: set for this run and restored after it: {', '.join(words)}",
         {"tmt_k": list(after), "tmt_before_k": list(before)},
     )
 
 
 def left(*, state: Path | None = None) -> list[Note]:
-    """Say what runs that were killed have left set; no drive is asked."""
+    """Return notes on what killed runs left set; does not access any drive."""
     return told(KIND, WHAT, ThresholdsRecord, state)
 
 
 def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
-    """Say the same of one drive."""
+    """Return the same notes for one drive."""
     return [] if info.serial is None else told(KIND, WHAT, ThresholdsRecord, state, info.serial)
 
 
@@ -318,9 +318,9 @@ def put_back(
     ioctl: Ioctl | None = None,
     state: Path | None = None,
 ) -> list[Note]:
-    """Put back what runs that were killed have left set; returns what was done, as warnings.
+    """Restore what killed runs left set; returns what was done, as warnings.
 
-    On any drive, or only on that with `serial`. Whatever cannot be put back stays written down.
+    On any drive, or only on the one with `serial`. What cannot be restored stays saved.
     """
 
     def back(path: Path, kept: ThresholdsRecord) -> Note:
@@ -331,29 +331,29 @@ def put_back(
 
 def _put_back(path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> Note:
     before = kept.before
-    what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a run that was killed had set"
+    what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a killed run had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
     try:
         controller = _find(kept, roots, ioctl)
         if controller is None:
-            raise ToolError("it is not there")
+            raise ToolError("it is missing")
         try:
             if controller.thresholds() == kept.after:
                 controller.set(before)
-                done = f"were put back ({shown(before[0])}, {shown(before[1])})"
+                done = f"were restored ({shown(before[0])}, {shown(before[1])})"
             else:
-                done = "have changed since and were left alone"
+                done = "have been changed since and were left alone"
         finally:
             controller.close()
     except (OSError, ToolError) as error:
-        return still_left(f"{what}, could not be put back: {error} ({by_hand} does it by hand)")
+        return still_left(f"{what}, could not be restored: {error} (by hand: {by_hand})")
     path.unlink(missing_ok=True)
     return Note("warning", f"{what}, {done}")
 
 
 def _find(kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> NvmeController | None:
     if not kept.serial:
-        return None  # nothing tells it from others
+        return None  # it cannot be identified
     directory = roots.sys / "class" / "nvme"
     for name in sysfs.names(directory):
         place = (directory / name).resolve()

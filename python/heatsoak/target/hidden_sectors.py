@@ -1,9 +1,9 @@
-"""Hides a part of a SATA drive for a run, as spare area, by its host protected area.
+"""Hides a part of a SATA drive for a run, as spare area, with a host protected area (HPA).
 
-To the drive, what was purged and never written again is spare area already
-(`heatsoak.target.spare`); hiding it changes nothing but what the drive answers to. It is done
-within the guard's claim and undone however a run ends. Namespaces of NVMe drives are left as they
-are: see docs/purging.md for why.
+To the drive, space that was purged and never written is spare area anyway
+(`heatsoak.target.spare`); hiding it only changes which sectors the drive accepts. It is done within
+the guard's claim and undone however a run ends. Namespaces of NVMe drives are not changed: see
+docs/purging.md for why.
 """
 
 import os
@@ -30,41 +30,43 @@ from heatsoak.tools import find_tool, which
 SECTOR = 512
 _SECTORS = re.compile(r"max sectors\s*=\s*([0-9]+)/([0-9]+), HPA is (?:en|dis)abled")
 _HAS_HPA = 1 << 10  # of word 82 of IDENTIFY DEVICE
-#: Two commands have to follow each other at once, and the kernel may put another between them.
+#: Two commands must follow each other directly, but the kernel may send another in between.
 _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Sectors:
-    """How many sectors a drive shows, and how many it has."""
+    """The number of sectors a drive shows, and the number it has."""
 
     shown: int
     native: int
 
     @property
     def hidden(self) -> int:
-        """How many it hides."""
+        """The number of hidden sectors."""
         return self.native - self.shown
 
 
 def parse(text: str) -> Sectors:
-    """Return what ``hdparm -N`` tells; raises ValueError where that makes no sense.
+    """Parse the output of ``hdparm -N``; raises ValueError if it makes no sense.
 
-    Through bridges and some drivers it prints numbers all the same, and says that they seem
-    invalid; of ACCESSIBLE MAX ADDRESS it speaks in other words.
+    Through bridges and some drivers, hdparm prints numbers and says that they seem invalid; for
+    drives with ACCESSIBLE MAX ADDRESS its output is different.
     """
     found = _SECTORS.search(text)
     if found is None:
-        said = " ".join(text.split()[1:]) or "nothing"
-        raise ValueError(f"hdparm tells no host protected area: {said}")
+        output = " ".join(text.split()[1:]) or "no output"
+        raise ValueError(f"hdparm shows no host protected area: {output}")
     sectors = Sectors(int(found[1]), int(found[2]))
     if not 0 < sectors.shown <= sectors.native:
-        raise ValueError(f"it shows {sectors.shown} of {sectors.native} sectors, which cannot be")
+        raise ValueError(
+            f"it shows {sectors.shown} of {sectors.native} sectors, which is impossible"
+        )
     return sectors
 
 
 def read(hdparm: str, fd: int, name: object) -> Sectors:
-    """Return what the drive says; raises ToolError where it does not."""
+    """Return the drive's sectors; raises ToolError if they cannot be read."""
     try:
         return parse(tool.run(hdparm, fd, name, "-N"))
     except ValueError as error:
@@ -72,22 +74,22 @@ def read(hdparm: str, fd: int, name: object) -> Sectors:
 
 
 def show(hdparm: str, fd: int, name: object, sectors: int) -> None:
-    """Have the drive show so many sectors until its next reset, and look whether it does.
+    """Make the drive show `sectors` sectors until its next reset, and verify that.
 
-    Raises ToolError where it does not.
+    Raises ToolError if it does not.
     """
     for _ in range(_ATTEMPTS):
         tool.run(hdparm, fd, name, "--yes-i-know-what-i-am-doing", f"-N{sectors}")
         now = read(hdparm, fd, name)
         if now.shown == sectors:
             return
-    raise ToolError(f"{name}: was told to show {sectors} sectors, and shows {now.shown}")
+    raise ToolError(f"{name}: was told to show {sectors} sectors, but shows {now.shown}")
 
 
 def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
-    """Return why the drive has, or may have, data in sectors that it hides; None where not.
+    """Return why the drive has, or may have, data in hidden sectors; None if it has not.
 
-    `words` are those of IDENTIFY DEVICE.
+    `words` are from IDENTIFY DEVICE.
     """
     try:
         sectors = read(hdparm, fd, name)
@@ -99,12 +101,12 @@ def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
 
 
 KIND = "capacity"
-#: What is written down, in words.
+#: What is saved, for messages.
 WHAT = "what the drive hides"
 
 
 class HiddenSectorsRecord(undo.UndoRecord):
-    """Whose capacity, how many sectors it has, and how many it was told to show."""
+    """The drive, its number of sectors, and how many it was told to show."""
 
     native: PositiveInt
     shown: PositiveInt
@@ -116,16 +118,16 @@ class HiddenSectorsRecord(undo.UndoRecord):
         return self
 
     def take(self, state: Path | None) -> tuple[Path, int]:
-        """Open and lock the drive's file; raises UsageError where it cannot be."""
+        """Open and lock the drive's file; raises UsageError if that fails."""
         path = undo.file_of(KIND, self.serial, state=state)
         return path, undo.take(path, WHAT, f"{path}: another run has set {WHAT}")
 
 
 @dataclass
 class Hidden:
-    """What a claimed drive hides; it lasts until :meth:`put_back`.
+    """The hidden part of a claimed drive, until :meth:`put_back`.
 
-    The kernel goes on to see the whole drive, so that the claim holds as it was.
+    The kernel still sees the whole drive, so the claim stays valid.
     """
 
     claim: Claim
@@ -135,14 +137,14 @@ class Hidden:
     file: int
 
     def is_held(self) -> bool:
-        """Whether the drive still hides it: an error or a reset makes Linux show all again."""
+        """Whether the drive still hides it: after an error or a reset, Linux unhides everything."""
         now = read(self.hdparm, self.claim.fd, self.claim.path)
         return now == Sectors(self.kept.shown, self.kept.native)
 
     def put_back(self) -> None:
-        """Have the drive show all that it has; may be called twice.
+        """Make the drive show all its sectors; may be called twice.
 
-        Raises ToolError where it does not; it stays written down then.
+        Raises ToolError if that fails; the file stays then.
         """
         if self.file < 0:
             return
@@ -160,10 +162,10 @@ class Hidden:
 
 
 def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
-    """Have the claimed drive hide what is beyond the first `used` bytes.
+    """Make the claimed drive hide everything beyond the first `used` bytes.
 
-    Raises UsageError where it cannot, ToolError where it does not do as told, RefusedError where
-    the claim does not hold any more.
+    Raises UsageError if it does not support that, ToolError if it fails, RefusedError if the claim
+    is no longer valid.
     """
     hdparm, native = require(claim)
     assert claim.info.serial is not None
@@ -185,18 +187,18 @@ def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
 
 
 def require(claim: Claim) -> tuple[str, int]:
-    """Return hdparm and how many sectors the drive has.
+    """Return the path of hdparm and the drive's number of sectors.
 
-    Raises UsageError where the claimed drive cannot hide a part of itself; changes nothing.
+    Raises UsageError if the claimed drive cannot hide sectors; changes nothing.
     """
     claim.recheck()
     info = claim.info
     hdparm = which("hdparm")
     why = None
     if info.transport != "sata":
-        why = f"a host protected area is of SATA drives, and this is on {info.transport}"
+        why = f"only SATA drives have a host protected area, but this is on {info.transport}"
     elif info.serial is None or info.logical_block_bytes != SECTOR:
-        why = "it has no serial, or other blocks than of 512 bytes"
+        why = "it has no serial, or its blocks are not 512 bytes"
     elif hdparm is None:
         why = "hdparm is missing (apt-get install hdparm)"
     else:
@@ -206,29 +208,29 @@ def require(claim: Claim) -> tuple[str, int]:
             why = str(error)
         else:
             if sectors.hidden or sectors.native * SECTOR != claim.size_bytes:
-                why = f"it shows {sectors.shown} of {sectors.native} sectors already"
+                why = f"it already shows only {sectors.shown} of {sectors.native} sectors"
             else:
                 return hdparm, sectors.native
-    raise UsageError(f"{claim.path}: spare = 'hpa' cannot be had: {why}; 'unwritten' can")
+    raise UsageError(f"{claim.path}: spare = 'hpa' is not possible: {why}; use 'unwritten'")
 
 
 def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
     return (
-        f"it hides all but {kept.shown} of {kept.native} sectors until it is reset; `{COMMAND}` "
-        f"tries again (hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path} does it by hand)"
+        f"it shows only {kept.shown} of {kept.native} sectors until it is reset; `{COMMAND}` "
+        f"tries again (by hand: hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path})"
     )
 
 
 def left(*, state: Path | None = None) -> list[Note]:
-    """Say what runs that were killed have left hidden; no drive is asked."""
+    """Return notes on what killed runs left hidden; does not access any drive."""
     return told(KIND, WHAT, HiddenSectorsRecord, state)
 
 
 def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = None) -> list[Note]:
-    """Put back what runs that were killed have left; returns what was done, as warnings.
+    """Unhide what killed runs left hidden; returns what was done, as warnings.
 
-    On any drive, or only on the one that is claimed. A drive that shows all of itself again loses
-    nothing by it, whoever uses it by now. Whatever cannot be put back stays written down.
+    On any drive, or only on the claimed one. Unhiding sectors does no harm to anybody who uses the
+    drive now. What cannot be restored stays saved.
     """
 
     def back(path: Path, kept: HiddenSectorsRecord) -> Note:
@@ -243,14 +245,14 @@ def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = N
 
 
 def _put_back(path: Path, kept: HiddenSectorsRecord, roots: Roots, claim: Claim | None) -> Note:
-    what = f"what the drive {kept.serial!r} was made to hide by a run that was killed"
-    by_hand = f"hdparm --yes-i-know-what-i-am-doing -N{kept.native} does it by hand"
+    what = f"what a killed run made the drive {kept.serial!r} hide"
+    by_hand = f"by hand: hdparm --yes-i-know-what-i-am-doing -N{kept.native}"
     try:
         hdparm = find_tool("hdparm", "hdparm")
         with _claimed(claim) if claim is not None else _found(kept, roots) as (fd, name):
             done = _show_all(fd, name, hdparm, kept)
     except (OSError, ToolError) as error:
-        return still_left(f"{what} could not be put back: {error} ({by_hand})")
+        return still_left(f"{what} could not be restored: {error} ({by_hand})")
     path.unlink(missing_ok=True)
     return Note("warning", f"{what} {done}")
 
@@ -265,7 +267,7 @@ def _claimed(claim: Claim) -> Iterator[tuple[int, Path]]:
 def _found(kept: HiddenSectorsRecord, roots: Roots) -> Iterator[tuple[int, Path]]:
     found = [info for info in list_devices(roots) if info.serial == kept.serial]
     if len(found) != 1:
-        raise ToolError(f"{len(found)} such drives are there")
+        raise ToolError(f"there are {len(found)} such drives")
     [info] = found
     fd = os.open(info.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -277,12 +279,12 @@ def _found(kept: HiddenSectorsRecord, roots: Roots) -> Iterator[tuple[int, Path]
 
 def _check_number(fd: int, info: DeviceInfo) -> None:
     if sysfs.number_of(os.fstat(fd).st_rdev) != info.number:
-        raise ToolError(f"{info.path} leads to another drive")
+        raise ToolError(f"{info.path} is another drive now")
 
 
 def _show_all(fd: int, name: Path, hdparm: str, kept: HiddenSectorsRecord) -> str:
     now = read(hdparm, fd, name)
     if now != Sectors(kept.shown, kept.native):
-        return "has changed since and was left alone"
+        return "has been changed since and was left alone"
     show(hdparm, fd, name, kept.native)
-    return f"was put back: it shows all {kept.native} sectors"
+    return f"was restored: the drive shows all {kept.native} sectors"

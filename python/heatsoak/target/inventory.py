@@ -1,4 +1,4 @@
-"""What there is to test: the drives of this machine, and the simulated ones."""
+"""Lists what can be tested: the drives of this machine, and the simulated ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import why_not
 
-#: Disks that exist in memory only: nothing to learn about a drive there.
+#: RAM disks, which are not listed.
 _IN_MEMORY = ("zram", "ram")
 
 
@@ -18,10 +18,10 @@ class DriveRow:
     """One row of ``heatsoak drives``.
 
     Attributes:
-        id: what ``--erase`` takes for a real drive, what ``--on`` takes for a simulated one.
-        path: the node; None for a simulated drive.
-        sensors: the columns that its own sensors would fill.
-        why: why it would not be written, or what it takes to have it written.
+        id: for ``--erase`` if it is a real drive, for ``--on`` if it is a simulated one.
+        path: the device node; None for a simulated drive.
+        sensors: the columns that its own sensors fill.
+        why: why it must not be written, or what is needed to write it.
     """
 
     id: str
@@ -54,7 +54,7 @@ def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
         simulated=False,
         sensors=_columns(info, roots),
         writable=not reasons,
-        why="; ".join(reasons) or "it is empty and nobody uses it; writing takes --erase ID",
+        why="; ".join(reasons) or "it is empty and not in use; writing needs --erase ID",
     )
 
 

@@ -1,17 +1,15 @@
-"""One run a drive at a time: two would measure each other.
+"""Allows one run per drive at a time: two would measure each other.
 
-A lock is an empty promise in a file: whoever holds it has locked the file (flock), and the kernel
-lets go when the process ends, however it does. It stands under the drive's serial, so that it is
-the same by whatever path the drive is named; for this machine alone, and for containers that share
-its lock directory.
+A lock is a locked file (flock), which the kernel unlocks when the process ends for any reason. It
+is named after the drive's serial, so it is the same for every path to the drive. It only works on
+this machine, and for containers that share its lock directory.
 
-Each user, root among them, has a lock directory of its own that nobody else can write to or open
-files in: a lock that anybody may take is one that anybody can keep root's runs away with. So the
-runs of one user exclude each other, and those of two users do not. What that would cost is taken
-care of elsewhere: two who write to one bare drive are kept apart by the write guard, whose claim
-is for all users, and the other's load on a shared file system is traffic that the recording shows
-and the judge takes for interference. Users who want locks in common, or containers that load one
-drive, name a directory for them; whoever can write there can hold up the others.
+Each user, including root, has a private lock directory: if anybody could take a lock, anybody could
+block root's runs. So runs of the same user exclude each other, but not those of different users.
+That case is handled elsewhere: two users writing to the same bare drive are kept apart by the write
+guard, whose claim is global, and another user's load on a shared file system is recorded as traffic
+and judged as interference. Users who want shared locks, or containers that load the same drive, can
+set a common directory; whoever can write there can block the others.
 """
 
 import hashlib
@@ -28,7 +26,7 @@ from heatsoak.output import printable
 from heatsoak.sensor import Roots
 from heatsoak.target.place import Place
 
-#: Names another directory for locks, such as one that containers share.
+#: Environment variable for another lock directory, such as one shared by containers.
 DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"
 #: Where root's locks are.
 ROOTS = Path("/run/heatsoak")
@@ -37,10 +35,10 @@ _SHOWN = 200
 
 @contextmanager
 def drives_held(places: Iterable[Place], roots: Roots, purpose: str) -> Iterator[None]:
-    """Hold the drives under `places` until the end; `purpose` is told to whoever else wants one.
+    """Lock the drives of `places`; `purpose` is shown to other runs that want one of them.
 
-    Raises RefusedError where another run has one of them, ToolError where no lock can be made.
-    Simulated drives are nobody else's.
+    Raises RefusedError if another run has one of them, ToolError if a lock cannot be created.
+    Simulated drives need no lock.
     """
     keys = {key: place for place in places if (key := _key_of(place, roots)) is not None}
     with ExitStack() as stack:
@@ -50,27 +48,27 @@ def drives_held(places: Iterable[Place], roots: Roots, purpose: str) -> Iterator
 
 
 def _key_of(place: Place, roots: Roots) -> str | None:
-    """What is the same for all ways to name a drive; None where there is none."""
+    """A key that is the same for all names of a drive; None without a real drive."""
     if place.is_simulated:
         return None
     if place.kind == "nbd":
-        from heatsoak.target.fio.nbd_client import parse_uri  # Linux's, as below
+        from heatsoak.target.fio.nbd_client import parse_uri  # Linux only
 
         return parse_uri(place.text).key
     info = place.device_info(roots)
     if info is None:
-        # a file system without a drive of its own: the network's, or one in memory
+        # a file system without a drive, such as NFS or tmpfs
         return f"fs-{Path(place.text).stat().st_dev}"
     return info.serial or info.wwid or f"{info.name}-{info.size_bytes}"
 
 
 def _hold(key: str, place: Place, purpose: str) -> int:
     directory = _directory()
-    # a serial may hold anything; what is left of it tells a person which drive it is
+    # a serial may have any characters; the plain ones help people to recognize the drive
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     path = directory / f"heatsoak-{plain}-{digest}.lock"
-    import fcntl  # Linux's, and so are all drives that are held
+    import fcntl  # not on Windows, where no drive is locked
 
     fd = _open(path)
     try:
@@ -80,21 +78,21 @@ def _hold(key: str, place: Place, purpose: str) -> int:
         os.close(fd)
         by = f" ({printable(holder)})" if holder else ""
         raise RefusedError(
-            f"{place.text}: another run has this drive{by}, and two would measure each other: "
-            "wait for it, or end it"
+            f"{place.text}: another run is using this drive{by}: wait for it or stop it, since two "
+            "runs would measure each other"
         ) from None
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"process {os.getpid()}, {purpose}\n".encode()[:_SHOWN], 0)
     except OSError:
-        pass  # another user's file, or a full disk: held all the same
+        pass  # another user's file, or a full disk: the lock holds anyway
     return fd
 
 
 def _directory() -> Path:
-    """Return the directory for locks, which is ours alone where nobody has named another.
+    """Return the lock directory: the one set by the user, or else a private one.
 
-    Raises ToolError where there can be none.
+    Raises ToolError if there is no usable one.
     """
     chosen = os.environ.get(DIRECTORY_VARIABLE)
     if chosen:
@@ -114,16 +112,16 @@ def _directory() -> Path:
     except OSError as error:
         raise _unusable(path, error.strerror) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise _unusable(path, "it is no directory")
+        raise _unusable(path, "it is not a directory")
     if status.st_uid != user or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _unusable(path, "other users can write to it, and could keep it locked")
+        raise _unusable(path, "other users can write to it and could block it")
     return path
 
 
 def _open(path: Path) -> int:
-    """Open a lock file: our own, or, in a directory that was named, another user's."""
+    """Open a lock file: our own or, in a shared directory, another user's."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    # somebody may make it between the looks for it and the making
+    # somebody may create it between our attempts to open and to create it
     again = (os.O_RDWR, os.O_RDONLY)
     for more in (*again, os.O_RDWR | os.O_CREAT | os.O_EXCL, *again):
         try:
@@ -134,12 +132,11 @@ def _open(path: Path) -> int:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             return fd
         os.close(fd)
-        raise _unusable(path, "it is no file")
+        raise _unusable(path, "it is not a regular file")
     raise _unusable(path, last.strerror)
 
 
 def _unusable(path: Path, why: str | None) -> ToolError:
     return ToolError(
-        f"{path}: cannot be locked: {why} (set {DIRECTORY_VARIABLE} to a directory that "
-        "can be written)"
+        f"{path}: cannot be locked: {why} (set {DIRECTORY_VARIABLE} to a writable directory)"
     )

@@ -1,5 +1,4 @@
-"""What ``--on`` names, before anything of it is touched; and the same drive found again after hands
-have been at the machine."""
+"""What ``--on`` names, before it is touched; and finding a drive again after it was moved."""
 
 import stat
 import time
@@ -27,9 +26,9 @@ class Place:
     """A target by its name.
 
     Attributes:
-        text: what the user wrote.
+        text: as given by the user.
         drive: a simulated drive's id, or the path of its TOML file.
-        enclosure: the place of a simulated drive, where the user named one.
+        enclosure: a simulated drive's enclosure, if the user named one.
     """
 
     text: str
@@ -44,11 +43,11 @@ class Place:
 
     @property
     def rated(self) -> catalog.Drive | None:
-        """The figures of a simulated drive."""
+        """The specification of a simulated drive; None for a real one."""
         return catalog.load_drive(self.drive) if self.is_simulated else None
 
     def in_enclosure(self, enclosure: str | None) -> "Place":
-        """Return the same simulated drive in `enclosure`, or in the drive's usual one."""
+        """Return the same simulated drive in `enclosure`, or in the drive's default one."""
         return replace(self, enclosure=enclosure or catalog.load_drive(self.drive).enclosure)
 
     def target(
@@ -61,17 +60,17 @@ class Place:
         start_s: float = 0.0,
         file_bytes: int | None = None,
     ) -> Target:
-        """Return the target, not yet open, as large as `protocol` wants it.
+        """Return the target, not yet open, with the size that `protocol` wants.
 
-        `raw_dir` is where a tool's own output is kept. The clock of a real one counts from
-        `start_s`; `file_bytes` is the size of a test file where that is fixed.
+        `raw_dir` is the directory for the tool's raw output. A real target's clock starts at
+        `start_s`; `file_bytes` is the size of a test file if that is fixed.
         """
         if self.kind == "simulated":
             from heatsoak.target.simulated import SimulatedTarget
 
             assert self.enclosure is not None
             return SimulatedTarget(self.drive, self.enclosure)
-        # fio and block devices are Linux's; importing and judging work elsewhere too
+        # fio and block devices need Linux; importing and judging do not
         from heatsoak.target.fio import (
             BlockTarget,
             DirectoryTarget,
@@ -85,14 +84,14 @@ class Place:
         purges = set() if protocol is None else protocol.purge_methods
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
             raise UsageError(
-                f"{self.text}: cannot be purged by method '{min(impossible)}', which is of whole "
-                'drives (/dev/...): method = "auto" does what can be done here'
+                f"{self.text}: cannot be purged by method '{min(impossible)}', which only works on "
+                'whole drives (/dev/...): use method = "auto"'
             )
         hides = protocol is not None and any(step.spare == "hpa" for step in protocol.purges)
         if self.kind != "block" and hides:
             raise UsageError(
-                f"{self.text}: spare = 'hpa' is of whole SATA drives (/dev/...): 'unwritten' "
-                "does what can be done here"
+                f"{self.text}: spare = 'hpa' only works on whole SATA drives (/dev/...): use "
+                "'unwritten'"
             )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
         if file_bytes is not None:
@@ -122,10 +121,10 @@ class Place:
         roots: Roots,
         before_reading: Callable[[], None] | None = None,
     ) -> None:
-        """Raise RefusedError where loading it could destroy something.
+        """Raise RefusedError if loading it could destroy something.
 
-        Changes nothing, and opens nothing for writing. `before_reading` is called before a drive is
-        read, once nothing else speaks against loading it.
+        Changes nothing, and opens nothing for writing. `before_reading` is called once all other
+        checks have passed, before the drive is read.
         """
         if self.kind == "block":
             if writes:
@@ -139,29 +138,29 @@ class Place:
             return
         target = self.target(None, erase_id=erase_id, roots=roots)
         try:
-            if self.kind != "directory":  # a file of our own making harms nothing
+            if self.kind != "directory":  # creating our own file does no harm
                 target.open(writes)
         finally:
             target.close()
 
     def size_bytes(self, protocol: Protocol, roots: Roots) -> int:
-        """Return how much `protocol` would have to work on."""
+        """Return the size of the target for `protocol`."""
         rated = self.rated
         if rated is not None:
             return rated.user_bytes
         return self.target(protocol, roots=roots).identity.size_bytes
 
     def device_info(self, roots: Roots) -> DeviceInfo | None:
-        """Return the drive underneath, if there is one to be known."""
+        """Return the underlying drive, if known."""
         if self.kind in ("simulated", "nbd"):
             return None
         name = device_behind(Path(self.text), roots)
-        # by its kernel name: in a container there is a drive underneath, but no node of it
+        # by its kernel name: in a container the drive exists, but not its device node
         return None if name is None else describe_device(name, roots)
 
 
 def parse_place(text: str) -> Place:
-    """Return what `text` names; raises UsageError where it names nothing."""
+    """Return what `text` names; raises UsageError if it names nothing."""
     if text.startswith("sim:"):
         drive, _, enclosure = text.removeprefix("sim:").partition("@")
         catalog.load_drive(drive)
@@ -176,7 +175,7 @@ def parse_place(text: str) -> Place:
     except FileNotFoundError:
         raise UsageError(f"{text}: there is no such target: {_FORMS}") from None
     except OSError as error:
-        raise UsageError(f"{text}: cannot be looked at: {error.strerror}") from error
+        raise UsageError(f"{text}: cannot be examined: {error.strerror}") from error
     if stat.S_ISDIR(mode):
         return Place(text, "directory")
     if stat.S_ISBLK(mode):
@@ -186,13 +185,13 @@ def parse_place(text: str) -> Place:
     raise UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")
 
 
-#: How long a drive that was plugged in may take to be there.
+#: How long a drive may take to appear after it was plugged in.
 APPEARS_S = 10.0
 _LOOK_S = 0.5
 
 
 def drive_at(place: Place, roots: Roots) -> DeviceInfo | None:
-    """Return the drive at `place` where there is one to be known, None where it is gone, too."""
+    """Return the drive at `place`, or None if it is unknown or gone."""
     try:
         return place.device_info(roots)
     except (UsageError, OSError):
@@ -202,13 +201,13 @@ def drive_at(place: Place, roots: Roots) -> DeviceInfo | None:
 def found_again(
     place: Place, before: DeviceInfo | None, roots: Roots, *, appears_s: float = APPEARS_S
 ) -> Place:
-    """Return where the drive `before`, which was at `place` when it began, is now.
+    """Return where the drive `before`, which was at `place` at the start, is now.
 
-    Raises RefusedError where it is not there, or where another one has taken its place.
+    Raises RefusedError if it is missing, or another drive has taken its place.
     """
     if before is None:
         return place
-    # a name that stood for a partition says nothing of where that is now
+    # the name of a partition does not say where its disk is now
     was_whole = Path(place.text).resolve().name == before.name
     end_s = time.monotonic() + appears_s
     while True:
@@ -222,13 +221,13 @@ def found_again(
         if time.monotonic() >= end_s:
             break
         time.sleep(_LOOK_S)
-    what = f"the drive {before.erase_id or before.name} that this began with"
-    seen = "" if here is None else f", but {here.erase_id or here.name}"
-    raise RefusedError(f"{place.text}: {what} is not there{seen}: nothing was written to it")
+    what = f"the drive {before.erase_id or before.name} that this started with"
+    seen = "" if here is None else f", but there is {here.erase_id or here.name}"
+    raise RefusedError(f"{place.text}: {what} is missing{seen}: nothing was written to it")
 
 
 def _name_of(info: DeviceInfo) -> str | None:
-    """The serial, or what else tells a drive from all others; None where nothing does."""
+    """The serial, or another unique name of a drive; None without one."""
     return info.wwid if info.serial_shared_with else info.serial or info.wwid
 
 
@@ -239,5 +238,5 @@ def _is_same(here: DeviceInfo, before: DeviceInfo) -> bool:
             before.path,
             before.size_bytes,
         )
-    # what shares its serial now need not have done so before, and the other way round
+    # whether another drive shares its serial may have changed
     return name in (here.serial, here.wwid) and here.size_bytes == before.size_bytes

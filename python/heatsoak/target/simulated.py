@@ -1,4 +1,4 @@
-"""A simulated drive as a target: nothing real is loaded, and hours pass in seconds."""
+"""A simulated drive as a target, on which hours pass in seconds."""
 
 import json
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.target.traces import notes_of, open_trace, trace_error
 from heatsoak.units import Size
 
-#: Throughput is sampled this often; the simulator reports temperatures once a second.
+#: Throughput is sampled this often; the simulator reports temperatures once per second.
 SAMPLE_S = 0.1
-#: Simulated time in one frame under load, and in a pause, which a temperature may end sooner.
+#: Simulated time per frame under load, and in a pause, which a temperature may end early.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0
-#: Likewise in a replay, which can rest for hours and then ask for a million I/Os in a second: it
-#: also ends with so many I/Os, a fraction of a second's work.
+#: The same for a replay, which can idle for hours and then issue a million I/Os in a second: there
+#: a frame also ends after this many I/Os, which take a fraction of a second to simulate.
 REPLAY_CHUNK_S = 60.0
 REPLAY_CHUNK_IOS = 100_000
 
 
 class SimulatedClock:
-    """The drive's own time."""
+    """The drive's simulated time."""
 
     def __init__(self, core: Core) -> None:
         """Follow `core`."""
@@ -43,17 +43,17 @@ class SimulatedClock:
 
 
 class SimulatedTarget:
-    """A drive of the catalog, or a user's own, in a place.
+    """A drive from the catalog, or a user's own, in an enclosure.
 
-    The drive is freshly purged and as warm as its place makes it without load.
+    The drive is freshly purged and has its idle temperature in the enclosure.
     """
 
     def __init__(
         self, drive: str | Drive, enclosure: str | Enclosure | None = None, *, seed: int = 0
     ) -> None:
-        """Make the drive in `enclosure`, or in its usual place.
+        """Create the drive in `enclosure`, or in its default one.
 
-        Raises UsageError for unknown ids and for numbers that no drive can have.
+        Raises UsageError for unknown ids and impossible numbers.
         """
         self._drive = load_drive(drive) if isinstance(drive, str) else drive
         place = self._drive.enclosure if enclosure is None else enclosure
@@ -78,7 +78,7 @@ class SimulatedTarget:
 
     @property
     def core(self) -> Core:
-        """The simulator, for what couples it to another."""
+        """The simulator, to couple it to another."""
         return self._core
 
     def columns(self) -> list[str]:
@@ -86,7 +86,7 @@ class SimulatedTarget:
         return self._core.columns()
 
     def describe(self) -> dict[str, Any]:
-        """Return every number that the drive and its place were made of."""
+        """Return the complete specification of the drive and its enclosure."""
         return {
             "tool": "heatsoak's simulated drive",
             "version": heatsoak.__version__,
@@ -96,21 +96,21 @@ class SimulatedTarget:
         }
 
     def open(self, writes: bool) -> list[Note]:  # noqa: ARG002 -- there is nothing to lose
-        """Make ready; there is nothing to do."""
+        """There is nothing to prepare."""
         return []
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
         """Run a step's workloads, or its replay, to the end.
 
-        Raises UsageError for what cannot be simulated, ShutDownError for a drive that did.
+        Raises UsageError for what cannot be simulated, ShutDownError if the drive shuts down.
         """
         if isinstance(step, Replay):
             return self._replay(step)
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(
-                    f"{step.name}: '{next(iter(workload.fio))}' is fio's own option, which a "
-                    "simulated drive does not know"
+                    f"{step.name}: '{next(iter(workload.fio))}' is a fio option that simulated "
+                    "drives do not support"
                 )
         try:
             self._core.begin(workloads_json(step, self._used_bytes))
@@ -125,24 +125,24 @@ class SimulatedTarget:
             yield self._advance(min(IDLE_CHUNK_S, end_s - self._core.t_s))
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
-        """Forget all data, in the time that the drive takes for it."""
+        """Forget all data, in the drive's simulated purge time."""
         self._core.purge()
         self._used_bytes = self._core.user_bytes
         return self._until_done()
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
-        """Leave what is beyond `capacity` unwritten: spare area to the drive's translation."""
+        """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
         if spare != "unwritten":
-            raise UsageError(f"{self.identity.path}: a simulated drive hides nothing of itself")
+            raise UsageError(f"{self.identity.path}: a simulated drive has no hidden sectors")
         self._used_bytes = used_bytes(capacity, self._core.user_bytes)
         yield note_of(self._used_bytes, self._core.user_bytes)
 
     def close(self) -> None:
-        """Drop what runs."""
+        """Abort the current load."""
         self._core.end()
 
     def truth(self) -> dict[str, float]:
-        """Return what no real drive tells: node temperatures, the governor's onset, energies."""
+        """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
     def _load(self) -> Iterator[Batch]:
@@ -160,7 +160,7 @@ class SimulatedTarget:
         yield self.outcome()
 
     def outcome(self) -> Outcome:
-        """Return how long the I/Os of the last load took."""
+        """Return the latency histograms of the last load."""
         return Outcome(latency_bins(self._core.latency_bins()))
 
     def _until_done(
@@ -187,12 +187,12 @@ class SimulatedTarget:
 
 
 def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
-    """Return what the simulator gives as samples: what was not measured is null."""
+    """Return the simulator's columns as samples, with null for what was not measured."""
     return pl.DataFrame(columns).fill_nan(None).cast({"power_state": dtype_of("power_state")})
 
 
 def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
-    """Return the simulator of a drive in a place; raises UsageError naming the key that is off."""
+    """Return the simulator of a drive in an enclosure; raises UsageError that names a wrong key."""
     try:
         return Core(drive.core_json(), enclosure.core_json(), seed)
     except ValueError as error:
@@ -200,7 +200,7 @@ def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
 
 
 def workloads_json(step: WorkloadStep, user_bytes: int) -> str:
-    """Return a step's workloads as the simulator takes them, shares resolved against its size."""
+    """Return a step's workloads in the simulator's form, with shares resolved to bytes."""
     return json.dumps([_plain(workload, user_bytes) for workload in step.workloads])
 
 

@@ -1,7 +1,7 @@
-"""How much of a target is used: the rest stays as a purge left it.
+"""Using only a part of a target, and leaving the rest as purged.
 
-What was purged and never written again takes up no flash: a drive's translation layer uses it as it
-uses the spare area that it was built with.
+Space that was purged and never written takes up no flash, so the drive's translation layer uses it
+like its built-in spare area.
 """
 
 from heatsoak.errors import UsageError
@@ -12,14 +12,14 @@ _ALIGNMENT = 1 << 20
 
 
 def used_bytes(capacity: Size, whole_bytes: int) -> int:
-    """Return the bytes of a target of `whole_bytes` that are used, in whole MiB.
+    """Return how many of a target's `whole_bytes` are used, in whole MiB.
 
-    Raises UsageError where that is nothing, or more than there is.
+    Raises UsageError if that is nothing, or more than the target has.
     """
     wanted = capacity.of(whole_bytes)
     if wanted > whole_bytes:
         raise UsageError(
-            f"capacity is {format_bytes(wanted)}, and the target holds {format_bytes(whole_bytes)}"
+            f"capacity is {format_bytes(wanted)}, but the target has {format_bytes(whole_bytes)}"
         )
     if wanted == whole_bytes:
         return whole_bytes
@@ -30,12 +30,12 @@ def used_bytes(capacity: Size, whole_bytes: int) -> int:
 
 
 def note_of(used: int, whole_bytes: int, how: str = "is left unwritten") -> Note:
-    """Return what belongs in the recording."""
+    """Return the note for the recording."""
     spare = whole_bytes - used
     share = 100 * spare / whole_bytes
     return Note(
         "info",
-        f"{format_bytes(used)} are used from here on; the rest, {format_bytes(spare)} or "
-        f"{share:.3g} %, {how}: more spare area",
+        f"only {format_bytes(used)} are used from here on; the rest, {format_bytes(spare)} "
+        f"({share:.3g} %), {how}, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

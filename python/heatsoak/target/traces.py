@@ -1,4 +1,4 @@
-"""The trace that a replay names, as a target takes it."""
+"""Opens a replay's trace for a target."""
 
 import json
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from heatsoak.protocol import Replay
 from heatsoak.target.base import Note
 from heatsoak.units import format_bytes
 
-#: A file up to this is counted before the run: that takes a second or two.
+#: A file up to this size is counted before the run, in a second or two.
 QUICKLY_COUNTED_BYTES = 64 << 20
 _PAGE = 4096
 
 
 def is_shape(step: Replay) -> bool:
-    """Whether the trace is made from a shape, not read."""
+    """Whether the trace is synthesized from a shape instead of read."""
     return step.trace in trace_ids() or step.trace.endswith(".toml")
 
 
@@ -29,11 +29,11 @@ def open_trace(
     trims: bool = True,
     idle_limit_s: float | None = None,
 ) -> Trace:
-    """Return what `step` replays on a target of `size_bytes`, fitted to it as it asks.
+    """Return the trace that `step` replays, fitted to a target of `size_bytes`.
 
-    A shape's trace keeps to its own span, or to a smaller target. `block_bytes`, `trims` and
-    `idle_limit_s` are those of :meth:`heatsoak._core.Trace.fit`.
-    Raises UsageError for what is no trace.
+    A shape's trace covers the shape's span, or the whole target if that is smaller. `block_bytes`,
+    `trims` and `idle_limit_s` are those of :meth:`heatsoak._core.Trace.fit`.
+    Raises UsageError if it is not a trace.
     """
     try:
         trace = _made(step, size_bytes) if is_shape(step) else _read(step, size_bytes)
@@ -44,13 +44,13 @@ def open_trace(
 
 
 def trace_error(step: Replay, error: Exception) -> UsageError:
-    """Return what to raise for an error of the trace of `step`, with its name."""
+    """Return the UsageError for an error in the trace of `step`."""
     what = (isinstance(error, OSError) and error.strerror) or error
     return UsageError(f"{step.name}: {step.trace}: {what}")
 
 
 def notes_of(step: Replay, trace: Trace) -> Iterator[Note]:
-    """Say what of a trace, which has been gone through, was left out or changed."""
+    """Yield notes on what was left out or changed of a trace that was read to its end."""
     count, line, why = trace.skipped
     if count:
         yield _note(step, f"{count:,} damaged lines were left out, the first is line {line}: {why}")
@@ -75,10 +75,10 @@ def _note(step: Replay, text: str) -> Note:
 
 
 def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] | None:
-    """Return how many I/Os a replay has, the bytes that it reads and writes, and its idle seconds.
+    """Return a replay's number of I/Os, bytes read, bytes written, and idle time in s.
 
-    None for a large file, of which that is known only once it was read. Raises UsageError for what
-    cannot be replayed on a target of `size_bytes`, as far as that shows by then.
+    None for a large file, which would take long to read. Raises UsageError if it cannot be replayed
+    on a target of `size_bytes`, as far as that is known by then.
     """
     if is_shape(step):
         shape = load_trace(step.trace)
@@ -109,14 +109,14 @@ def _made(step: Replay, size_bytes: int) -> Trace:
 def _read(step: Replay, size_bytes: int) -> Trace:
     path = Path(step.trace)
     if not path.exists():
-        raise ValueError(
-            f"there is no such file, nor a shape of that name: shapes are {', '.join(trace_ids())}"
-        )
+        raise ValueError(f"there is no such file or shape: shapes are {', '.join(trace_ids())}")
     if not path.is_file():
-        raise ValueError("is no regular file")
+        raise ValueError("is not a regular file")
     if step.scale != 1:
-        raise ValueError(f"scale is {step.scale:g}, but a recorded trace is replayed whole")
-    # a reader names the line that reaches past the end; it does not tell that from other damage
+        raise ValueError(
+            f"scale is {step.scale:g}, but a recorded trace is always replayed completely"
+        )
+    # a reader can name a line beyond the end, but treats it like any other damage
     reader_knows = step.beyond == "wrap" or (step.beyond == "error" and step.damaged == "error")
     return Trace.open(
         path,

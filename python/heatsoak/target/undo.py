@@ -1,4 +1,4 @@
-"""What a run changes on a drive, written down before it does, so that it can be undone."""
+"""Saves settings of a drive to a file before a run changes them, so that they can be restored."""
 
 import os
 import re
@@ -17,17 +17,17 @@ from heatsoak.errors import UsageError
 from heatsoak.target.base import Note
 
 STATE = Path("/run/heatsoak")
-#: What puts back what is left.
+#: The command that restores what killed runs left changed.
 COMMAND = "heatsoak drives --restore"
 
-#: Far more than is ever written.
+#: Maximum file size, far more than is ever written.
 _LONGEST = 1 << 16
-#: How long a command that looks at a file for a moment is waited for.
+#: How long to wait for another command that reads the file briefly.
 _LOCK_WAITS_S = (0.0, 0.05, 0.2)
 
 
 class UndoRecord(BaseModel):
-    """What a file says; `serial` is the drive's."""
+    """The contents of a file; `serial` is the drive's."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -38,11 +38,11 @@ _Kept = TypeVar("_Kept", bound=UndoRecord)
 
 
 class _DamagedError(Exception):
-    """A file cannot be believed, or not be read; its text says why."""
+    """A file cannot be trusted or read; the message says why."""
 
 
 def file_of(kind: str, *identity: str, state: Path | None) -> Path:
-    """Return the file for changes of `kind` on what `identity` tells from others."""
+    """Return the file for changes of `kind` on the drive or controller with `identity`."""
     plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
     return (state or STATE) / f"{'-'.join((kind, *plain))}.json"
 
@@ -50,8 +50,8 @@ def file_of(kind: str, *identity: str, state: Path | None) -> Path:
 def take(path: Path, what: str, held: str) -> int:
     """Open and lock a file, which must be empty, and return its descriptor.
 
-    `what` says in words what it is to hold, `held` that another run has it. Raises UsageError where
-    it cannot be written, another run has it, or one that was killed has left something in it.
+    `what` describes its contents in messages, `held` is the message if another run has it. Raises
+    UsageError if it cannot be written, another run has it, or it has contents from a killed run.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,8 +59,8 @@ def take(path: Path, what: str, held: str) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be written ({error.strerror}), and {what} has to be written down "
-            "before it is changed: run as root"
+            f"{path}: cannot be written ({error.strerror}), but {what} must be saved "
+            "before a change: run as root"
         ) from error
     except _DamagedError as error:
         raise UsageError(f"{path}: cannot be used: {error}") from None
@@ -69,7 +69,7 @@ def take(path: Path, what: str, held: str) -> int:
         lock(file)
         if os.fstat(file).st_size:
             raise UsageError(
-                f"{path}: says {what} before a run that was killed: put it back with `{COMMAND}`"
+                f"{path}: has {what} before a run that was killed: restore it with `{COMMAND}`"
             )
     except BlockingIOError:
         os.close(file)
@@ -85,7 +85,7 @@ def take(path: Path, what: str, held: str) -> int:
 
 @contextmanager
 def taken(path: Path, what: str, held: str) -> Iterator[int]:
-    """Hold what :func:`take` takes; a file that stands for no change is removed in the end."""
+    """Hold the file of :func:`take`, and remove it at the end if it is empty (no change)."""
     file = take(path, what, held)
     try:
         yield file
@@ -96,14 +96,14 @@ def taken(path: Path, what: str, held: str) -> Iterator[int]:
 
 
 def write(file: int, text: str) -> None:
-    """Write to an empty file, to the disk; raises OSError."""
+    """Write to an empty file and sync it; raises OSError."""
     os.pwrite(file, text.encode(), 0)
     os.fsync(file)
 
 
 def lock(file: int) -> None:
-    """Take the lock of a run; raises BlockingIOError where one has it."""
-    import fcntl  # not there on Windows, where recordings are read all the same
+    """Take a run's lock on a file; raises BlockingIOError if another run has it."""
+    import fcntl  # not on Windows, where recordings can still be read
 
     for wait_s in _LOCK_WAITS_S:
         time.sleep(wait_s)
@@ -124,10 +124,10 @@ def left_behind(
     state: Path | None,
     serial: str | None = None,
 ) -> list[Note]:
-    """Have `put_back` put back what runs that were killed have left; return what it says.
+    """Call `put_back` for what killed runs left changed, and return its notes.
 
-    It is given each file and what that says, and removes the file where all is well again. Where
-    `serial` is given, only files of that drive are gone by. What is still left is a note with
+    It gets each file and its contents, and removes the file once everything is restored. With
+    `serial`, only files of that drive count. A note on what could not be restored has
     ``data["is_left"]``.
     """
     notes = []
@@ -150,9 +150,9 @@ def left_behind(
 def told(
     kind: str, what: str, model: type[_Kept], state: Path | None, serial: str | None = None
 ) -> list[Note]:
-    """Say what runs that were killed have left, on any drive or that with `serial`.
+    """Return notes on what killed runs left changed, on any drive or the one with `serial`.
 
-    Nothing is changed.
+    Changes nothing.
     """
     notes = []
     for path, text in _texts(kind, what, state):
@@ -166,8 +166,7 @@ def told(
                 if serial not in (None, found):
                     continue
                 note = still_left(
-                    f"a run that was killed has changed {what} (drive {found!r}): `{COMMAND}` "
-                    "puts it back"
+                    f"a killed run has changed {what} (drive {found!r}): `{COMMAND}` restores it"
                 )
                 notes.append(note)
                 continue
@@ -177,14 +176,14 @@ def told(
 
 
 def still_left(text: str) -> Note:
-    """Return the note that something could not be put back, or has not been yet."""
+    """Return the note that something could not be restored, or has not been yet."""
     return Note("warning", text, {"is_left": True})
 
 
 def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, bytes | Note]]:
-    """Yield each file without a living run, with what is in it or why that cannot be known.
+    """Yield each file without a running run, with its contents or a note why they are unknown.
 
-    The file is locked meanwhile. One with nothing in it stands for no change.
+    The file is locked meanwhile. An empty one means no change.
     """
     directory = state or STATE
     try:
@@ -194,7 +193,7 @@ def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, byt
         return
     except (OSError, _DamagedError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        yield directory, still_left(f"{directory}: what killed runs left is not believed: {why}")
+        yield directory, still_left(f"{directory}: what killed runs left cannot be trusted: {why}")
         return
     for path in paths:
         try:
@@ -210,48 +209,48 @@ def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, byt
             if text := os.pread(file, _LONGEST, 0):
                 yield path, text
         except BlockingIOError:
-            continue  # its run lives
+            continue  # its run is running
         except (OSError, _DamagedError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            yield path, _unread(path, what, f"is not believed: {why}")
+            yield path, _unread(path, what, f"cannot be trusted: {why}")
         finally:
             os.close(file)
 
 
 def _unread(path: Path, what: str, why: str) -> Note:
     return still_left(
-        f"{path}: says {what}, and {why}: if a run was killed, `{COMMAND}` as root puts it back, "
-        "or switching the drive off and on"
+        f"{path}: has {what}, but {why}: if a run was killed, `{COMMAND}` as root restores it, "
+        "and so does switching the drive off and on"
     )
 
 
 def _told_damaged(path: Path, what: str, error: ValidationError, *, remove: bool) -> Note:
     if any(one["type"] == "json_invalid" for one in error.errors(include_url=False)):
-        # it is written to the disk before anything is set
+        # it is synced before anything is changed
         if remove:
             path.unlink(missing_ok=True)
-        text = f"{path}: is not whole; the run that wrote it had set nothing yet"
+        text = f"{path}: is incomplete; the run that wrote it had not changed anything yet"
         return Note("warning", f"{text}; it was removed" if remove else f"{text} (`{COMMAND}`)")
     return still_left(
-        f"{path}: is damaged, so {what} cannot be put back: switch the drive off and on, which "
-        "does so, and remove that file"
+        f"{path}: is damaged, so {what} cannot be restored from it: switch the drive off and on, "
+        "which restores it, and remove the file"
     )
 
 
 def _check_directory(path: Path) -> None:
-    """Raise _DamagedError where others could write to it, OSError."""
+    """Raise _DamagedError if others could write to it, OSError if it cannot be examined."""
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise _DamagedError(f"{path} is no directory")
+        raise _DamagedError(f"{path} is not a directory")
     _check_owner(status, f"{path} ")
 
 
 def _check_file(file: int) -> None:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
-        raise _DamagedError("it is no file")
+        raise _DamagedError("it is not a regular file")
     if status.st_size >= _LONGEST:
-        raise _DamagedError(f"it holds {status.st_size} bytes")
+        raise _DamagedError(f"it is {status.st_size} bytes long")
     _check_owner(status, "it ")
 
 
@@ -264,13 +263,13 @@ def _check_owner(status: os.stat_result, what: str) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Keep signals until the end of the context.
+    """Delay signals until the end of the context.
 
-    They are caught, not blocked: another thread would take a blocked one, and Python would raise
-    it here all the same.
+    They are caught instead of blocked: another thread would get a blocked signal, and Python would
+    still raise it here.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are raised elsewhere
+        yield  # only the main thread gets signals
         return
     came: list[int] = []
     before = {
