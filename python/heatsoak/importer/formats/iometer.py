@@ -22,9 +22,9 @@ from heatsoak.importer.formats.results import (
     directions_of,
     distinct,
     frame_of_steps,
-    load,
     number,
     numbered,
+    observed_load,
     short,
     size_of,
 )
@@ -519,7 +519,9 @@ def _step(
         depth = block.series[0].values.get("queue_depth")
     jobs = _sum(results, "disks") if device is None else float(len(results))
     direction, known = _load(test.specifications.get(name) or _from_name(name))
-    return load(name, direction, depth=depth, jobs=jobs, did=directions_of(samples), **known)
+    return observed_load(
+        name, direction, depth=depth, jobs=jobs, did=directions_of(samples), **known
+    )
 
 
 def _from_name(name: str) -> list[tuple[float, ...]]:
