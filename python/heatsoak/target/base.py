@@ -127,7 +127,7 @@ class Target(Protocol):
         """
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
-        """Limit steps to the this `capacity` of the target, from its start, until it is purged again.
+        """Limit steps to this `capacity` of the target, from its start, until it is purged again.
 
         Raises UsageError if `capacity` is nothing, or the target does not support this `spare`.
         """

@@ -19,9 +19,9 @@ from heatsoak.importer.formats.results import (
     Unreadable,
     decimal,
     distinct,
-    load,
     number,
     numbered,
+    observed_load,
     one_sample_each,
     short,
     size_of,
@@ -164,7 +164,9 @@ def _take_as_ssd(
         values = {"iops": value, **({"bw_mb_s": value * block / MB} if block else {})}
     run.values.append({f"{direction}_{key}": value for key, value in values.items()})
     run.steps.append(
-        load(f"{name}, {direction}", direction, random=random, block=block, depth=1, jobs=threads)
+        observed_load(
+            f"{name}, {direction}", direction, random=random, block=block, depth=1, jobs=threads
+        )
     )
 
 
@@ -264,7 +266,7 @@ def _take_crystal(run: _Run, text: str, section: str, reads_pct: float | None) -
     words += [f"{size}{prefix.upper()}iB"] if size else []
     words += [f"Q{queues.group(1)}"] if queues else []
     run.steps.append(
-        load(
+        observed_load(
             " ".join(words) + (f"T{threads.group(1)}" if queues and threads else ""),
             {"read": "read", "write": "write", "mix": "rw"}.get(direction),
             random=random,

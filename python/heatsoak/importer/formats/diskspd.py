@@ -18,9 +18,9 @@ from heatsoak.importer.formats.results import (
     directions_of,
     distinct,
     frame_of_steps,
-    load,
     number,
     numbered,
+    observed_load,
     short,
     size_of,
 )
@@ -448,7 +448,7 @@ def _step(span: _Span, samples: list[dict[str, float]]) -> Observed:
         "jobs": threads,
         "reads_pct": None if writes_pct is None else 100 - writes_pct,
     }
-    return load(
+    return observed_load(
         " ".join(words) or "test", direction, did=directions_of(samples), about=about, **known
     )
 

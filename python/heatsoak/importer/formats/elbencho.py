@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results import MIB, Unreadable, frame_of_steps, load
+from heatsoak.importer.formats.results import MIB, Unreadable, frame_of_steps, observed_load
 from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
@@ -67,7 +67,7 @@ class _Phase:
         """Return the step that it is."""
         did = {column.partition("bw")[0] for row in self.rows for column in row if "bw_" in column}
         reads, writes = (bool(did & {"", f"{way}_"}) for way in ("read", "write"))
-        return load(
+        return observed_load(
             name,
             "rw" if reads == writes else "read" if reads else "write",
             random=self.random,

@@ -22,9 +22,9 @@ from heatsoak.importer.formats.results import (
     directions_of,
     distinct,
     frame_of_steps,
-    load,
     number,
     numbered,
+    observed_load,
     short,
     size_of,
 )
@@ -101,9 +101,8 @@ class _Result:
 
 @dataclass
 class _Block:
-    """The results of one access specification; `megabyte` is that of its header."""
+    """The results of one access specification."""
 
-    megabyte: int | None
     totals: dict[str, list[_Result]] = field(default_factory=dict)
     series: list[_Result] = field(default_factory=list)
     end: str = ""
@@ -113,13 +112,16 @@ class _Block:
 class _Test:
     """What stands between one header and the next.
 
-    `specifications` are, by name, lines of size in bytes, % of I/Os of that size, % reads, and
-    % random.
+    Attributes:
+        begin: when it started, as it is written.
+        megabyte: bytes of its megabytes, where a header says so.
+        specifications: by name, lines of size in bytes, % of I/Os of that size, % reads, and
+            % random.
     """
 
     version: str = ""
-    description: str = ""
     begin: str = ""
+    megabyte: int | None = None
     specifications: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
     blocks: list[_Block] = field(default_factory=list)
 
@@ -202,12 +204,10 @@ class _Parser:
         self._block = None
 
     def _take(self, awaited: str, line: int, text: str) -> str:
-        """Take a line that is no marker; returns what is awaited then."""
+        """Take a line that is not a marker; return what the lines after it hold."""
         cells = self._cells(text)
         word = short(cells[0]) if cells else ""
-        if awaited == "test":
-            self._test.description = short(cells[1]) if len(cells) > 1 else word
-        elif awaited == "version":
+        if awaited == "version":
             self._test.version = word
         elif awaited == "stamp":
             self._take_stamp(word)
@@ -249,11 +249,11 @@ class _Parser:
         kind = self._text(cells, "target type").strip(" '").upper()
         if kind in _OTHER_KINDS:
             return
-        values = {}
-        for index, key in self._numbers:
-            value = self._number(cells[index]) if index < len(cells) else None
-            if value is not None:
-                values[key] = value
+        values = {
+            key: value
+            for index, key in self._numbers
+            if index < len(cells) and (value := self._number(cells[index])) is not None
+        }
         if kind not in _KINDS or not values.keys() & {"iops", "read_iops", "bw", "read_bw"}:
             self._unreadable.add(line)
             return
@@ -266,8 +266,9 @@ class _Parser:
         of_an_update = bool(result.time) and not result.specification
         of_next = kind == "ALL" and self._block is not None and kind in self._block.totals
         if self._block is None or of_next:
-            self._block = _Block(self._megabyte)
+            self._block = _Block()
             self._test.blocks.append(self._block)
+            self._test.megabyte = self._test.megabyte or self._megabyte
         if of_an_update:
             self._block.series.append(result)
         else:
@@ -347,9 +348,8 @@ def _device(source: Source, options: Options, disks: Sequence[str]) -> str | Non
 
 def _megabyte(test: _Test) -> tuple[int, str]:
     """Return the bytes of its megabytes, and what to say where that is not certain."""
-    stated = next((block.megabyte for block in test.blocks if block.megabyte), None)
-    if stated is not None:
-        return stated, ""
+    if test.megabyte is not None:
+        return test.megabyte, ""
     best = max(_totals(test), key=lambda row: row.values.get("bw", 0.0), default=None)
     value = best.values if best is not None else {}
     ios = value.get("reads", 0.0) + value.get("writes", 0.0)
@@ -519,7 +519,9 @@ def _step(
         depth = block.series[0].values.get("queue_depth")
     jobs = _sum(results, "disks") if device is None else float(len(results))
     direction, known = _load(test.specifications.get(name) or _from_name(name))
-    return load(name, direction, depth=depth, jobs=jobs, did=directions_of(samples), **known)
+    return observed_load(
+        name, direction, depth=depth, jobs=jobs, did=directions_of(samples), **known
+    )
 
 
 def _from_name(name: str) -> list[tuple[float, ...]]:

@@ -1,7 +1,8 @@
 """What the readers of benchmark results share.
 
 In such a result a step has one sample, or a short series. A reader finds the values; here they
-become numbers, steps (:func:`load`, :func:`distinct`) and samples (:func:`frame` and its kin).
+become numbers, steps (:func:`observed_load`, :func:`distinct`) and samples (:func:`frame` and the
+functions below it).
 """
 
 from collections import Counter
@@ -84,7 +85,7 @@ def short(text: str, most: int = _MAX_NAME) -> str:
 # --- steps ---
 
 
-def load(
+def observed_load(
     name: str,
     direction: str | None,
     *,

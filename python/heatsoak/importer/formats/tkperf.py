@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from pydantic_core import from_json
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results import frame, load
+from heatsoak.importer.formats.results import frame, observed_load
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.xml_reader import XmlError, XmlReader
@@ -188,7 +188,7 @@ def _cells(tag: str, matrix: list[Any], jobs: float, depth: float) -> Iterator[_
     """Yield the runs of fio in the order in which they were."""
 
     def step(name: str, rw: str | None, bs: str | None, reads_pct: int | None = None) -> Observed:
-        return load(
+        return observed_load(
             name,
             rw and rw.removeprefix("rand"),
             random=rw.startswith("rand") if rw else None,

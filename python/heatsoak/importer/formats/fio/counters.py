@@ -10,9 +10,9 @@ from pydantic import Field
 
 from heatsoak.errors import HeatsoakError
 from heatsoak.fio import Differencer, FioStatus
+from heatsoak.importer.formats.results import DIRECTIONS
 from heatsoak.importer.lenient import AnObject, Count, Lenient, Positive, Table, Text
 
-DIRECTIONS = ("read", "write")
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
 _WAITED_S = 0.1
 _MAX_WAIT_S = 86_400

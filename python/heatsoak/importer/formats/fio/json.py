@@ -15,8 +15,8 @@ from typing import Any, get_args
 from pydantic import Field
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.fio.counters import DIRECTIONS, Job, Rows, StepCounters
-from heatsoak.importer.formats.results import numbered
+from heatsoak.importer.formats.fio.counters import Job, Rows, StepCounters
+from heatsoak.importer.formats.results import DIRECTIONS, numbered
 from heatsoak.importer.frames import build
 from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
