@@ -13,10 +13,6 @@ import numpy as np
 from heatsoak.importer.frames import Array
 from heatsoak.importer.tables.headers import Meaning, directed
 from heatsoak.importer.tables.words import (
-    CPU,
-    DRIVE,
-    ELSEWHERE,
-    GPU,
     TOKENS,
     direction_in,
     has_any,
@@ -43,8 +39,8 @@ def total(header: str) -> Meaning | None:
     text = mended(header).strip().strip("\"'#").strip()
     tokens = tokens_of(text) if len(text) < 100 else []
     words = set(tokens)
-    if words & (TOKENS["not_moved"] | CPU | GPU) or (
-        not has_any(tokens, DRIVE) and has_any(tokens, ELSEWHERE)
+    if words & (TOKENS["not_moved"] | TOKENS["cpu"] | TOKENS["gpu"]) or (
+        not has_any(tokens, "drive") and has_any(tokens, "elsewhere")
     ):
         return None
     direction = direction_in(tokens)
