@@ -1,9 +1,8 @@
-"""What readers share: frames of samples, and times."""
+"""What readers share: frames of samples, and lines."""
 
 import numpy as np
 from heatsoak.importer import Source
 from heatsoak.importer.frames import build
-from heatsoak.importer.timestamps import read_times
 
 
 def test_samples_in_order_are_taken_as_they_are() -> None:
@@ -17,17 +16,6 @@ def test_samples_are_sorted_and_times_are_unique() -> None:
     assert frame["t_s"].to_list() == [1, 2]
     assert frame["iops"].to_list() == [1, 0]
     assert "bw_mb_s" not in frame.columns
-
-
-def test_times_without_leading_zeros_are_read() -> None:
-    times = read_times(["6.9.2022 17:9:7.718", "6.9.2022 17:9:9.760", "6.9.2022 17:10:0.001"])
-    assert times.t_s.round(3).tolist() == [0, 2.042, 52.283]
-
-
-def test_the_order_of_dates_can_be_known() -> None:
-    times = read_times(["03/04/2026 10:00:00"], day_first=False)
-    assert times.begin_unix_s == 1772618400
-    assert not times.doubt
 
 
 def test_lines_of_the_head_can_be_in_different_encodings() -> None:

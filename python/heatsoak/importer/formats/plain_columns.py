@@ -11,7 +11,7 @@ from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_unknown, is_value
-from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, total, voltage_and_current
+from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, is_warmth, total, voltage_and_current
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
@@ -282,7 +282,7 @@ class Columns:
             cells = [row[index] for row in self._layout.rows if index < len(row)]
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
-            if not cells or not all(_is_warmth(cell) for cell in cells if cell.strip()):
+            if not cells or not all(is_warmth(cell) for cell in cells if cell.strip()):
                 continue
             # each drive is one, so that it keeps its name
             column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
@@ -337,13 +337,6 @@ def _is_known(found: Meaning, header: str) -> bool:
     named = found.column.startswith(("temp_c.cpu", "temp_c.gpu", "temp_c.ambient", "temp_c.case"))
     is_temperature = found.column.startswith("temp_c.")
     return not is_temperature or named or names_drive(header) or bool(_CAPACITY.search(header))
-
-
-def _is_warmth(cell: str) -> bool:
-    try:
-        return 5 <= float(cell.replace(",", ".")) <= 125
-    except ValueError:
-        return False
 
 
 # --- what a user's mapping (``--map``) means -----------------------------------------------------

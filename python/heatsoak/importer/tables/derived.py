@@ -12,11 +12,8 @@ import numpy as np
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.tables.headers import Meaning, directed
+from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
-    CPU,
-    DRIVE,
-    ELSEWHERE,
-    GPU,
     TOKENS,
     direction_in,
     has_any,
@@ -43,8 +40,8 @@ def total(header: str) -> Meaning | None:
     text = mended(header).strip().strip("\"'#").strip()
     tokens = tokens_of(text) if len(text) < 100 else []
     words = set(tokens)
-    if words & (TOKENS["not_moved"] | CPU | GPU) or (
-        not has_any(tokens, DRIVE) and has_any(tokens, ELSEWHERE)
+    if words & (TOKENS["not_moved"] | TOKENS["cpu"] | TOKENS["gpu"]) or (
+        not has_any(tokens, "drive") and has_any(tokens, "elsewhere")
     ):
         return None
     direction = direction_in(tokens)
@@ -112,16 +109,27 @@ def _electric(header: str, unit: str) -> Meaning | None:
 # --- values without a unit -----------------------------------------------------------------------
 
 IN_BYTES = "bytes a second", 1e-6
+#: What the temperature of a drive or a host may be, and what it usually is in other units.
+_WARMTH_C = (5.0, 125.0)
+_OTHER_DEGREES = {"kelvin": (250.0, 400.0), "millidegrees": (5000.0, 150_000.0)}
+
+
+def is_warmth(cell: str) -> bool:
+    """Return whether a cell may be the temperature of a drive or a host in degrees Celsius."""
+    try:
+        return _WARMTH_C[0] <= float(cell.replace(",", ".")) <= _WARMTH_C[1]
+    except ValueError:
+        return False
 
 
 def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
-    """What a temperature without a unit must be in to be one."""
+    """Return what a temperature without a unit must be in to be one."""
     known = raw[np.isfinite(raw) & (raw > 0)]
     usual = float(np.median(known)) if len(known) else 0.0
-    if 250 < usual < 400:
-        return replace(what, offset=-273.15, doubt=f"'{header}' is read as kelvin")
-    if 5000 < usual < 150_000:
-        return replace(what, scale=1e-3, doubt=f"'{header}' is read as thousandths of a degree")
+    for unit, (low, high) in _OTHER_DEGREES.items():
+        if low < usual < high and (read := unit_of(unit)) is not None:
+            doubt = f"'{header}' is read as {unit}"
+            return replace(what, scale=read.scale, offset=read.offset, doubt=doubt)
     return what
 
 

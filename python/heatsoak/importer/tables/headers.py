@@ -7,28 +7,15 @@ looked for, not whole headers.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from heatsoak.importer import sysstat_columns
 from heatsoak.importer.tables.units import Kind, Unit, split_unit, unit_of
 from heatsoak.importer.tables.words import (
-    BUSY,
-    CPU,
-    DRIVE,
-    ELSEWHERE,
-    GPU,
-    IOPS,
-    LATENCY,
-    LOAD,
     PLACES,
-    POWER,
-    QUEUE,
-    RATE_WORDS,
     ROLE_WORDS,
     ROLES,
-    TEMP,
-    THROTTLE,
     TIME_WORDS,
     TOKENS,
     Role,
@@ -179,27 +166,28 @@ class _Words:
     """A header as words, without its unit."""
 
     name: str
-    tokens: list[str]
     unit: Unit | None
-    is_cpu: bool
-    is_gpu: bool
-    is_drive: bool
-    is_elsewhere: bool
+    tokens: list[str]
 
-    @classmethod
-    def of(cls, name: str, unit: Unit | None) -> "_Words":
-        """Return the words of a header."""
-        tokens = tokens_of(name)
-        is_drive = has_any(tokens, DRIVE)
-        return cls(
-            name,
-            tokens,
-            unit,
-            is_cpu=not CPU.isdisjoint(tokens),
-            is_gpu=not GPU.isdisjoint(tokens),
-            is_drive=is_drive,
-            is_elsewhere=not is_drive and has_any(tokens, ELSEWHERE),
-        )
+    @cached_property
+    def is_cpu(self) -> bool:
+        """Whether a processor's."""
+        return self.has_token("cpu")
+
+    @cached_property
+    def is_gpu(self) -> bool:
+        """Whether a graphics card's."""
+        return self.has_token("gpu")
+
+    @cached_property
+    def is_drive(self) -> bool:
+        """Whether they name a drive."""
+        return self.has("drive")
+
+    @cached_property
+    def is_elsewhere(self) -> bool:
+        """Whether they name something else in the host."""
+        return not self.is_drive and self.has("elsewhere")
 
     @property
     def kind(self) -> Kind | None:
@@ -211,9 +199,13 @@ class _Words:
         """Of its unit; 1 without one."""
         return 1.0 if self.unit is None else self.unit.scale
 
-    def has(self, stems: re.Pattern[str]) -> bool:
+    def has(self, stems: str) -> bool:
         """Whether any word has one of the stems."""
         return has_any(self.tokens, stems)
+
+    def has_token(self, name: str) -> bool:
+        """Whether any word is one of these tokens."""
+        return not TOKENS[name].isdisjoint(self.tokens)
 
     def meaning(self, column: str, scale: float = 1.0, **more: Any) -> Meaning:
         """Return the meaning that these words have."""
@@ -221,7 +213,7 @@ class _Words:
 
     def in_unit(self, column: str, unit: Unit) -> Meaning:
         """Return the meaning of values in a unit; of extremes rather another column is meant."""
-        general = len(self.tokens) + (0 if TOKENS["extremes"].isdisjoint(self.tokens) else 5)
+        general = len(self.tokens) + 5 * self.has_token("extremes")
         return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
 
 
@@ -230,7 +222,7 @@ _NOTHING = Meaning("")
 
 
 def _by_words(name: str, unit: Unit | None) -> Meaning | None:
-    words = _Words.of(name, unit)
+    words = _Words(name, unit, tokens_of(name))
     for rule in _RULES:
         found = rule(words)
         if found is not None:
@@ -291,14 +283,14 @@ def directed(quantity: str, tokens: list[str]) -> str:
 
 def _throttle(words: _Words) -> Meaning | None:
     tokens = words.tokens
-    if not words.has(THROTTLE):
+    if not words.has("throttle"):
         if "thermal" in tokens and set(tokens) <= TOKENS["thermal_state"]:
             return words.meaning("throttle_count.throttling", state=True)
         return None
     if words.is_cpu or words.is_gpu or words.is_elsewhere:
         return _NOTHING
     kept = [
-        t for t in tokens if not (has_any([t], THROTTLE) or has_any([t], DRIVE) or "therm" in t)
+        t for t in tokens if not (has_any([t], "throttle") or has_any([t], "drive") or "therm" in t)
     ]
     name = slug(" ".join(t for t in kept if t not in TOKENS["throttle_fillers"])) or "throttling"
     if words.kind == "time":
@@ -310,14 +302,14 @@ def _throttle(words: _Words) -> Meaning | None:
 def _temperature(words: _Words) -> Meaning | None:
     tokens = words.tokens
     is_sensor = tokens[:1] == ["sensor"] and len(tokens) == 2 and tokens[1].isdigit()
-    if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has(TEMP))):
+    if words.kind != "temp" and (words.unit is not None or not (is_sensor or words.has("temp"))):
         return None
-    if not TOKENS["not_read_temps"].isdisjoint(tokens):
+    if words.has_token("not_read_temps"):
         return _NOTHING
     unit = words.unit or Unit("temp")
     kept = [
         t for t in tokens
-        if not (has_any([t], TEMP) or t in TOKENS["temp_fillers"] or t == "#")
+        if not (has_any([t], "temp") or t in TOKENS["temp_fillers"] or t == "#")
         or t == "composite"
     ]  # fmt: skip
     if words.is_gpu or words.is_cpu:
@@ -332,7 +324,7 @@ def _temperature(words: _Words) -> Meaning | None:
     if words.is_elsewhere:
         return _NOTHING
     number = next((t for t in reversed(kept) if t.isdigit() and len(t) < 3), "")
-    others = [t for t in kept if not t.isdigit() and not has_any([t], DRIVE) and t != "sensor"]
+    others = [t for t in kept if not t.isdigit() and not has_any([t], "drive") and t != "sensor"]
     if "composite" in tokens or (not others and number in ("", "0") and "sensor" not in tokens):
         column = DRIVE_TEMP
     elif not others:
@@ -348,8 +340,8 @@ def _host(words: _Words) -> Meaning | None:
         return _NOTHING if words.is_elsewhere or "split" in words.tokens else None
     tokens, kind = set(words.tokens), words.kind
     general = len(words.tokens) - ("total" in tokens)
-    if kind in (None, "pct") and (words.has(LOAD) or (kind == "pct" and len(words.tokens) == 1)):
-        if not TOKENS["not_load"].isdisjoint(tokens):
+    if kind in (None, "pct") and (words.has("load") or (kind == "pct" and len(words.tokens) == 1)):
+        if words.has_token("not_load"):
             return _NOTHING
         if words.is_gpu:
             return Meaning("gpu_load_pct.0", general=general)
@@ -373,7 +365,7 @@ def _rate(words: _Words) -> Meaning | None:
     tokens = words.tokens
     if words.unit is not None and words.kind == "rate":
         return words.in_unit(directed("bw_mb_s", tokens), words.unit)
-    if words.kind != "iops" and (words.unit is not None or not words.has(IOPS)):
+    if words.kind != "iops" and (words.unit is not None or not words.has("iops")):
         return None
     thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
     unit = words.unit or Unit("iops", 1e3 if thousands else 1.0)
@@ -385,7 +377,7 @@ def _latency(words: _Words) -> Meaning | None:
     if (per := _SECONDS_EACH.search(words.name)) is not None:
         return words.meaning(directed("lat_us", [per.group(1).lower()]), 1e6)
     is_answer = "response" in tokens or ("access" in tokens and "time" in tokens)
-    if not words.has(LATENCY) and not (words.kind == "time" and is_answer):
+    if not words.has("latency") and not (words.kind == "time" and is_answer):
         return None
     if "slat" in tokens or words.kind not in (None, "time"):
         return _NOTHING
@@ -410,11 +402,11 @@ def _latency(words: _Words) -> Meaning | None:
 
 
 def _queue(words: _Words) -> Meaning | None:
-    return words.meaning("queue") if words.kind is None and words.has(QUEUE) else None
+    return words.meaning("queue") if words.kind is None and words.has("queue") else None
 
 
 def _busy_share(words: _Words) -> Meaning | None:
-    if words.kind not in (None, "pct") or not words.has(BUSY):
+    if words.kind not in (None, "pct") or not words.has("busy"):
         return None
     is_share = words.kind == "pct" or words.is_drive or "%" in words.tokens
     if direction_in(words.tokens) is not None or not is_share:
@@ -424,7 +416,7 @@ def _busy_share(words: _Words) -> Meaning | None:
 
 def _power(words: _Words) -> Meaning | None:
     has_unit = words.unit is not None
-    if words.kind == "power" or (not has_unit and words.has(POWER)):
+    if words.kind == "power" or (not has_unit and words.has("power")):
         return words.meaning("power_w", words.scale, has_unit=has_unit)
     return None
 
@@ -435,9 +427,9 @@ def _bare(words: _Words) -> Meaning | None:
     if words.unit is not None:
         return None
     direction = direction_in(tokens)
-    if words.has(RATE_WORDS):
+    if words.has("rate"):
         is_plain = all(
-            t.isdigit() or t in TOKENS["rate_fillers"] or has_any([t], RATE_WORDS) for t in tokens
+            t.isdigit() or t in TOKENS["rate_fillers"] or has_any([t], "rate") for t in tokens
         )
         if words.is_drive or direction is not None or is_plain:
             return words.meaning(directed("bw_mb_s", tokens), has_unit=False)

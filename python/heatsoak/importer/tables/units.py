@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from heatsoak.importer.tables.words import CAMEL, RATE_WORDS, TABLES, has_any, mended, tokens_of
+from heatsoak.importer.tables.words import CAMEL, TABLES, has_any, mended, tokens_of
 
 Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
@@ -116,7 +116,7 @@ def split_unit(text: str) -> tuple[str, Unit | None]:
         if unit is not None:
             return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
     size = _TAIL_SIZE.search(text)
-    if size is not None and has_any(tokens_of(text[: size.start()]), RATE_WORDS):
+    if size is not None and has_any(tokens_of(text[: size.start()]), "rate"):
         return text[: size.start()], unit_of(f"{size.group(1)}/s")
     # elapsedMs, TIME_S: only of what cannot be taken for another unit then
     plain = CAMEL.sub("_", text).lower()

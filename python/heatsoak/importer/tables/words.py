@@ -36,9 +36,9 @@ def tokens_of(text: str) -> list[str]:
     return _TOKEN.findall(_NUMBERED.sub(r"\1 \2", _fold(CAMEL.sub(" ", text))))
 
 
-def has_any(tokens: list[str], stems: re.Pattern[str]) -> bool:
-    """Return whether any of the tokens has one of the stems."""
-    return stems.search(" ".join(tokens)) is not None
+def has_any(tokens: list[str], stems: str) -> bool:
+    """Return whether any of the tokens has one of the stems of a name in `words.toml`."""
+    return _STEMS[stems].search(" ".join(tokens)) is not None
 
 
 def _fold(text: str) -> str:
@@ -69,17 +69,9 @@ def _words_by(meanings: Mapping[str, list[str]]) -> dict[str, Any]:
 TABLES: dict[str, Any] = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 
 _STEMS = {name: _stems(*words) for name, words in TABLES["stems"].items()}
-TEMP, RATE_WORDS, LATENCY, THROTTLE, BUSY, QUEUE, POWER, LOAD, IOPS, DRIVE, ELSEWHERE = (
-    _STEMS[name]
-    for name in (
-        *("temp", "rate", "latency", "throttle", "busy", "queue", "power", "load", "iops"),
-        *("drive", "elsewhere"),
-    )
-)
 TOKENS: dict[str, frozenset[str]] = {
     name: frozenset(words) for name, words in TABLES["tokens"].items()
 }
-CPU, GPU = TOKENS["cpu"], TOKENS["gpu"]
 PLACES: dict[str, str] = _words_by(TABLES["places"])
 TIME_WORDS: dict[str, Role] = _words_by(TABLES["times"])
 ROLE_WORDS: dict[str, Role] = _words_by(TABLES["roles"])
@@ -95,8 +87,8 @@ def direction_of(text: str) -> Literal["read", "write"] | None:
 def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
     """Return whether tokens are about reading or writing; None for neither, and for both."""
     kept = [token for token in tokens if not token.startswith(_NOT_READ)]
-    reads = has_any(kept, _STEMS["read"]) or not TOKENS["read"].isdisjoint(kept)
-    writes = has_any(kept, _STEMS["write"]) or not TOKENS["write"].isdisjoint(kept)
+    reads = has_any(kept, "read") or not TOKENS["read"].isdisjoint(kept)
+    writes = has_any(kept, "write") or not TOKENS["write"].isdisjoint(kept)
     if reads == writes:
         return None
     return "read" if reads else "write"
@@ -104,7 +96,7 @@ def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
 
 def names_drive(header: str) -> bool:
     """Return whether a header says that it is of a drive."""
-    return has_any(tokens_of(header[:200]), DRIVE)
+    return has_any(tokens_of(header[:200]), "drive")
 
 
 def slug(text: str) -> str:
