@@ -47,7 +47,7 @@ from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, CopyPart, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Note, Place
+from heatsoak.target import Note, Place, Target
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.pair import drives_of
@@ -250,57 +250,65 @@ class Session:
         """
         started = _started(run, directory)
         past = None if run.is_copy or started[0] is None else Past(started[0])
-        directories = _directories(run, directory)
         with ExitStack() as stack:
-            targets = []
-            for part, own in zip(run.parts, directories, strict=True):
-                target = part.place.target(
-                    part.protocol,
-                    erase_id=part.erase_id,
-                    roots=self.roots,
-                    raw_dir=own / RAW,
-                    start_s=0.0 if past is None else past.start_s,
-                    file_bytes=None if past is None else past.file_bytes,
-                )
-                stack.callback(target.close)
-                targets.append(target)
-            for part, target, recording in zip(run.parts, targets, started, strict=True):
-                if past is not None:
-                    past.require_same(part.protocol, part.conditions, target.identity)
-                elif recording is not None:
-                    require_same_run(recording, part.protocol, part.conditions, target.identity)
-            opened: list[list[Note]] = []
-            for part, target in reversed(list(zip(run.parts, targets, strict=True))):
-                opened.insert(0, target.open(part.writes))  # a copy's destination first
-            again = [set_aside(directory)] if run.is_copy and any(started) else []
+            targets = self._targets(run, directory, past, stack)
+            _require_same(run, targets, started, past)
+            opened = _opened(run, targets)
+            if run.is_copy and any(started):
+                aside = set_aside(directory)
+                opened = [[aside, *notes] for notes in opened]
             if past is None or run.is_simulated:
                 # a simulated drive went with its process, and does the same again from the start
-                for own in directories:
-                    clear(own)
                 past = None
-            sides = []
-            copy_id = uuid4().hex
-            for part, own, notes in zip(run.parts, directories, opened, strict=True):
-                settings = stack.enter_context(
-                    settings_for_run(part.place, self.options.thresholds, self.roots)
-                )
-                sensors, more = stack.enter_context(
-                    sensors_at(
-                        part.place, own, self.roots, self.options.power_sensor, self.options.sensors
-                    )
-                )
-                known = [*again, *settings, *notes, *more, *part.notes]
-                of_copy = _part_of_copy(run, part, copy_id)
-                sides.append(Side(part.protocol, part.conditions, own, sensors, known, of_copy))
+                for own in _directories(run, directory):
+                    clear(own)
             return conduct_drives(
                 run.turns,
                 drives_of(targets),
-                sides,
+                self._sides(run, directory, opened, stack),
                 self.protocol.notes,
                 observer=observer,
                 past=past,
                 heat=self._heat_of(run, directory),
             )
+
+    def _targets(
+        self, run: PlannedRun, directory: Path, past: Past | None, stack: ExitStack
+    ) -> list[Target]:
+        """What a run loads, not yet open; `stack` closes it."""
+        targets = []
+        for part, own in zip(run.parts, _directories(run, directory), strict=True):
+            target = part.place.target(
+                part.protocol,
+                erase_id=part.erase_id,
+                roots=self.roots,
+                raw_dir=own / RAW,
+                start_s=0.0 if past is None else past.start_s,
+                file_bytes=None if past is None else past.file_bytes,
+            )
+            stack.callback(target.close)
+            targets.append(target)
+        return targets
+
+    def _sides(
+        self, run: PlannedRun, directory: Path, opened: list[list[Note]], stack: ExitStack
+    ) -> list[Side]:
+        """Set what was asked for, find the sensors, and return what is recorded of each drive.
+
+        `stack` puts back and closes.
+        """
+        options, sides, copy_id = self.options, [], uuid4().hex
+        for part, own, notes in zip(run.parts, _directories(run, directory), opened, strict=True):
+            settings = stack.enter_context(
+                settings_for_run(part.place, options.thresholds, self.roots)
+            )
+            sensors, more = stack.enter_context(
+                sensors_at(part.place, own, self.roots, options.power_sensor, options.sensors)
+            )
+            known = [*settings, *notes, *more, *part.notes]
+            of_copy = _part_of_copy(run, part, copy_id)
+            sides.append(Side(part.protocol, part.conditions, own, sensors, known, of_copy))
+        return sides
 
     def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
         """What heats a run; raises UsageError where that cannot be commanded here."""
@@ -401,6 +409,27 @@ def _started(run: PlannedRun, directory: Path) -> list[Recording | None]:
     if run.is_copy:
         require_copy(directory)
     return [started_in(own) for own in _directories(run, directory)]
+
+
+def _require_same(
+    run: PlannedRun,
+    targets: Sequence[Target],
+    started: Sequence[Recording | None],
+    past: Past | None,
+) -> None:
+    """Raise UsageError where what was started is of another protocol, drive or conditions."""
+    for part, target, recording in zip(run.parts, targets, started, strict=True):
+        if past is not None:
+            past.require_same(part.protocol, part.conditions, target.identity)
+        elif recording is not None:
+            require_same_run(recording, part.protocol, part.conditions, target.identity)
+
+
+def _opened(run: PlannedRun, targets: Sequence[Target]) -> list[list[Note]]:
+    """Open the targets, a copy's destination first, and return what each has to say."""
+    both = list(zip(run.parts, targets, strict=True))
+    notes = [target.open(part.writes) for part, target in reversed(both)]
+    return list(reversed(notes))
 
 
 def _part_of_copy(run: PlannedRun, part: DrivePart, copy_id: str) -> CopyPart | None:
