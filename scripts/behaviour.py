@@ -93,8 +93,11 @@ WRONG = (
     "nothing",
     "--nothing",
 )
-#: Of recording.json, what another machine, time or version would write otherwise.
-VOLATILE = ("host", "tools", "started_unix_s", "started_boot", "samples_sha256", "part_of_copy")
+#: What another machine, time or version would write otherwise.
+VOLATILE = {
+    *("host", "tools", "started_unix_s", "started_boot", "samples_sha256", "part_of_copy"),
+    *("own_cpu_s", "made_by", "made_at"),
+}
 
 
 def heatsoak(words: list[str]) -> tuple[int, str]:
@@ -123,14 +126,14 @@ def document(words: list[str], under: Path | None = None) -> Any:
 def bare(value: Any, under: Path | None = None) -> Any:
     """Return a document with its sentences taken out, and paths as they are below a directory."""
     if isinstance(value, dict):
-        return {str(key): bare(item, under) for key, item in value.items()}
+        return {str(key): bare(item, under) for key, item in value.items() if key not in VOLATILE}
     if isinstance(value, list):
         return [bare(item, under) for item in value]
     if isinstance(value, float):
         return float(f"{value:.10g}")
     if isinstance(value, str):
-        if under is not None:
-            value = value.replace(f"{under}/", "")
+        for place in filter(None, (under, SAMPLES)):
+            value = value.replace(f"{place}/", "")
         return value if not re.search(r"\s", value) else "(words)"
     return value
 
@@ -218,9 +221,7 @@ def recorded(directory: Path) -> Any:
     for path in sorted(p for p in directory.rglob("*") if p.is_file()):
         name = str(path.relative_to(directory))
         if path.name == "recording.json":
-            meta = json.loads(path.read_text())
-            kept = {key: item for key, item in meta.items() if key not in VOLATILE}
-            result[name] = bare(kept, directory)
+            result[name] = bare(json.loads(path.read_text()), directory)
         elif path.name == "events.jsonl":
             lines = [json.loads(line) for line in path.read_text().splitlines()]
             result[name] = bare(lines, directory)
@@ -248,7 +249,6 @@ def page_of(path: Path) -> Any:
     if found is None:
         return None
     data = json.loads(found[1])
-    data.pop("made_by", None)
 
     def short(value: Any) -> Any:
         if isinstance(value, dict):
@@ -296,7 +296,16 @@ def exported(place: Path, kind: str) -> Any:
     with tempfile.TemporaryDirectory() as to:
         code, _ = heatsoak(["export", str(place), "--as", kind, "--force", "-o", f"{to}/out/"])
         files = sorted(p for p in Path(to).rglob("*") if p.is_file())
-        return [code, {str(p.relative_to(to)): sha(p.read_bytes()) for p in files}]
+        return [code, {str(p.relative_to(to)): sha(untimed(p)) for p in files}]
+
+
+def untimed(path: Path) -> bytes:
+    """Return what is in an exported file, without the time at which its recording was made."""
+    data = path.read_bytes()
+    if path.suffix == ".om":  # lines in order: a metric may stand elsewhere in the file
+        lines = [line.rsplit(b" ", 1)[0] for line in data.splitlines() if not line.startswith(b"#")]
+        return b"\n".join(sorted(lines))
+    return re.sub(rb'"time(stamp)?(_ms)?" ?: ?("[^"]*"|[0-9.]+)', b"", data)
 
 
 def samples(place: Path) -> Any:
