@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.importer import Source, import_files, read
+from heatsoak.importer import Source, detect, import_files, read
 
 
 def test_bytes_that_are_no_text_are_refused_only_where_no_reader_knows_them() -> None:
@@ -37,3 +37,12 @@ def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:
         (tmp_path / run).mkdir()
         (tmp_path / run / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
     assert [recording.path.parent.name for recording in import_files([tmp_path])] == ["one", "two"]
+
+
+SAMPLES = sorted((Path(__file__).parent / "data").glob("*/*"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_sample_belongs_to_the_reader_that_its_directory_is_named_after(path: Path) -> None:
+    found = detect(Source.of_path(path)).name
+    assert path.parent.name in (found, found.partition("-")[0])

@@ -19,6 +19,8 @@ class Format:
         read: returns a log for each run in the file. Raises UsageError, through
             `source.error`, with the line's number; what a damaged file still tells is read, and
             what was skipped is counted in a remark.
+        priority: the lower, the earlier it is asked: the more particular a format's marks, the
+            lower. Plain tables take what nobody else recognises.
         is_read: False for what is known only to be refused, with what would be right.
     """
 
@@ -26,4 +28,5 @@ class Format:
     title: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, Options], list[Log]]
+    priority: int = 100
     is_read: bool = True

@@ -316,5 +316,7 @@ def _iops_tell_unit(run: _Run) -> bool:
     return False
 
 
-AS_SSD = Format("as_ssd", "AS SSD Benchmark", _is_as_ssd, _read_as_ssd)
-CRYSTALDISKMARK = Format("crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal)
+AS_SSD = Format("as_ssd", "AS SSD Benchmark", _is_as_ssd, _read_as_ssd, priority=90)
+CRYSTALDISKMARK = Format(
+    "crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal, priority=100
+)

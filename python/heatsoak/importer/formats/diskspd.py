@@ -459,4 +459,4 @@ def _common(span: _Span, of: Callable[[_Target], float | None]) -> float | None:
     return values.pop() if len(values) == 1 else None
 
 
-FORMAT = Format("diskspd", "DiskSpd", _recognises, _read)
+FORMAT = Format("diskspd", "DiskSpd", _recognises, _read, priority=110)

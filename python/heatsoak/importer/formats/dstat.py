@@ -197,4 +197,4 @@ def _dated(word: str, year: str) -> str:
     return word
 
 
-FORMAT = Format("dstat", "dstat", _recognises, _read)
+FORMAT = Format("dstat", "dstat", _recognises, _read, priority=150)

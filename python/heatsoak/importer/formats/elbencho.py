@@ -466,4 +466,4 @@ def _seconds(word: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
-FORMAT = Format("elbencho", "elbencho", _recognises, _read)
+FORMAT = Format("elbencho", "elbencho", _recognises, _read, priority=140)

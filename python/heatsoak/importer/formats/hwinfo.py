@@ -398,4 +398,4 @@ def _has_readings(drive: _Drive, section: Section) -> bool:
     return any(values is not None and bool(np.isfinite(values).any()) for values in columns)
 
 
-FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read)
+FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read, priority=160)

@@ -549,4 +549,4 @@ def _load(lines: Sequence[tuple[float, ...]]) -> tuple[str | None, dict[str, Any
     return {100.0: "read", 0.0: "write"}.get(reads, "rw"), known
 
 
-FORMAT = Format("iometer", "Iometer results", _recognises, _read)
+FORMAT = Format("iometer", "Iometer results", _recognises, _read, priority=80)

@@ -76,7 +76,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return _logs_of(source, reader, options)
 
 
-FORMAT = Format("iostat", "iostat", _recognises, _read)
+FORMAT = Format("iostat", "iostat", _recognises, _read, priority=130)
 
 
 # --- reports -------------------------------------------------------------------------------------

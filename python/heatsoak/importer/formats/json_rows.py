@@ -79,4 +79,4 @@ def _flat(value: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[tu
             yield name, each
 
 
-FORMAT = Format("json-rows", "a table of JSON objects", _recognises, _read)
+FORMAT = Format("json-rows", "a table of JSON objects", _recognises, _read, priority=190)

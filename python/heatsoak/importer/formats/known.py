@@ -104,4 +104,6 @@ def _read(source: Source, _: Options) -> list[Log]:
     raise UnknownFormatError(str(source.error(f"is {kind.what}: {kind.instead}")))
 
 
-FORMAT = Format("known", "what is known to be no log", _recognises, _read, is_read=False)
+FORMAT = Format(
+    "known", "what is known to be no log", _recognises, _read, is_read=False, priority=180
+)

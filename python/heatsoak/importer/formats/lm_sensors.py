@@ -112,4 +112,4 @@ def _column(kind: str, label: str) -> str | None:
     return _DRIVES[kind] if label in ("Composite", "temp1") else None
 
 
-FORMAT = Format(_NAME, "lm-sensors' output (sensors, sensors -j)", _recognises, _read)
+FORMAT = Format(_NAME, "lm-sensors' output (sensors, sensors -j)", _recognises, _read, priority=60)

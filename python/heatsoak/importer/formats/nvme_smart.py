@@ -388,4 +388,4 @@ def _of_pages(readings: Readings, pages: Iterable[bytes]) -> list[Log]:
     return logs_of_readings(readings)
 
 
-FORMAT = Format(_NAME, "nvme-cli smart-log", _recognises, _read)
+FORMAT = Format(_NAME, "nvme-cli smart-log", _recognises, _read, priority=50)

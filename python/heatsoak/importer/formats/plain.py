@@ -414,5 +414,5 @@ def _read_aida64(source: Source, options: Options) -> list[Log]:
     return read_table(source, layout, options, "aida64", begins_anew=True, is_crowded=True)
 
 
-FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read)
-AIDA64 = Format("aida64", "AIDA64's sensor log", _recognises_aida64, _read_aida64)
+FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)
+AIDA64 = Format("aida64", "AIDA64's sensor log", _recognises_aida64, _read_aida64, priority=170)

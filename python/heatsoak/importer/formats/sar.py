@@ -85,7 +85,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return _logs_of(source, reader, options, sysstat.read_stamps(stamps))
 
 
-FORMAT = Format("sar", "sar", _recognises, _read)
+FORMAT = Format("sar", "sar", _recognises, _read, priority=120)
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -414,4 +414,4 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
         yield from (row for row in value if isinstance(row, dict))
 
 
-FORMAT = Format(_NAME, "smartctl", _recognises, _read)
+FORMAT = Format(_NAME, "smartctl", _recognises, _read, priority=40)

@@ -282,4 +282,4 @@ def _at(values: Any, index: int) -> Any:
     return values[index] if isinstance(values, list | tuple) and index < len(values) else None
 
 
-FORMAT = Format(_NAME, "TKperf", _recognises, _read)
+FORMAT = Format(_NAME, "TKperf", _recognises, _read, priority=30)

@@ -430,5 +430,5 @@ def _job_of(line: str) -> tuple[Job, str] | None:
     return Job.model_validate(job), version
 
 
-JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json)
-TERSE = Format("fio-terse", "fio's terse output", _is_terse, _read_terse)
+JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json, priority=70)
+TERSE = Format("fio-terse", "fio's terse output", _is_terse, _read_terse, priority=20)

@@ -380,4 +380,4 @@ def remarks_on(name: str, part: Part) -> Iterator[Remark]:
         yield Remark(f"{name}: submission latencies are left out")
 
 
-FORMAT = Format("fio-log", "fio's bw, iops and lat logs", _recognises, _read)
+FORMAT = Format("fio-log", "fio's bw, iops and lat logs", _recognises, _read, priority=10)
