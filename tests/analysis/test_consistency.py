@@ -382,7 +382,7 @@ def test_a_stutter_is_told_with_its_begin(begin_s: int) -> None:
     values = np.concatenate([steady, stutter(600, 0.4)])
     assert since_s(values) == pytest.approx(begin_s, abs=8)
     text = consistency_text(found(values))
-    assert "so since" in text
+    assert "unchanged since" in text
 
 
 def test_a_fall_long_ago_is_when_the_end_begins() -> None:
