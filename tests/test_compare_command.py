@@ -48,7 +48,7 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
     done = heatsoak("compare", "r", "--by", "heatsink", "--baseline", "none", cwd=pair)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("heatsink: big compared with none\n")
-    assert "+ is more than there" in done.stdout
+    assert "+ means more" in done.stdout
     assert "1 run each" in done.stdout
     (onset,) = [line for line in done.stdout.splitlines() if line.startswith("falls after, s")]
     assert "> 300" in onset

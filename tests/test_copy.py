@@ -75,7 +75,7 @@ def test_a_destination_in_a_warm_slot_throttles_and_holds_up_a_cool_source(tmp_p
     assert source["depth_pct"] == pytest.approx(destination["depth_pct"], abs=3)
     (said,) = [line for line in source["evidence"] if "the destination" in line]
     assert said.startswith("for limited-by-host: the destination fell at the same time, by ")
-    assert "it has the cause (thermal)" in said
+    assert "the cause is there (thermal)" in said
     assert any("waited for this drive" in line for line in destination["evidence"])
     ((copy,),) = [one["steps"] for one in found["copies"]]
     assert copy["bottleneck"] == "destination"

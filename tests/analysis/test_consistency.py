@@ -98,7 +98,7 @@ def test_where_only_bytes_were_logged_iops_follow_from_the_block_size(tmp_path: 
     result = judged(tmp_path, frame)
     assert result.mean_iops == pytest.approx(100_000)
     assert result.derived_from_bytes
-    assert "by MB/s and block size" in consistency_text(result)
+    assert "from MB/s and block size" in consistency_text(result)
 
 
 @pytest.mark.slow
