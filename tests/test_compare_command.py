@@ -47,8 +47,8 @@ def test_json_is_one_list_of_the_promised_keys(pair: Path) -> None:
 def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) -> None:
     done = heatsoak("compare", "r", "--by", "heatsink", "--baseline", "none", cwd=pair)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("heatsink: big against none\n")
-    assert "+ is more than there" in done.stdout
+    assert done.stdout.startswith("heatsink: big compared with none\n")
+    assert "+ means more" in done.stdout
     assert "1 run each" in done.stdout
     (onset,) = [line for line in done.stdout.splitlines() if line.startswith("falls after, s")]
     assert "> 300" in onset
@@ -63,7 +63,7 @@ def test_three_groups_are_ranked(tmp_path: Path) -> None:
     table = done.stdout.split("Rank by end level")[1]
     order = [table.index(slot) for slot in ("upright", "top", "bottom")]
     assert order == sorted(order)
-    assert "first that was given" in done.stdout
+    assert "first one given" in done.stdout
 
 
 def test_each_set_of_other_conditions_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
         (["r", "--by", "heatsnk"], "did you mean 'heatsink'"),
         (["r", "--by", "heatsink", "--baseline", "bare"], "there are none, big"),
         (["r/bare", "--by", "heatsink"], "all recordings have heatsink 'none'"),
-        (["r", "--by", "heatsink", "--rank-by", "speed"], "cannot be ranked by"),
+        (["r", "--by", "heatsink", "--rank-by", "speed"], "not a metric to rank by"),
         (["nowhere", "--by", "heatsink"], "no such file"),
         (["r"], "--by"),
     ],

@@ -94,7 +94,7 @@ def test_what_is_compared_and_the_title_can_be_chosen(pair: Path) -> None:
 @pytest.mark.parametrize("name", ["x.pdf", "x", "x.", "x.HTM.bak"])
 def test_an_unknown_suffix_is_one_line_with_those_that_are_known(pair: Path, name: str) -> None:
     line = complaint(heatsoak_here("report", "r", "-o", name, cwd=pair), 2)
-    assert line.endswith("end it in .html, .png, .svg, .csv or .xml")
+    assert line.endswith("use .html, .png, .svg, .csv or .xml")
 
 
 @pytest.mark.slow

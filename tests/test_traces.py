@@ -186,7 +186,7 @@ def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     heading = ["I/O", "size,", "%", "<4K", "4K", "8K", "16K", "32K", "64K", "128K", "others"]
     assert heading in lines
     assert ["All", "6.2", "27.6", "2.4", "8.0", "6.5", "4.8", "26.4", "18.1"] in lines
-    assert "cut to 10 ms each" in done.stdout
+    assert "limited to 10 ms each" in done.stdout
 
 
 @pytest.mark.slow

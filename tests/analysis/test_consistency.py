@@ -98,7 +98,7 @@ def test_where_only_bytes_were_logged_iops_follow_from_the_block_size(tmp_path: 
     result = judged(tmp_path, frame)
     assert result.mean_iops == pytest.approx(100_000)
     assert result.derived_from_bytes
-    assert "by MB/s and block size" in consistency_text(result)
+    assert "from MB/s and block size" in consistency_text(result)
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def test_a_stutter_is_told_with_its_begin(begin_s: int) -> None:
     values = np.concatenate([steady, stutter(600, 0.4)])
     assert since_s(values) == pytest.approx(begin_s, abs=8)
     text = consistency_text(found(values))
-    assert "so since" in text
+    assert "unchanged since" in text
 
 
 def test_a_fall_long_ago_is_when_the_end_begins() -> None:

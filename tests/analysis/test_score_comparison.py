@@ -158,7 +158,7 @@ def test_three_traces_come_in_one_table_with_both_values_and_the_convention() ->
     ]
     text = shown(compare(runs, "heatsink", "fins"))
     table = text[: text.index("full  replay of light")]
-    assert "worse is negative, for MB/s and for us alike" in table
+    assert "worse is negative, for MB/s and for us" in table
     for name in ("destroyer", "heavy", "light"):
         assert table.count(f"storage-bench-{name}\n") + table.count(f"storage-bench-{name} ") >= 1
     (line,) = [x for x in table.splitlines() if x.startswith("Service time, us") and "1,320" in x]
@@ -191,7 +191,7 @@ def test_a_mix_comes_step_by_step_with_its_score_below() -> None:
     assert row.interval_of == "this run"
     text = shown(found)
     table = text[text.index("step by step") :]
-    lines = [line for line in table.splitlines() if line.startswith(("reads-", "mean of these"))]
+    lines = [line for line in table.splitlines() if line.startswith(("reads-", "mean (the score)"))]
     assert [line.split()[0] for line in lines[:7]] == [
         *(f"reads-{share}" for share in (100, 80, 60, 40, 20, 0)),
         "mean",

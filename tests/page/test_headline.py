@@ -42,7 +42,7 @@ def test_unknown_causes_leave_it_unsure() -> None:
     head = page_of([run({}, falling(60, 0.5), temp_c=None)]).headline
     if set(head.counts) == {"unknown"}:
         assert head.tone == "unsure"
-        assert "the cause is not known" in head.text
+        assert "the cause is unknown" in head.text
     assert any("No temperature was recorded" in more for more in head.more)
 
 
@@ -50,7 +50,7 @@ def test_recordings_that_were_cut_or_failed_say_so() -> None:
     cut = run({"n": 1}, steady(2000), status="running")
     failed = run({"n": 2}, steady(2000), seed=2, status="failed", reason="the drive vanished")
     more = page_of([cut, failed]).headline.more
-    assert any("1 recording was cut or is still going on" in text for text in more)
+    assert any("1 recording was cut short or is still running" in text for text in more)
     assert any("1 run failed before the end" in text for text in more)
 
 

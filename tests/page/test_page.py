@@ -111,7 +111,7 @@ def test_one_run_gives_whiskers_from_its_own_noise_and_says_so() -> None:
     assert bar.low is not None
     assert bar.high is not None
     assert bar.low < bar.value < bar.high
-    assert "within the one run" in chart.interval
+    assert "within the run" in chart.interval
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""Labelled recordings from the simulated drive: what a judge is made and scored with.
+"""Labelled recordings from the simulated drive, to develop and score the judge with.
 
-A case is made of a seed, the same one each time; docs/corpus.md says what is drawn, and why.
+A seed always gives the same case; docs/corpus.md says what is drawn at random, and why.
 """
 
 from heatsoak.corpus.case import make

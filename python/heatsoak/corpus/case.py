@@ -1,4 +1,4 @@
-"""Makes a labelled case of a seed: draws, simulates, labels, and logs."""
+"""Makes a labelled case from a seed: draws, simulates, labels and logs it."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,20 +20,20 @@ SIGMA = (0.01, 0.08)
 CORRELATION = (0.6, 0.95)
 WITH_DIPS = 0.8
 WITH_GAPS = 0.2
-#: A sensor that does not measure where the case is not about that.
+#: How often a sensor measures nothing, in cases that are not about that.
 NOT_MEASURING = 0.03
-#: What of the host is recorded, where nothing asks for it.
+#: Which of the host's columns are recorded, if the case needs none.
 _OTHERS = {"cpu": 0.5, "steal": 0.25, "device": 0.45, "link": 0.45}
-#: What shows in which of the host's sensors.
+#: Which of the host's sensors shows which disturbance.
 _SHOWN_BY = {"cpu": "cpu", "link": "link", "traffic": "device", "steal": "steal"}
-#: Sensors that would show what nothing is to show.
+#: Sensors that would show a disturbance that must stay hidden.
 _TELLING = {"limited-by-host": {"cpu", "link"}, "interference": {"device", "steal"}}
 
 
 def draw_habits(
     scenario: Scenario, frame: Frame, fastest_mb_s: float, chance: np.random.Generator
 ) -> Habits:
-    """Return how all recordings of a case are taken; `fastest_mb_s` is the highest rate seen."""
+    """Return how the recordings of a case are made; `fastest_mb_s` is the highest rate in it."""
     setup = scenario.takes[0].setup
     has_temps = bool(chance.random() < WITH_TEMPS)
     sensor = scenario.sensor
@@ -82,7 +82,7 @@ def _is_wider(scenario: Scenario, link_mb_s: float) -> bool:
 
 
 def _weights(setup: Setup, chance: np.random.Generator) -> dict[str, float]:
-    """What the sensor feels: what the governor acts on, or something beside it."""
+    """What the sensor measures: what the governor acts on, or another node."""
     kind = chance.random()
     if kind < 0.45:
         return dict(setup.drive["governor"]["weights"])
@@ -123,7 +123,7 @@ def extend(scenario: Scenario, frame: Frame, chance: np.random.Generator) -> Non
     again = step.model_copy(update={"name": f"{step.name} again"})
     long_pause = pause(chance.uniform(0.5, 1.5) * frame.duration_s)
     if "re-run" in scenario.protocol:
-        # a slide is of the drive, and comes again
+        # a slide belongs to the drive, and repeats
         take.held += [replace(h, step=again.name) for h in take.held if h.cause == "sliding"]
     match scenario.protocol:
         case "warm re-run":
@@ -142,7 +142,7 @@ def extend(scenario: Scenario, frame: Frame, chance: np.random.Generator) -> Non
 
 
 def _repeat(scenario: Scenario, chance: np.random.Generator) -> None:
-    """The same again, or with fins and without where heat is what it is about."""
+    """Repeats, or recordings with and without fins for cases about heat."""
     (take,) = scenario.takes
     if scenario.wanted == ("thermal",) and chance.random() < 0.7:
         scenario.several = "conditions"
@@ -175,13 +175,13 @@ def _fit_fins(setup: Setup, factor: float) -> None:
             way["k_per_w"] *= factor
 
 
-#: Changes with everything that changes what a seed makes.
+#: Must change whenever a seed gives another case.
 EDITION = 1
-#: How often a case is drawn again that did not show what it was to show.
+#: How often a case is redrawn if it does not show what it should.
 MOST_ATTEMPTS = 20
-#: What a case is made to show has at least this depth.
+#: The effect that a case is made to show has at least this depth.
 LEAST_DEPTH_PCT = 10.0
-#: A drive that gets hotter than this would have shut itself down.
+#: A drive hotter than this would have shut down.
 HOTTEST_C = 105.0
 #: Pairs of seeds whose two cases match in onset and depth.
 PAIRED = 0.12
@@ -196,7 +196,7 @@ RECIPES: dict[str, tuple[float, Recipe]] = {
     "interference": (0.06, loads.interference),
     "sliding": (0.05, loads.sliding),
 }
-#: Sudden changes become ramps of up to this long.
+#: Sudden changes become ramps of at most this length.
 MOST_RAMP_S = 2.0
 SAMPLING_S = {0.1: 0.5, 1.0: 0.25, 5.0: 0.25}
 _DURATIONS_S = {0.1: (120, 420), 1.0: (400, 1500), 5.0: (1500, 3600)}
@@ -284,14 +284,14 @@ class _Seen:
 
 
 def _run(take: Take, frame: Frame) -> tuple[list[NoiselessStep], int]:
-    """Return how the steps of a take go, times counted from the recording's start, and its size."""
+    """Return the courses of a take's steps, with times from the recording's start, and its size."""
     machine = Machine(take.setup.drive, take.setup.place, frame.scale, frame.grid_s, take.seed)
     for before in take.history:
         machine.take(before)
     courses = [machine.take(step, take.paces.get(step.name, ())) for step in take.steps]
     now_s = 0.0
     for course in courses:
-        # each step takes whole intervals
+        # each step has whole intervals
         course.begin_s = now_s
         now_s += course.duration_s
     return courses, machine.size_bytes
@@ -326,7 +326,7 @@ def _seen(
 def _shows(
     seen: list[_Seen], scenario: Scenario, frame: Frame, pair: int | None, like: Like | None
 ) -> bool:
-    """Whether the case shows what it was made to show."""
+    """Whether the case shows what it should."""
     (first, *_) = seen
     step = next(s.name for s in scenario.takes[0].steps if s.kind == "workload")
     if scenario.at_ceiling and step not in first.at_ceiling:

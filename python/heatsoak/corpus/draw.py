@@ -1,4 +1,4 @@
-"""Drives and places at random around the catalog's."""
+"""Random drives and places around those of the catalog."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -37,17 +37,17 @@ _ENERGIES = (
     "program_uj", "move_uj",
 )  # fmt: skip
 
-#: The simulator takes no smaller capacities for heat.
+#: The simulator accepts no smaller heat capacities.
 LEAST_J_PER_K = 1e-3
 
 
 @dataclass
 class Setup:
-    """A drive in a place, in the simulator's own numbers and on its own clock.
+    """A drive in a place, in the simulator's own units and time.
 
     Attributes:
         heatsink: ``none`` or ``finned``.
-        limits_c: what the drive may state of its own limits, by their names in a recording.
+        limits_c: the limits that the drive may state, by their names in a recording.
     """
 
     model: str
@@ -69,18 +69,18 @@ class Setup:
         return replace(self, drive=drive, place=place, limits_c=dict(self.limits_c))
 
     def set_size(self, user_bytes: float, spare_bytes: float, reserve_bytes: float = 0) -> None:
-        """Give it so many bytes for users, and so many that may be stale before it collects."""
+        """Set its user capacity, and how many bytes may be stale before it collects."""
         block = self.drive["nand"]["block_bytes"]
         user = pages(user_bytes)
         reserve = pages(reserve_bytes)
-        # the simulator needs some blocks to collect into, beside what is to be used up
+        # the simulator needs some blocks to collect into, besides those to be used up
         raw = user + reserve + int(np.ceil((spare_bytes + 6 * block) / block)) * block
         self.drive["capacity"] |= {
             "user_bytes": user, "raw_bytes": raw, "reserve_bytes": reserve,
         }  # fmt: skip
 
     def scale_heat(self, resistance: float, capacity: float) -> None:
-        """Multiply every resistance and every capacity for heat."""
+        """Multiply every thermal resistance and capacity."""
         tables: list[dict[str, Any]] = [self.drive["thermal"], self.place]
         for table in tables:
             for link in table["links"].values():
@@ -95,7 +95,7 @@ def pages(count: float) -> int:
 
 
 def draw_setup(chance: np.random.Generator, *, write_mb_s: float) -> Setup:
-    """Return a drive of the catalog, changed within limits, that writes `write_mb_s` in sequence.
+    """Return a drive of the catalog, varied within limits, that writes `write_mb_s` sequentially.
 
     It has no cache yet, and its governor is off.
     """
@@ -114,7 +114,7 @@ def draw_setup(chance: np.random.Generator, *, write_mb_s: float) -> Setup:
     drive["governor"] |= {"on": False, "lag_s": 0.0}
     drive["governor"].pop("shutdown_c", None)
     drive["governor"].pop("restart_c", None)
-    # pacing by level slows writes that have nothing to move, which no label here means
+    # pacing by level slows writes that have nothing to move, which no label here covers
     drive["collection"] |= {"policy": "greedy", "pacing": "victim"}
     drive["collection"]["idle_mb_s"] = float(chance.uniform(0, 30))
     drive["power_states"] = []
@@ -141,14 +141,14 @@ def few_dies(nand: Spec, mb_s: float) -> None:
 
 
 def _set_speed(drive: Spec, write_mb_s: float, chance: np.random.Generator) -> None:
-    """Scale every rate alike, and energies against it, so that power stays what it was."""
+    """Scale all rates, and energies inversely, so that power does not change."""
     nand, controller = drive["nand"], drive["controller"]
     factor = write_mb_s / controller["write_mb_s"]
     controller["write_mb_s"] = write_mb_s
     controller["read_mb_s"] *= factor * chance.uniform(0.9, 1.2)
     for key in ("read_command_us", "write_command_us", "move_us"):
         controller[key] /= factor * chance.lognormal(0, 0.1)
-    # flash keeps up with the controller, with some room
+    # flash keeps up with the controller, with some margin
     few_dies(nand, write_mb_s)
     flash_mb_s = nand["dies"] * nand["unit_bytes"] / nand["program_us"]
     room = write_mb_s * chance.uniform(1.3, 1.8) / flash_mb_s

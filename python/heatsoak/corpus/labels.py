@@ -1,4 +1,4 @@
-"""What a labelled case is: recordings and what truly happened in them, in memory and as files."""
+"""Labelled cases: recordings and the truth about them, in memory and as files."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,7 @@ from heatsoak.recording import HeldRecording
 
 TrueVerdict = Cause | Literal["steady"]
 
-#: Seeds that detectors may be made with, and seeds that they are only ever scored on.
+#: Seeds for development, and seeds that are only used for scoring.
 DEVELOPMENT = range(0, 10_000)
 HELD_OUT = range(1_000_000, 1_010_000)
 
@@ -25,11 +25,11 @@ class TrueEpisode:
         recording: index of the recording in its case.
         step: name of the step.
         onset_s: when the noise-free rate has lost 2 % of its level, from the step's start.
-        end_s: when it is back, when another cause takes it lower, or the step's end.
+        end_s: when it recovers, when another cause lowers it further, or the step's end.
         depth_pct: 1 - mean of the last 60 s / mean before the onset, of the noise-free rate.
-        cause: what held it back, from the state of the simulated drive.
-        shape: ``cycle`` where it falls and recovers again and again; ``slide`` where 90 % of the
-            loss take more than `labels.SLIDE_S`; ``step`` otherwise.
+        cause: what slowed it, from the state of the simulated drive.
+        shape: ``cycle`` if it falls and recovers repeatedly; ``slide`` where 90 % of the loss take
+            more than `labels.SLIDE_S`; ``step`` otherwise.
         fall_s: from the onset to where 90 % of the loss is reached.
         recovered: whether the rate came back before the step's end.
     """
@@ -51,7 +51,7 @@ SLIDE_S = 15.0
 
 @dataclass(frozen=True)
 class Choices:
-    """What was drawn for a case.
+    """The random choices for a case.
 
     Attributes:
         recipe: what the case was made to show.
@@ -59,16 +59,16 @@ class Choices:
         several: why there are several recordings, if there are.
         sampling_s: interval of the throughput's samples.
         duration_s: of the first judged step.
-        noise_sigma: share of the level, in samples of 0.1 s.
+        noise_sigma: standard deviation as a share of the level, in samples of 0.1 s.
         correlation: of neighbouring samples of 0.1 s.
-        ramp_s: moving average that makes ramps of sudden changes.
+        ramp_s: length of the moving average that turns sudden changes into ramps.
         has_dips: whether one sample in a hundred is a dip.
         gaps: stretches left out.
         has_temps: whether any temperature or counter of the drive was recorded.
         sensor: what its temperature is: ``good``, ``stuck`` or ``placeholder``.
-        overlaps: whether a second cause was laid on top of the first.
-        pair: seed of the case whose drop is of the same onset and depth, by another cause.
-        scale: how many seconds stand for one of the simulator's; bytes and heat likewise.
+        overlaps: whether a second cause was added on top of the first.
+        pair: seed of the case with the same onset and depth but another cause.
+        scale: how many seconds one second of the simulator stands for; likewise bytes and heat.
     """
 
     recipe: str
@@ -90,10 +90,10 @@ class Choices:
 
 @dataclass(frozen=True)
 class NoiseFree:
-    """The rate of a step before noise, dips and gaps: what its truth was taken from.
+    """The rate of a step before noise, dips and gaps, from which its truth was derived.
 
     Attributes:
-        grid_s: so far apart are the points; the first covers `grid_s` from the step's start.
+        grid_s: distance between points; the first covers `grid_s` from the step's start.
         mb_s: (points,), reads and writes together, 10^6 bytes/s.
     """
 
@@ -103,11 +103,11 @@ class NoiseFree:
 
 @dataclass(frozen=True)
 class LabelledCase:
-    """A case: recordings that look like any other, and the truth about them.
+    """A case: recordings that look like any others, and the truth about them.
 
     Attributes:
         truth: episodes that a judge has to find.
-        grey: falls too small or too short to be demanded; finding them is no mistake either.
+        grey: falls too small or too short to be required; finding them is not an error either.
         verdicts: of each judged step by (recording, step): the cause of its deepest episode.
         noise_free: of each judged step by (recording, step): its rate before noise.
     """
@@ -152,7 +152,7 @@ def truth_document(labelled: LabelledCase) -> dict[str, Any]:
 def save(labelled: LabelledCase, directory: Path) -> None:
     """Write a case: each recording to a directory named by its number, and `truth.json`.
 
-    Raises UsageError where something stands there already, ToolError where it cannot be written.
+    Raises UsageError if something already exists there, ToolError if it cannot be written.
     """
     for number, recording in enumerate(labelled.recordings):
         recording.save(directory / str(number))

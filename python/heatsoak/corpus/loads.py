@@ -1,4 +1,4 @@
-"""Drives and loads for a wanted fall: its cause, its onset, its depth, and the heat for it."""
+"""Drives and loads for a wanted fall: its cause, onset, depth, and the heat for it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +22,9 @@ from heatsoak.corpus.scenario import (
 )
 from heatsoak.protocol import WorkloadStep
 
-#: Where drives begin to throttle.
+#: The range of temperatures at which drives start to throttle.
 LIMITS_C = (60.0, 90.0)
-#: Air at the slot that does not surprise.
+#: The usual range of air temperatures at the slot.
 AIR_C = (18.0, 42.0)
 
 
@@ -53,14 +53,14 @@ def bring_to(take: Take, frame: Frame, step: WorkloadStep, at_s: float, wanted_c
     setup = take.setup
     chance = np.random.default_rng([take.seed, 7])
     air_c = min(float(chance.uniform(*AIR_C)), wanted_c - 15.0)
-    # heat is linear but for leakage, so a second look comes close
+    # heat is linear except for leakage, so a second iteration comes close
     for _ in range(2):
         felt = felt_c(setup, course_of(take, frame, step))
         index = min(len(felt) - 1, int(at_s / frame.grid_s))
         rise_k = float(felt[index]) - setup.place["air_c"]
         factor = (wanted_c - air_c) / max(rise_k, 0.5)
         setup.place["air_c"] = air_c
-        # time constants stay what they are
+        # time constants do not change
         setup.scale_heat(factor, 1 / factor)
 
 
@@ -110,7 +110,7 @@ def give_governor(
 
 KIB = 1024
 GB = 1e9
-#: Fewer I/Os at a point of the grid would make noise of their number.
+#: With fewer I/Os per grid point, their number would be noisy.
 LEAST_IOS = 40
 
 
@@ -165,7 +165,7 @@ def overwriting(
     setup.set_size(user, spare if is_filled else max(spare - user, 0))
     drive = setup.drive
     command_us = bs / rate_mb_s
-    # energy goes with what the firmware does, so a command that takes longer costs more
+    # energy follows firmware time, so a longer command costs more
     drive["controller"]["write_command_us"] = command_us
     step = load("randwrite", "randwrite", bs, frame.duration_s)
     take = Take(setup, [step], seed=int(chance.integers(1 << 31)))
@@ -178,7 +178,7 @@ def overwriting(
 
 
 def _give_room(take: Take, frame: Frame, step: WorkloadStep, depth: float) -> None:
-    """Make flash fast enough for what is written and moved: the firmware is what is slow."""
+    """Make flash fast enough for what is written and moved, so that the firmware is the limit."""
     drive = take.setup.drive
     moved = _late_moves(course_of(take, frame, step), frame)
     rate_mb_s = step.bs / drive["controller"]["write_command_us"]
@@ -193,7 +193,7 @@ def _give_room(take: Take, frame: Frame, step: WorkloadStep, depth: float) -> No
 
 
 def _come_to(take: Take, frame: Frame, step: WorkloadStep, like: Like) -> None:
-    """Correct spare area and the firmware's time for a moved page by what they gave."""
+    """Correct spare area and the firmware's time per moved page by their results."""
     controller = take.setup.drive["controller"]
     course = course_of(take, frame, step)
     collects = np.flatnonzero(course.moved > 0.02)
@@ -293,9 +293,9 @@ def stay_below(take: Take, frame: Frame, step: WorkloadStep, chance: np.random.G
     take.setup.limits_c = give_governor(take.setup, frame, min(engage_c, 95.0), chance)
 
 
-#: What PCIe links carry as they are trained: lanes of the first to the fourth generation, MB/s.
+#: What PCIe links carry per lane, first to fourth generation, MB/s.
 LINKS_MB_S = (250.0, 500.0, 985.0, 1000.0, 1969.0, 2000.0, 3938.0, 7877.0)
-#: What is left of that for data.
+#: The share of that left for data.
 LINK_EFFICIENCY = (0.84, 0.93)
 
 
@@ -307,7 +307,7 @@ def thermal(chance: np.random.Generator, frame: Frame) -> Scenario:
 
 
 def steady(chance: np.random.Generator, frame: Frame) -> Scenario:
-    """Nothing happens: cool, or in balance below the limit."""
+    """Nothing happens: cool, or in equilibrium below the limit."""
     take, step = heated(chance, frame)
     stay_below(take, frame, step, chance)
     sensor = str(chance.choice(["good", "stuck", "placeholder"], p=[0.7, 0.15, 0.15]))
@@ -322,7 +322,7 @@ def spare_area(chance: np.random.Generator, frame: Frame, like: Like | None = No
 
 
 def write_cache(chance: np.random.Generator, frame: Frame, like: Like | None = None) -> Scenario:
-    """Writes fill the flash of one bit a cell."""
+    """Writes fill the pSLC cache."""
     take, step = cached(chance, frame, like)
     stay_below(take, frame, step, chance)
     return Scenario([take], wanted=("write-cache",))
@@ -350,7 +350,7 @@ def overlap(chance: np.random.Generator, frame: Frame) -> Scenario:
         take, step = cached(chance, frame, like)
         flash = "write-cache"
     if kind == "flash first":
-        # what follows has to be hotter than what went before
+        # the second must be hotter than the first
         take.setup.drive["energy"]["program_uj"] *= 3
         take.setup.drive["energy"]["move_uj"] *= 2
     throttle(take, frame, step, heat_s, chance)
@@ -359,7 +359,7 @@ def overlap(chance: np.random.Generator, frame: Frame) -> Scenario:
 
 
 def narrow_link(chance: np.random.Generator, frame: Frame) -> Scenario:
-    """All of it is what the link carries."""
+    """The link limits the whole step."""
     take, step = heated(chance, frame)
     speed_mb_s = min(take.setup.drive["controller"][f"{way}_mb_s"] for way in ("read", "write"))
     fitting = [link for link in LINKS_MB_S if link * 1.3 < speed_mb_s]
@@ -377,7 +377,7 @@ def narrow_link(chance: np.random.Generator, frame: Frame) -> Scenario:
 
 
 def limited_by_host(chance: np.random.Generator, frame: Frame) -> Scenario:
-    """The host gives the drive less to do for one stretch or two, so that it cools."""
+    """The host gives the drive less to do for one or two stretches, so that it cools."""
     take, step = heated(chance, frame)
     stay_below(take, frame, step, chance)
     own_mb_s = float(np.median(course_of(take, frame, step).rate_mb_s))
@@ -401,7 +401,7 @@ def limited_by_host(chance: np.random.Generator, frame: Frame) -> Scenario:
 
 
 def interference(chance: np.random.Generator, frame: Frame) -> Scenario:
-    """Others' traffic takes its share for irregular stretches; the drive works on as before."""
+    """Others' traffic takes a share for irregular stretches; the drive keeps working as before."""
     take, step = heated(chance, frame)
     stay_below(take, frame, step, chance)
     how = _how(chance)
@@ -411,7 +411,7 @@ def interference(chance: np.random.Generator, frame: Frame) -> Scenario:
 
 
 def sliding(chance: np.random.Generator, frame: Frame) -> Scenario:
-    """A slow decline: the zones of a turning disk, or what is more and more scattered."""
+    """A slow decline: the zones of a spinning disk, or growing fragmentation."""
     take, step = heated(chance, frame)
     is_disk = bool(chance.random() < 0.6)
     stay_below(take, frame, step, chance)
@@ -444,7 +444,7 @@ def _taken(
     end_s: float,
     how: HostKind,
 ) -> Held:
-    """Others take a share that wanders slowly."""
+    """Others take a slowly varying share."""
     count = round(end_s / frame.grid_s) - round(begin_s / frame.grid_s)
     points = max(2, round((end_s - begin_s) / max(5.0, 0.02 * frame.duration_s)))
     taken = np.clip(chance.uniform(0.15, 0.75) * chance.lognormal(0, 0.15, points), 0.1, 0.9)
@@ -455,7 +455,7 @@ def _taken(
 def _stretches(
     chance: np.random.Generator, frame: Frame, count: int, lengths: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Stretches in the order of time, apart from each other; the last may reach the step's end."""
+    """Separate stretches in time order; the last may reach the step's end."""
     duration_s, grid_s = frame.duration_s, frame.grid_s
     least_s = max(8.0, 4 * frame.sampling_s)
     found: list[tuple[float, float]] = []

@@ -1,8 +1,8 @@
-"""A simulated drive on a stretched clock: what it does, and the state that tells why.
+"""A simulated drive on a scaled clock: what it does, and the state that explains it.
 
-A second of the simulator stands for `scale` seconds. Bytes that the drive holds, what it takes to
-warm it and the firmware's own times stand for as many times more, so rates, powers and
-temperatures are what they are: a drive of 32 GB simulated for a minute is one of 320 GB for ten.
+A second of the simulator stands for `scale` seconds. Capacity, heat capacity and the firmware's own
+times scale likewise, so rates, power and temperatures are unchanged: a drive of 32 GB simulated for
+a minute is one of 320 GB for ten.
 """
 
 import json
@@ -18,13 +18,13 @@ from heatsoak.target.simulated import workloads_json
 
 Spec = dict[str, Any]
 
-#: In pauses nothing is asked more often.
+#: Sensors are not read more often than this in pauses.
 IDLE_GRID_S = 1.0
 
 
 @dataclass
 class NoiselessStep:
-    """One step as it went, noise-free; arrays of one length, a value for each `grid_s`.
+    """The noise-free course of one step; arrays of equal length, a value for each `grid_s`.
 
     Attributes:
         begin_s: when the step began; the other times and the grid count from there.
@@ -87,13 +87,13 @@ _COLUMNS = {
     "power_w": "power_w",
 }
 assert {"step", "begin_s", "grid_s", *_COLUMNS} == {field.name for field in fields(NoiselessStep)}
-#: What is counted; where nothing was, it is 0 and not unknown.
+#: Counters; 0 rather than unknown if nothing happened.
 _COUNTED = ("read_mb_s", "write_mb_s", "moved")
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The host gives less for a while: at most `mb_s`, each of reads and writes."""
+    """The host asks for less for a while: at most `mb_s` each of reads and writes."""
 
     begin_s: float
     end_s: float
@@ -101,7 +101,7 @@ class Pace:
 
 
 class Machine:
-    """A drive in a place whose clock is stretched by `scale`."""
+    """A drive in a place, with its clock scaled by `scale`."""
 
     def __init__(self, drive: Spec, place: Spec, scale: float, grid_s: float, seed: int) -> None:
         self._core = Core(json.dumps(drive), json.dumps(place), seed)
@@ -154,7 +154,7 @@ class Machine:
         return pieces
 
     def _advance(self, duration_s: float | None, grid_s: float) -> dict[str, Array]:
-        """Let `duration_s` pass, or what runs come to its end."""
+        """Let `duration_s` pass, or run the current load to its end."""
         sample_s = grid_s / self._scale
         if duration_s is not None:
             return self._core.advance(round(duration_s / grid_s) * sample_s, sample_s)

@@ -1,4 +1,4 @@
-"""Simulated courses as recordings that look like any other: instruments, host, noise, gaps."""
+"""Simulated courses as recordings that look like any others: sensors, host, noise, gaps."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +17,12 @@ from heatsoak.protocol import Protocol, WorkloadStep
 from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta
 from heatsoak.recording.columns import schema_of
 
-#: The sampling that noise is made at; coarser samples are means of it.
+#: The interval at which noise is generated; coarser samples are means of it.
 FINE_S = 0.1
 #: How often a sample of `FINE_S` is a dip, and what is left of the rate in it.
 DIP_CHANCE = 0.01
 DIP_SHARE = (0.2, 0.6)
-#: No sample falls lower by noise alone.
+#: Noise alone does not lower a sample further than this.
 LEAST_SHARE = 0.02
 
 
@@ -30,7 +30,7 @@ def autoregressive(
     count: int, sigma: float, correlation: float, chance: np.random.Generator
 ) -> Array:
     """Return `count` values of a stationary AR(1) process around 0."""
-    from scipy.signal import lfilter  # a second to import, and one command needs it
+    from scipy.signal import lfilter  # slow to import, and only one command needs it
 
     innovations = chance.normal(0, sigma * np.sqrt(1 - correlation**2), count)
     innovations[:1] = chance.normal(0, sigma)
@@ -40,7 +40,7 @@ def autoregressive(
 def factors(
     count: int, sigma: float, correlation: float, has_dips: bool, chance: np.random.Generator
 ) -> Array:
-    """Return what samples of `FINE_S` are multiplied with."""
+    """Return the factors by which samples of `FINE_S` are multiplied."""
     noise = np.maximum(1 + autoregressive(count, sigma, correlation, chance), LEAST_SHARE)
     if has_dips:
         noise = np.where(
@@ -50,7 +50,7 @@ def factors(
 
 
 def averaged(values: Array, size: int) -> Array:
-    """Return means of `size` values each; what is left over makes a last one if it is half."""
+    """Return means of `size` values each; a remainder of at least half makes a last one."""
     whole = len(values) // size * size
     means = values[:whole].reshape(-1, size).mean(axis=1)
     rest = values[whole:]
@@ -68,17 +68,17 @@ def ramped(values: Array, length: int) -> Array:
 
 @dataclass(frozen=True)
 class Habits:
-    """How the recordings of a case are taken.
+    """How the recordings of a case are made.
 
     Attributes:
         gaps: stretches that are missing from the first judged step.
-        sensor: ``good``, ``stuck``, ``placeholder``, or ``none`` where nothing of it is recorded.
-        weights: what the temperature sensor feels of each node.
+        sensor: ``good``, ``stuck``, ``placeholder``, or ``none`` if it is not recorded.
+        weights: the weight of each node in the temperature sensor's reading.
         apart: whether sensors have rows of their own, as a poller makes them.
         levels: permitted shares below which NVMe's first and second transition are counted;
             empty where the drive counts nothing.
         others: which of the host's sensors are there: ``cpu``, ``steal``, ``device``, ``link``.
-        busy_pct: how busy the whole CPU and its busiest core are by themselves.
+        busy_pct: how busy the whole CPU and its busiest core are without the load.
         link_mb_s: what the link carries at its best.
     """
 
@@ -101,7 +101,7 @@ class Habits:
 
 
 def share_shown(course: NoiselessStep, shown: Array) -> Array:
-    """Return what is left of the drive's own rate in `shown`, at each point of the grid."""
+    """Return the share of the drive's own rate that `shown` has, at each grid point."""
     own = course.rate_mb_s
     return np.divide(shown, own, out=np.ones_like(own), where=own > 0)
 
@@ -126,7 +126,7 @@ def rates(
         data[f"{way}_iops"] = seen * 1e6 / step.bs
         for kind in ("lat", "lat_p99") if habits.has_latencies else ():
             of_drive = np.nan_to_num(getattr(course, f"{way}_{kind}_us"))
-            # what holds back beside the drive makes I/Os wait longer as it lets through fewer
+            # a limit outside the drive lets fewer I/Os through, so that each waits longer
             waited = np.repeat(of_drive / np.maximum(share, 1e-3), fine) / factor
             data[f"{way}_{kind}_us"] = averaged(waited, size)
     count = len(next(iter(data.values())))
@@ -143,7 +143,7 @@ def _with_gaps(
     gaps: int,
     chance: np.random.Generator,
 ) -> pl.DataFrame:
-    """Leave out stretches of 2 to 10 s, or of as many samples where those are longer."""
+    """Leave out stretches of 2 to 10 s, or of as many samples if those are longer."""
     for _ in range(gaps):
         length_s = chance.uniform(2, 10) * max(1.0, sampling_s)
         begin_s = course.begin_s + chance.uniform(5 * max(1.0, sampling_s), course.duration_s)
@@ -151,12 +151,12 @@ def _with_gaps(
     return frame
 
 
-#: What some drives report that measure nothing: 313 K.
+#: The placeholder that some drives report without measuring: 313 K.
 PLACEHOLDER_C = 40.0
 
 
 class Instruments:
-    """The instruments of one drive, which remember from step to step."""
+    """The sensors of one drive, with their state from step to step."""
 
     def __init__(self, habits: Habits, chance: np.random.Generator) -> None:
         self._habits = habits
@@ -170,7 +170,7 @@ class Instruments:
 
     def temperature(self, course: NoiselessStep) -> Array:
         """Return what the sensor reports at each point of the grid."""
-        from scipy.signal import lfilter  # a second to import, and one command needs it
+        from scipy.signal import lfilter  # slow to import, and only one command needs it
 
         habits = self._habits
         nodes = {"controller": course.controller_c, "nand": course.nand_c, "board": course.board_c}
@@ -202,7 +202,7 @@ class Instruments:
 
 
 def held_back(course: NoiselessStep, held: list[Held], ramp_s: float) -> tuple[Array, Gates]:
-    """Return the noise-free rate that is left of a course, and when which cause took from it."""
+    """Return the remaining noise-free rate of a course, and when each cause lowered it."""
     share = np.ones(len(course))
     gates: Gates = {}
     for stretch in held:
@@ -226,7 +226,7 @@ def columns(
 ) -> dict[str, Array]:
     """Return the host's columns at points `index` of the grid while a load runs.
 
-    `link_mb_s` is what the link carries, but where a stretch says less.
+    `link_mb_s` is what the link carries, unless a stretch has less.
     """
     wander = autoregressive(len(index), 1.0, 0.7, chance)
     data: dict[str, Array] = {}
@@ -236,7 +236,7 @@ def columns(
         data["cpu_core_pct"] = np.where(
             saturated, 99.8 - 0.5 * np.abs(wander), np.clip(core + 3 * wander, 1, 88)
         )
-        # one busy core of many hardly shows in the whole
+        # one busy core of many hardly shows in the total
         full = 99.0 if whole > 20 else whole + 8
         data["cpu_pct"] = np.where(
             saturated, np.minimum(full + 0.5 * wander, 100), np.clip(whole + 2 * wander, 0.5, 85)
@@ -246,7 +246,7 @@ def columns(
             _stolen_pct(course, held)[index] + 0.4 * np.abs(wander), 0, 95
         )
     if "device" in habits.others:
-        # under others' traffic the drive does all that it did before
+        # under others' traffic the drive does as much as before
         share = np.where(_during(course, held, "traffic"), 1.0, share_shown(course, shown))
         for way, rate_mb_s in (("read", course.read_mb_s), ("write", course.write_mb_s)):
             means = _means(rate_mb_s * share, index)
@@ -293,7 +293,7 @@ def _means(values: Array, index: NDArray[np.intp]) -> Array:
     return np.asarray((sums[index + 1] - sums[begins]) / (index + 1 - begins))
 
 
-#: Sensors are asked once a second, in pauses once in ten.
+#: Sensors are read once a second, and every ten seconds in pauses.
 SENSOR_S, IDLE_SENSOR_S = 1.0, 10.0
 _HOST_COLUMNS = {
     "cpu": ("cpu_pct", "cpu_core_pct"),
@@ -367,7 +367,7 @@ def _readings(
     instruments: Instruments,
     chance: np.random.Generator,
 ) -> pl.DataFrame:
-    """Readings of the drive's instruments and, under load, of the host's."""
+    """Readings of the drive's sensors and, under load, of the host's."""
     every_s = max(SENSOR_S, habits.sampling_s) if shown is not None else IDLE_SENSOR_S
     stride = round(every_s / course.grid_s)
     index = np.arange(stride - 1, len(course), stride)
@@ -401,7 +401,7 @@ def _joined(samples: pl.DataFrame, readings: pl.DataFrame, habits: Habits) -> pl
 
 
 def _identity(take: Take, habits: Habits, size_bytes: int) -> dict[str, Any]:
-    """The drive as a real one would be known: nothing says what it was made to show."""
+    """The drive's identity, like that of a real one: nothing reveals what the case should show."""
     details: dict[str, Any] = {}
     if "link" in habits.others:
         now_mb_s = take.link_mb_s or habits.link_mb_s

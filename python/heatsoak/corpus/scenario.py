@@ -1,4 +1,4 @@
-"""What is to be recorded: a drive in a place, its steps, and what the host does meanwhile."""
+"""What to record: a drive in a place, its steps, and what the host does during them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ HostKind = Literal["cpu", "link", "silent", "traffic", "steal"]
 
 @dataclass(frozen=True)
 class Frame:
-    """How long the first judged step takes, and on what clock.
+    """The length of the first judged step, and its time scale.
 
     Attributes:
         scale: seconds that stand for one of the simulator's.
-        grid_s: what the course of things is known by.
+        grid_s: interval of the course's grid.
     """
 
     duration_s: float
@@ -31,16 +31,16 @@ class Frame:
     grid_s: float
 
     def load(self, machine_s: float) -> float:
-        """Return seconds of the simulator's clock as ours."""
+        """Convert seconds of the simulator to ours."""
         return machine_s * self.scale
 
 
 @dataclass(frozen=True)
 class Held:
-    """A stretch in which the host, or others on it, held a step back.
+    """A stretch in which the host, or others on it, slowed a step down.
 
     Attributes:
-        how: what shows of it.
+        how: how it shows.
         share: what is left of the rate, one for each point of the grid in the stretch; None where
             the drive itself was given less to do.
         link_mb_s: what the link carries meanwhile, where it was trained to less.

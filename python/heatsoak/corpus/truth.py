@@ -1,4 +1,4 @@
-"""From the state of the simulated drive and its host to the episodes that truly happened."""
+"""From the state of the simulated drive and its host to the true episodes."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,15 +13,15 @@ from heatsoak.analysis.series import Array
 from heatsoak.corpus.labels import SLIDE_S, TrueEpisode
 from heatsoak.corpus.machine import NoiselessStep
 
-#: A governor that swings by this share of the level before makes a cycle, from three times on.
+#: A governor that oscillates by this share of the level, at least three times, makes a cycle.
 LEAST_SWING = 0.08
-#: A recovery shorter than this, or of fewer samples, does not part two falls of one cause.
+#: A recovery shorter than this, or of fewer samples, does not separate two falls of one cause.
 BRIEF_S = 10.0
 BRIEF_SAMPLES = 4
 
 
 def swings_of(rate: Array, before: float, grid_s: float) -> int:
-    """Return how often the rate rises from the lower third of its swing to the upper."""
+    """Return how often the rate rises from the lower third of its range to the upper third."""
     size = max(1, round(1.0 / grid_s))
     if len(rate) < 4 * size:
         return 0
@@ -38,7 +38,7 @@ def swings_of(rate: Array, before: float, grid_s: float) -> int:
 def joined_cycles(
     rate: Array, grid_s: float, found: list[TrueEpisode], sampling_s: float
 ) -> list[TrueEpisode]:
-    """Make one episode of falls of one cause that follow each other as a limit cycle does."""
+    """Join falls of one cause that form a limit cycle into one episode."""
     brief_s = max(BRIEF_S, BRIEF_SAMPLES * sampling_s)
     merged: list[TrueEpisode] = []
     index = 0
@@ -93,7 +93,7 @@ def _goes_on(group: list[TrueEpisode], following: TrueEpisode, brief_s: float) -
 def without_resumed(rate: Array, grid_s: float, found: list[TrueEpisode]) -> list[TrueEpisode]:
     """Leave out falls of a cycle that the governor made before another cause took it lower.
 
-    What the other cause took lasts then until it is back, or a third one comes.
+    The loss to the other cause then lasts until recovery, or until a third cause.
     """
     kept: list[TrueEpisode] = []
     cycle: TrueEpisode | None = None
@@ -115,9 +115,10 @@ def without_resumed(rate: Array, grid_s: float, found: list[TrueEpisode]) -> lis
 def _until_stop(
     rate: Array, grid_s: float, first: TrueEpisode, last: TrueEpisode, stop_s: float
 ) -> TrueEpisode:
-    """The first of two episodes until it is back after the last, or until `stop_s`.
+    """The first of two episodes, extended to the recovery after the last, or to `stop_s`.
 
-    The last fell from what the first had left, and to be back there is no recovery of the first.
+    The last fell from the level of the first, so a return to that level is no recovery of the
+    first.
     """
     onset, former = round(first.onset_s / grid_s), round(first.end_s / grid_s)
     end, stop = round(last.end_s / grid_s), round(stop_s / grid_s)
@@ -139,39 +140,39 @@ def _until_stop(
 Gate = NDArray[np.bool_]
 Gates = dict[Cause, Gate]
 
-#: Less deep or shorter is neither demanded nor wrong.
+#: Shallower or shorter episodes are neither required nor wrong.
 LEAST_DEPTH_PCT = 8.0
 LEAST_S = 5.0
-#: Nor what begins sooner, or is over in fewer samples.
+#: Neither are those that start earlier or last for fewer samples.
 LEAST_ONSET_S = 3.0
 LEAST_SAMPLES = 3
 #: The level before is taken over this long.
 LEVEL_S = 10.0
 #: A gate that closes for less than this was not closed.
 FLICKER_S = 2.0
-#: Permitted shares from here on are everything.
+#: Permitted shares from here on count as everything.
 EVERYTHING = 0.995
-#: Fewer pages moved for a write are chance.
+#: Fewer pages moved per write are chance.
 LEAST_MOVED = 0.02
-#: A cache that holds this share of its bytes takes no more for long.
+#: A cache filled to this share is about to be full.
 FULL = 0.99
-#: On top of another cause the governor has to explain this share of a loss, or it is not its own.
+#: On top of another cause the governor must explain this share of a loss to count as its cause.
 GOVERNORS_PART = 0.5
-#: What is left of a link's rate for data, at least.
+#: The least share of a link's rate left for data.
 LEAST_OF_LINK = 0.8
-#: A rate that moves by more than this outside of episodes has a cause that nobody labelled.
+#: A rate that varies by more than this outside of episodes has an unlabelled cause.
 UNEXPLAINED = 0.06
 
 
 def gates_of(course: NoiselessStep, cache_gb: float | None) -> Gates:
-    """Return when governor, cache and spare area hold the drive back; `cache_gb` is its cache."""
+    """Return when governor, cache and spare area limit the drive; `cache_gb` is its cache."""
     size = max(1, round(1.0 / course.grid_s))
     moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > LEAST_MOVED
     gates: Gates = {"thermal": course.permitted < EVERYTHING}
     if cache_gb is None:
         gates["spare-area"] = np.logical_or.accumulate(moves)
     else:
-        # while it wins back blocks such a drive folds its cache: that is the cache's doing
+        # such a drive folds its cache while it reclaims blocks: that is the cache's effect
         gates["write-cache"] = moves | (course.cached_gb >= FULL * cache_gb)
     return gates
 
@@ -205,7 +206,7 @@ def episodes(
             _measured(rate, grid_s, stretches, index, recording, step)
             for index in range(len(stretches))
         ]
-        # what is too small on top of another does not end that other
+        # an episode that is too small does not end the one that it is nested in
         small = [
             index
             for index, episode in enumerate(found)
@@ -218,7 +219,7 @@ def episodes(
 
 
 def is_grey(episode: TrueEpisode, sampling_s: float) -> bool:
-    """Whether an episode is too small, too short or too early to be demanded."""
+    """Whether an episode is too small, too short or too early to be required."""
     few_s = LEAST_SAMPLES * sampling_s
     return (
         _is_small(episode)
@@ -242,7 +243,7 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
     found: list[_Stretch] = []
     for index, (opened, closed, cause) in enumerate(runs):
         if opened < second:
-            continue  # it was so from the start: there is nothing that it fell from
+            continue  # it was low from the start: there is no level that it fell from
         before = [stretch.onset for stretch in found] + [c for _, c, _ in runs[:index]]
         since = max((at for at in before if at < opened), default=0)
         since = min(since, opened - second)
@@ -258,16 +259,16 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
         lost = 1 - float(rate[late].mean()) / level
         less = 1 - float(permitted[late].mean()) / float(permitted[max(0, opened - second)])
         if cause == "thermal" and found and less < GOVERNORS_PART * lost:
-            continue  # what came before it goes on falling; the governor only looks on
+            continue  # the earlier fall continues; the governor is not its cause
         if not others:
             found.append(_Stretch(cause, opened, onset, closed, level))
-    # of two that fall together, what came last took the rate lower
+    # of two simultaneous falls, the later one lowered the rate further
     latest = {s.onset: s for s in sorted(found, key=lambda s: (s.onset, s.opened))}
     return list(latest.values())
 
 
 def _lasting(rate: Array, low: Gate, least: float, window: int) -> int | None:
-    """Where a rate comes to stay below `least`, first of all where it is `low`; None if nowhere.
+    """Where a rate first stays below `least`, starting where it is `low`; None if nowhere.
 
     A rate that swung before swings on while nothing more is lost yet: where it has kept `least` on
     the whole over a time of `window` to come, that lost nothing.
@@ -321,7 +322,7 @@ def _measured(
     lost = rate[stretch.onset : end] <= before - 0.9 * (before - during)
     fall_s = grid_s * int(np.argmax(lost)) if lost.any() else grid_s * (end - stretch.onset)
     shape: Shape = "slide" if fall_s > SLIDE_S else "step"
-    # collection of garbage wanders too; only a governor swings between levels
+    # garbage collection varies too; only a governor oscillates between levels
     is_heat = stretch.cause == "thermal"
     if is_heat and swings_of(rate[stretch.onset : end], before, grid_s) >= MIN_CYCLES:
         shape = "cycle"
@@ -339,13 +340,13 @@ def _measured(
 
 
 def is_at(course: NoiselessStep, link_mb_s: float) -> bool:
-    """Whether one direction of a course is what its link carries, which is the same each way."""
+    """Whether one direction of a course is limited by its link, which carries the same each way."""
     way_mb_s = max(float(np.median(way)) for way in (course.read_mb_s, course.write_mb_s))
     return way_mb_s >= LEAST_OF_LINK * link_mb_s
 
 
 def is_explained(rate: Array, grid_s: float, found: list[TrueEpisode]) -> bool:
-    """Whether the rate stays near its level wherever no episode is."""
+    """Whether the rate stays near its level outside of episodes."""
     size = max(1, round(LEVEL_S / grid_s))
     count = len(rate) // size
     if count < 2:

@@ -1,1 +1,1 @@
-"""Models of drives in their places: how they are fitted, and how well they hold."""
+"""Models of drives in their places: their calibration, and how well they reproduce real ones."""

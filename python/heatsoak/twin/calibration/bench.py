@@ -1,4 +1,4 @@
-"""The second stage: what AnandTech's bench shows of two drives, given the first.
+"""The second stage: what AnandTech's bench shows about two drives, given the first.
 
 The bench's two resistances are shared by both drives; what a drive adds is what its random writes
 cost. Sequential workloads are simulated as in :mod:`heatsoak.twin.calibration.cells`. An hour of
@@ -36,7 +36,7 @@ FILES = (
     *(f"enclosures/{place}.toml" for place in (_BENCH, _WINGS, _PLEXTOR)),
     *(f"drives/{drive}.toml" for drive in (_PRO, _SM951)),
 )
-#: Of the 950 PRO only what no sequential workload shows.
+#: For the 950 PRO, only what no sequential workload shows.
 PATTERNS = (
     f"drives/{_PRO}:energy.move_uj",
     f"drives/{_PRO}:energy.write_command_uj",
@@ -49,9 +49,9 @@ MOST_PARAMETERS = 7
 _PAGE_BYTES = 4096
 _HOUR_S, _END_S = 3600, 400
 _PAUSE_S = 300.0
-#: The part of a tolerance that is kept free: a recording that is judged is not quite the same.
+#: The part of a tolerance that is kept free, since a judged recording differs a little.
 _KEPT = 0.1
-#: How long a fill is followed until it throttles.
+#: How long a fill is simulated until it throttles.
 _FILL_S = 700
 
 
@@ -77,7 +77,7 @@ class Bench(Figures):
         super().__init__(NAME, Tables(FILES, PATTERNS, MOST_PARAMETERS, catalog_dir, given))
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
         self._known: dict[tuple[str, str], float] = {}
-        # collection does the same whatever it costs: it is measured at what is expected
+        # collection does the same whatever it costs: it is measured at the expected cost
         expected = self.tables.having(self.tables.values(self.tables.expected()))
         self._expected = {name: _drive(expected, name).core_json() for name in (_PRO, _SM951)}
         self._exact: dict[tuple[str, str], float] = {}
@@ -140,7 +140,7 @@ class Bench(Figures):
         spare = case.drive.raw_bytes - case.drive.user_bytes
         written = spare + int(published_iops * _PAGE_BYTES * _HOUR_S * 0.9)
         written -= written % _PAGE_BYTES
-        # places differ in nothing that flash or host would notice
+        # places do not differ in anything that affects flash or host
         still, expected = _still(case.place_json), self._expected[case.drive_id]
         profile = profiles.of_worn(expected, still, workloads, written)
         costing = _costing(profile, case.drive, expected)
@@ -153,7 +153,7 @@ class Bench(Figures):
 
     @override
     def refine(self, unit: Vector) -> bool:
-        """Find how far the exact engine's hours are off here, and take it to be so nearby.
+        """Measure the error relative to the exact engine's hours here, and assume the same nearby.
 
         Blocks that are collected differ in what has to be moved, which a mean does not show.
         """
@@ -203,7 +203,8 @@ def _lumped_iops(drive_json: str, place_json: str, profile: str) -> float:
 def _costing(profile: str, drive: Drive, measured_json: str) -> str:
     """The profile of a drive whose firmware takes another time for each page that it moves.
 
-    Firmware is what steady random writes wait for, so that all rates are inverse to its time.
+    Steady random writes are limited by firmware, so all rates are inversely proportional to its
+    time.
     """
     levels = json.loads(profile)
     full = levels[-1]["work"]
@@ -221,7 +222,7 @@ def _costing(profile: str, drive: Drive, measured_json: str) -> str:
 
 
 def _still(place_json: str) -> str:
-    """A place in which nothing gets warm, with the same host."""
+    """The same host in a place where nothing gets warm."""
     place = json.loads(place_json)
     kept = {key: place[key] for key in place if key.startswith(("host", "link_"))}
     link = {"between": ["board", "air"], "k_per_w": 1.0}
@@ -300,7 +301,7 @@ def _drive(tables: dict[str, dict[str, object]], name: str) -> Drive:
 
 
 def _told(job: Callable[[], float]) -> list[str]:
-    """What a job depends on."""
+    """The key of everything that a job depends on."""
     assert isinstance(job, partial)
     cases = [part for part in job.args if isinstance(part, _Case)]
     return [text for case in cases for text in (case.drive_json, case.place_json)]

@@ -1,4 +1,4 @@
-"""Published figures as a function of the numbers that a stage of the calibration fits."""
+"""Published figures as a function of the parameters that a calibration stage fits."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ FitRole = Literal["fitted", "held-out"]
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """One published figure beside the simulated one.
+    """One published figure and the simulated one.
 
     Attributes:
         id: as in ``heatsoak reproduce``.
@@ -23,7 +23,7 @@ class CalibrationRow:
         limits: that range widened by its tolerance.
         kept: the part of the tolerance that a fit leaves free, since a recording that is judged
             loses a little.
-        role: whether the fit saw it.
+        role: whether the fit used it.
     """
 
     id: str
@@ -87,7 +87,8 @@ class Figures(ABC):
         """Return every figure, simulated with these numbers."""
 
     def refine(self, unit: Vector) -> bool:  # noqa: ARG002 -- for stages that simplify
-        """Mend what the simulation simplifies, near a point; whether the fit should go on."""
+        """Correct the simulation's simplifications near a point; return whether to continue the
+        fit."""
         return False
 
     def errors(self, unit: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Fits numbers of the catalog to published figures, and says which figures it has seen."""
+"""Fits parameters of the catalog to published figures, and says which figures it used."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,24 +16,24 @@ from heatsoak.twin.calibration import bench, matrix
 from heatsoak.twin.calibration.figures import CalibrationRow, Figures
 from heatsoak.twin.calibration.parameters import Parameter, Vector, read_text
 
-#: In their order: each is given what those before have found.
+#: In order: each stage starts from the results of those before.
 STAGES = (matrix.NAME, bench.NAME)
 STARTS, ITERATIONS = 1, 20
 _POWERS = (2, 4, 8)
 #: Step of the difference quotients, as a share of the bounds.
 _STEP = 5e-5
-#: A direction is called loose where the figures say less about it than what was expected did.
+#: A direction is loose if the figures say less about it than the expectations do.
 _LOOSE = 1.0
-#: Of a direction, numbers with less than this share of the greatest are not named.
+#: Parameters with less than this share of a direction's greatest one are not named.
 _NAMED = 0.5
 
 
 @dataclass(frozen=True)
 class WeakDirection:
-    """A combination of numbers that the figures hardly pin.
+    """A combination of parameters that the figures hardly determine.
 
     Attributes:
-        information: what the figures say about it, against what was expected before; below 1 the
+        information: what the figures say about it, relative to the expectations; below 1, the
             expectations say more.
         shares: the names of the numbers and how far each moves along it, in its own spreads.
     """
@@ -50,9 +50,9 @@ class Calibration:
         stage: the name of the stage.
         parameters: the fitted numbers, rounded as they are written down.
         rows: every figure, simulated with these numbers.
-        seed: what the further starts were drawn with.
-        simulations: how much was simulated.
-        loose: the combinations of numbers that the figures do not pin, the loosest first.
+        seed: the seed of the further starts.
+        simulations: the number of simulations.
+        loose: the combinations that the figures do not determine, the loosest first.
     """
 
     stage: str
@@ -64,7 +64,7 @@ class Calibration:
 
     @property
     def figures_fitted(self) -> int:
-        """How many figures the fit saw."""
+        """How many figures the fit used."""
         return sum(row.role == "fitted" for row in self.rows)
 
     def held(self, metric: str) -> tuple[int, int]:
@@ -105,14 +105,14 @@ def calibrate(
     progress: Progress | None = None,
     catalog_dir: Path | None = None,
 ) -> Calibration:
-    """Fit every number of a stage, and return what came out.
+    """Fit every parameter of a stage, and return the result.
 
-    The values that stand in the catalog for these numbers play no part; `given` are those that
-    stages before have found. `hold_out` names cells of the matrix, such as
-    ``puget.top.1gpu.idle``, or has patterns for them, ``puget.*.2gpu.*``, that the fit may not
-    see. `starts` and `iterations` bound the work; starts after the first are drawn with `seed`.
-    `catalog_dir` is a catalog other than heatsoak's own. Writes nothing; may be interrupted at
-    any time. Raises UsageError for cells that are not there and a catalog that cannot be read.
+    The catalog's current values of these parameters are not used; `given` are the results of
+    earlier stages. `hold_out` names cells of the matrix, such as ``puget.top.1gpu.idle``, or has
+    patterns for them, ``puget.*.2gpu.*``, that the fit may not use. `starts` and `iterations` bound
+    the work; starts after the first are drawn with `seed`. `catalog_dir` is a catalog other than
+    heatsoak's own. Writes nothing; may be interrupted at any time. Raises UsageError for unknown
+    cells and a catalog that cannot be read.
     """
     figures = _figures(stage, catalog_dir, hold_out, given)
     found = lower(figures, seed=seed, starts=starts, iterations=iterations, progress=progress)
@@ -162,7 +162,7 @@ def lower(
 
 
 def describe(figures: Figures, unit: Vector, seed: int) -> Calibration:
-    """Return the figures at a point of the unit cube, and how well they pin it."""
+    """Return the figures at a point of the unit cube, and how well they determine it."""
     values = figures.tables.rounded(unit)
     stderr, loose = _identified(figures, unit)
     parameters = tuple(
@@ -176,7 +176,7 @@ def describe(figures: Figures, unit: Vector, seed: int) -> Calibration:
 def _lower(
     figures: Figures, begin: Vector, power: int, iterations: int, report: "_Report"
 ) -> tuple[Vector, float]:
-    """Lower the errors to a power, and the distances from what is expected."""
+    """Minimise a power of the errors, plus the distances from the expectations."""
 
     def residuals(unit: Vector) -> Vector:
         errors = figures.errors(unit)
@@ -191,7 +191,7 @@ def _lower(
         residuals,
         np.clip(begin, 1e-3, 1 - 1e-3),
         bounds=(0, 1),
-        # a first look should not be drawn away by the one figure that does not fit
+        # the first pass should not be dominated by the one figure that does not fit
         loss="soft_l1" if power == 1 else "linear",
         ftol=1e-4,
         max_nfev=iterations,
@@ -216,11 +216,11 @@ def _identified(figures: Figures, unit: Vector) -> tuple[list[float], tuple[Weak
     """Standard errors of the numbers, and the combinations of them that stay loose.
 
     From the curvature at the optimum, with tolerances and spreads as standard deviations; bounds
-    are not looked at.
+    are ignored.
     """
     width = np.array([p.bounds[1] - p.bounds[0] for p in figures.parameters])
     spread = np.array([p.expect[1] for p in figures.parameters])
-    # by spreads, so that the expectations are the unit matrix
+    # in units of the spreads, so that the expectations are the unit matrix
     slopes = _jacobian(figures.errors, unit) * (spread / width)
     information = slopes.T @ slopes
     covariance = np.linalg.inv(information + np.eye(len(unit)))
@@ -236,7 +236,7 @@ def _identified(figures: Figures, unit: Vector) -> tuple[list[float], tuple[Weak
 
 
 def _shares(names: list[str], vector: Vector) -> tuple[tuple[str, float], ...]:
-    """The numbers that a direction is mostly about, the first of them counted up."""
+    """The main parameters of a direction, the first with a positive sign."""
     order = np.argsort(-np.abs(vector))
     vector = vector * np.sign(vector[order[0]])
     named = [index for index in order if abs(vector[index]) >= _NAMED * abs(vector[order[0]])]
@@ -244,7 +244,7 @@ def _shares(names: list[str], vector: Vector) -> tuple[tuple[str, float], ...]:
 
 
 class _Report:
-    """Counts iterations against a budget, and says how far it is."""
+    """Counts iterations towards a budget, and reports progress."""
 
     def __init__(self, progress: Progress | None, budget: int) -> None:
         self.progress = progress
@@ -274,8 +274,8 @@ FILE = "calibration.toml"
 def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     """Write which of these figures were fitted, and which held out, into a catalog.
 
-    What the file says of other figures stays. Returns the file; raises UsageError where it cannot
-    be read.
+    The file's entries for other figures stay. Returns the file; raises UsageError if it cannot be
+    read.
     """
     path = directory / FILE
     document = tomlkit.parse(read_text(path))

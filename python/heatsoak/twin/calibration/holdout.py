@@ -1,4 +1,4 @@
-"""How well the fit predicts cells that it has not seen, beside main effects alone."""
+"""How well the fit predicts cells that it has not used, compared with main effects alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def depth_pct(cell: PugetCell) -> float:
 def predict(seen: Sequence[PugetCell], cell: PugetCell) -> tuple[float, float]:
     """Return onset in s and depth in % of a cell from others.
 
-    A level of a factor that none of `seen` has is taken as what changes least.
+    A level of a factor that does not occur in `seen` is taken as the one that changes least.
     """
     effects = np.array([_effects(other) for other in seen])
     logs = np.log([onset_s(other) for other in seen])
@@ -46,13 +46,13 @@ def _effects(cell: PugetCell) -> Vector:
     return np.array([1.0, *slots, float(cell.gpus == 2), float(cell.gpu_load == "loaded")])
 
 
-#: What counts as near, beside the published tolerance.
+#: What counts as near, besides the published tolerance.
 NEAR_SHARE, NEAR_PCT = 0.25, 8.0
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What was predicted for a cell that was left out."""
+    """The prediction for a cell that was left out."""
 
     cell: PugetCell
     onset_s: float
@@ -117,7 +117,7 @@ def leave_one_out(
     The fit is the one that :func:`heatsoak.twin.calibration.calibrate` makes. Writes nothing.
     Raises UsageError for a catalog that cannot be read.
     """
-    # one for all, so that what one fit has simulated the next need not
+    # shared by all fits, so that none repeats another's simulations
     figures = CellFigures(catalog_dir)
     guesses, plain = [], []
     for index, cell in enumerate(figures.cells):

@@ -23,15 +23,15 @@ from heatsoak.twin.calibration.profiles import READ, WRITE, Fall, simulate
 NAME = "puget"
 DRIVE_FILE = "drives/samsung-950-pro-512.toml"
 PLACES_FILE = "enclosures/puget.toml"
-#: What of the drive only AnandTech's hours of random writes show is not fitted here.
+#: Parameters that only AnandTech's hours of random writes determine are not fitted here.
 PATTERNS = ("!*:controller.*", "!*:energy.*", "*")
-#: More would be a table of its own, not a model: there are 31 figures.
+#: More would be a lookup table, not a model: there are 31 figures.
 MOST_PARAMETERS = 20
 
 #: What a recording loses when it is judged, or to a sensor's steps: kept free at the edges.
 _KEPT_ONSET_S, _KEPT_DEPTH_PCT, _KEPT_C = 0.3, 0.3, 0.5
 _SENSOR_ID = "puget.reported_temp_onset_c"
-#: A place that is too hot for the drive has failed at once and wholly.
+#: A place that is too hot for the drive counts as failing at once and completely.
 _TOO_HOT = dict.fromkeys((READ, WRITE), Fall(-10.0, 110.0, 100.0))
 _MOST_KNOWN = 50_000
 
@@ -41,7 +41,7 @@ class CellFigures(Figures):
 
     Attributes:
         cells: as published.
-        hold_out: the ids of those that a fit may not see.
+        hold_out: the ids of those that a fit may not use.
     """
 
     def __init__(self, catalog_dir: Path | None = None, hold_out: Sequence[str] = ()) -> None:
@@ -129,7 +129,7 @@ def _held_out(patterns: Sequence[str], known: list[str]) -> list[str]:
     """The cells that names or patterns with ``*`` stand for."""
     names: list[str] = []
     for pattern in patterns:
-        # an id of a figure, or a pattern for some, stands for its cell
+        # the id of a figure, or a pattern for some, means its cell
         cell = pattern.removesuffix(".onset_s").removesuffix(".depth_pct")
         found = [name for name in known if fnmatchcase(name, cell)]
         found += [name for name in known if fnmatchcase(f"{name}.onset_s", pattern)]

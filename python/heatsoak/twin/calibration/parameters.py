@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 
-#: Without other words in the catalog, the spread of what is expected, as a share of the bounds.
+#: The default spread of an expectation, as a share of the bounds.
 _SPREAD = 0.25
 _DIGITS = 4
 
@@ -28,12 +28,11 @@ class Parameter:
     """A fitted number.
 
     Attributes:
-        file: the file of the catalog that it stands in.
-        keys: the keys that it stands under.
-        bounds: what it may be.
-        expect: what it is thought to be before any fit, and how far off that may well be.
-        stderr: how uncertain the figures leave it, one standard deviation; None where nobody
-            asked.
+        file: its file in the catalog.
+        keys: its path of keys in the file.
+        bounds: its permitted range.
+        expect: its expected value before any fit, and the spread of that.
+        stderr: its standard error after the fit; None if not calculated.
     """
 
     file: str
@@ -55,7 +54,7 @@ class Parameter:
 
 
 class Tables:
-    """The files of a catalog that a stage needs, with other numbers put in their place.
+    """The files of a catalog that a stage needs, with parameters that can be replaced.
 
     Attributes:
         parameters: the numbers that the stage fits, in the order of the files.
@@ -72,8 +71,8 @@ class Tables:
         """Read the files `names` of the catalog in `catalog_dir`, or of heatsoak's own.
 
         `patterns` say which of their fitted numbers the stage fits, `most` how many those may be.
-        `given` are what other stages found. Raises UsageError for files that cannot be read, and
-        for more numbers than that.
+        `given` are the results of other stages. Raises UsageError for files that cannot be read,
+        and for more numbers than that.
         """
         root = files("heatsoak.catalog")
         texts = {
@@ -110,12 +109,12 @@ class Tables:
         return tables
 
     def expected(self) -> Vector:
-        """Return the point of the unit cube that is thought likeliest before any fit."""
+        """Return the expected point of the unit cube before any fit."""
         unit: Vector = (self._expected - self._low) / (self._high - self._low)
         return unit
 
     def present(self) -> Vector:
-        """Return the point of the unit cube that the catalog's own values make."""
+        """Return the point of the unit cube for the catalog's own values."""
         values = np.array([p.value for p in self.parameters])
         unit: Vector = (values - self._low) / (self._high - self._low)
         return unit
@@ -125,22 +124,22 @@ class Tables:
         return [float(value) for value in self._low + (self._high - self._low) * unit]
 
     def rounded(self, unit: Vector) -> list[float]:
-        """Return the numbers as they are written down: few digits, and within their bounds."""
+        """Return the parameters as they are stored: few digits, and within their bounds."""
         return [
             min(max(float(f"{value:.{_DIGITS}g}"), float(low)), float(high))
             for value, low, high in zip(self.values(unit), self._low, self._high, strict=True)
         ]
 
     def beliefs(self, unit: Vector) -> Vector:
-        """Return how far the numbers lie from what is expected, in spreads."""
+        """Return how far the parameters are from the expectations, in spreads."""
         far: Vector = (self._low + (self._high - self._low) * unit - self._expected) / self._spread
         return far
 
 
 def write(parameters: Sequence[Parameter], directory: Path) -> list[Path]:
-    """Write fitted numbers into the catalog in `directory`; all else stays as it was.
+    """Write fitted numbers into the catalog in `directory`; nothing else changes.
 
-    Returns the files. Raises UsageError where they are not a catalog's.
+    Returns the files. Raises UsageError if they are not a catalog's files.
     """
     written = []
     for name in dict.fromkeys(parameter.file for parameter in parameters):
@@ -167,7 +166,7 @@ def _put(table: dict[str, Any], keys: Sequence[str], value: float) -> None:
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
-    """Whether the first pattern that fits takes it; one that begins with ``!`` leaves it out."""
+    """Whether the first matching pattern includes it; one that starts with ``!`` excludes it."""
     for pattern in patterns:
         if fnmatchcase(name, pattern.removeprefix("!")):
             return not pattern.startswith("!")
@@ -182,7 +181,7 @@ def _fitted(name: str, table: dict[str, Any], keys: tuple[str, ...]) -> Iterator
         here = (*keys, key)
         if value.get("fitted") is True:
             if "bounds" not in value:
-                raise UsageError(f"{name}: {'.'.join(here)} is fitted and has no bounds")
+                raise UsageError(f"{name}: {'.'.join(here)} is fitted but has no bounds")
             low, high = (float(bound) for bound in value["bounds"])
             middle, spread = value.get("expect", ((low + high) / 2, _SPREAD * (high - low)))
             expect = (float(middle), float(spread))

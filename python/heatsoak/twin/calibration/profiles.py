@@ -31,7 +31,7 @@ def measure(core: Core, workloads: str, full_s: float = 0.0) -> str:
     Each share is measured for half a second, and for as long as what takes `full_s` with
     everything permitted.
 
-    The workloads run on the drive, so that its state goes on.
+    The workloads run on the drive and change its state.
     """
     spec = json.loads(workloads)
     for workload in spec:
@@ -129,9 +129,9 @@ def _run(core: Core, done: Callable[[], bool]) -> None:
 READ, WRITE = "sequential-read", "sequential-write"
 #: Length of the end of a step that its throttled level is taken from.
 TAIL_S = int(DEPTH_WINDOW_S)
-#: Time in which a fill is cut up, to see whether it is done.
+#: The time slice of a fill, after which its end is checked.
 _FILL_S = 5
-#: What of a drive and a place decides what a workload does at a permitted share.
+#: The parameters of a drive and place that determine what a workload does at a permitted share.
 _FLASH = ("capacity", "nand", "controller", "collection", "cache")
 _HOST = ("link_mb_s", "host_read_iops", "host_write_iops")
 
@@ -141,8 +141,8 @@ class Fall:
     """How a sequential step fell.
 
     Attributes:
-        onset_s: when the governor first held it back; its whole length where that never was.
-        depth_pct: how far its end lies below what was before.
+        onset_s: when the governor first throttled it; its whole length if it never did.
+        depth_pct: how far its end is below the level before.
         sensor_c: what the reported temperature was at the onset.
     """
 
@@ -154,7 +154,7 @@ class Fall:
 def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int) -> dict[str, Fall]:
     """Return how both sequential steps of the protocol fell.
 
-    Raises ValueError for a drive and a place that cannot be, such as one too hot to begin.
+    Raises ValueError for an impossible drive and place, such as one too hot to start.
     """
     lumped = Lumped(drive_json, place_json)
     seen: dict[str, Fall] = {}
@@ -180,7 +180,7 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
 
 
 def fill(lumped: Lumped, profile: str, left_mb: float) -> None:
-    """Write so much; raises ValueError where the drive stops before."""
+    """Write this much; raises ValueError if the drive stops before."""
     while left_mb > 0:
         served_mb = float(lumped.load(profile, _FILL_S)["mb_s"].sum())
         if served_mb <= 0:

@@ -1,7 +1,7 @@
-"""Holds the simulated drives against everything that was published about the real ones.
+"""Compares the simulated drives with everything that was published about the real ones.
 
-`plan` says which recordings the figures need, `runner` makes them as any run is made, `measures`
-takes one number out of them for each figure, and `rows` puts it beside the published one. Figures,
+`plan` says which recordings the figures need, `runner` makes them like any other run, `measures`
+takes one number from them for each figure, and `rows` puts it next to the published one. Figures,
 tolerances and where each is measured are data, in ``catalog/published.toml``.
 """
 
@@ -29,12 +29,12 @@ def reproduce(
     places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
 ) -> list[ReproductionRow]:
-    """Return a row for each figure that is asked for, all published ones by default.
+    """Return a row for each requested figure, by default all published ones.
 
     Recordings are made below `directory`, which must be new, or in a temporary place that is
-    removed again. `drives` and `places` stand in for those of the catalog with the same ids, to see
-    what a changed number does to every figure.
-    Raises UsageError where the directory holds something, RunInterrupted when the user stops it.
+    removed again. `drives` and `places` replace those of the catalog with the same ids, to see what
+    a changed number does to every figure. Raises UsageError if the directory is not empty,
+    RunInterrupted when the user stops it.
     """
     asked = questions() if asked is None else asked
     if directory is not None:
@@ -52,15 +52,15 @@ def reproduce(
 
 
 def drive_like(path: str) -> tuple[str, catalog.Drive]:
-    """Return a user's own drive file with the id of the published drive that it stands for.
+    """Return a user's own drive file with the id of the published drive that it replaces.
 
-    Which one that is, its `model` says. Raises UsageError where no drive of the catalog has it.
+    Its `model` says which one that is. Raises UsageError if no drive of the catalog has that model.
     """
     own = catalog.load_drive(path)
     models = {catalog.load_drive(name).model: name for name in catalog.drive_ids()}
     if own.model not in models:
         raise UsageError(
             f"{path}: no drive of the catalog is a '{own.model}': model says which published "
-            f"figures it is held against, one of {', '.join(models)}"
+            f"figures it is compared with, one of {', '.join(models)}"
         )
     return models[own.model], own

@@ -1,8 +1,8 @@
 """One function for each kind of published figure: recordings in, a number out.
 
-Statements give 1 where they hold and 0 where they do not. What each measure means, and why, is
-said in docs/reproduce.md beside the articles' own words. A measure raises NotMeasured with a
-reason where recordings show nothing that could be measured.
+Statements give 1 if they hold and 0 if not. docs/reproduce.md explains each measure next to the
+articles' own words. A measure raises NotMeasured with a reason if the recordings show nothing to
+measure.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured
 
-#: Changes smaller than this share are no change, as falls smaller than it are no episodes.
+#: Changes smaller than this share do not count, as falls smaller than it are not episodes.
 NOTICEABLE = MIN_DROP
 #: Two consistencies within this factor of each other are alike.
 ALIKE_X = 2.0
@@ -32,12 +32,12 @@ class FigureInput:
     """What a figure is measured from.
 
     Attributes:
-        runs: the recordings that it is about.
-        against: those that they are held against.
-        steps: the steps that are looked at.
-        at: those that the figure singles out.
+        runs: the recordings that the figure is about.
+        against: the recordings that they are compared with.
+        steps: the steps that count.
+        at: the steps that the figure singles out.
         published: both ends of the printed range.
-        scores: the names of the scores that it is made of.
+        scores: the names of the scores that it uses.
     """
 
     runs: list[FinishedRun]
@@ -48,7 +48,7 @@ class FigureInput:
     scores: tuple[str, ...] = ()
 
     def pairs(self) -> Iterator[tuple[FinishedRun, FinishedRun]]:
-        """Yield each run with those of `against` that ran the same in a like case.
+        """Yield each run with those of `against` that ran the same in a similar place.
 
         Slots are compared with as many cards under the same load.
         """
@@ -62,14 +62,15 @@ class FigureInput:
             raise NotMeasured("no two recordings can be compared")
 
     def farthest(self, values: list[float]) -> float:
-        """Return the value that lies farthest off the printed range: the figure is about all."""
+        """Return the value farthest from the printed range, since the figure is about all of
+        them."""
         low, high = self.published
         return max(values, key=lambda value: max(low - value, value - high))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A measured number; with `why` it does not hold, whatever the number is."""
+    """A measured number; if `why` is set, it does not hold, whatever the number."""
 
     value: float
     why: str | None = None
@@ -109,19 +110,19 @@ def written_gb_at_onset(case: FigureInput) -> Answer:
 
 
 def cliff_s(case: FigureInput) -> Answer:
-    """When the deepest fall of a step begins; it must not be heat's."""
+    """When the deepest fall of a step starts; heat must not be its cause."""
     episode = _cliff(case)
     return Answer(episode.onset_s, _not_heat(episode))
 
 
 def cliff_gb(case: FigureInput) -> Answer:
-    """What was written until the deepest fall of a step, 10^9 bytes; it must not be heat's."""
+    """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
     episode = _cliff(case)
     return Answer(_written_gb(episode), _not_heat(episode))
 
 
 def onset_later_s(case: FigureInput) -> Answer:
-    """How much later it throttles than each place it is compared with; the least fitting one."""
+    """How much later it throttles than in each compared place; the least fitting value."""
     return Answer(
         case.farthest(
             [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
@@ -130,7 +131,7 @@ def onset_later_s(case: FigureInput) -> Answer:
 
 
 def onset_ratio_x(case: FigureInput) -> Answer:
-    """Its onset over that of each place it is compared with; the least fitting one."""
+    """Its onset divided by that in each compared place; the least fitting value."""
     return Answer(
         case.farthest(
             [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
@@ -139,7 +140,7 @@ def onset_ratio_x(case: FigureInput) -> Answer:
 
 
 def temp_at_onset_c(case: FigureInput) -> Answer:
-    """What the drive reports as it begins to throttle; of several places the least fitting one."""
+    """The reported temperature when it starts to throttle; the least fitting of several places."""
     temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
     known = [temp for temp in temps if temp is not None]
     if len(known) < len(temps):
@@ -169,7 +170,7 @@ def is_slower(case: FigureInput) -> Answer:
 
 
 def level_gain_mb_s(case: FigureInput) -> Answer:
-    """The most by which a step ends above the same step in the places it is compared with."""
+    """The greatest difference of a step's end level from that in the compared places."""
     return Answer(
         max(
             _end_mb_s(run, name) - _end_mb_s(other, name)
@@ -217,7 +218,7 @@ def steady_stdev_iops(case: FigureInput) -> Answer:
 
 
 def steady_mean_change_pct(case: FigureInput) -> Answer:
-    """The mean against that of the other place, in percent; less is negative."""
+    """The mean compared with that of the other place, in percent; less is negative."""
     here, there = (_steady(_only(runs), case.steps) for runs in (case.runs, case.against))
     return Answer(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
 
@@ -244,11 +245,11 @@ def lows_above_highs(case: FigureInput) -> Answer:
 
 
 def ratios_are_alike(case: FigureInput) -> Answer:
-    """Whether mean over deviation of all drives lie within a factor of two."""
+    """Whether the ratios of all drives are within a factor of two."""
     ratios = [_steady(run, case.steps).ratio for run in case.runs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
-        return Answer(0.0, "a drive without any deviation has no ratio")
+        return Answer(0.0, "a drive with no deviation has no ratio")
     return _statement(max(known) <= ALIKE_X * min(known))
 
 
@@ -275,7 +276,7 @@ def score_is_above(case: FigureInput) -> Answer:
 def scores_change_pct(case: FigureInput) -> Answer:
     """How much better the protocols' scores are than in the other place, in percent.
 
-    Worse is negative, of rates and of times; of several scores the least fitting one.
+    Worse is negative, for rates and for times; of several scores, the least fitting one.
     """
     return Answer(
         case.farthest(
@@ -306,7 +307,7 @@ def gain_is_most_there(case: FigureInput) -> Answer:
 def is_not_throttled(case: FigureInput) -> Answer:
     """Whether the steps have no thermal episode, and are no slower than in the other place.
 
-    The second, since a step that begins throttled shows no fall.
+    The latter because a step that starts throttled shows no fall.
     """
     for name in case.steps:
         for run in case.runs:
@@ -352,7 +353,7 @@ def keeps_rate(case: FigureInput) -> Answer:
 
 
 def pause_s(case: FigureInput) -> Answer:
-    """The usual pause between two workloads, as it was kept."""
+    """The median actual pause between two workloads."""
     recording = _only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
     lengths = [
@@ -366,11 +367,11 @@ def pause_s(case: FigureInput) -> Answer:
 
 
 def total_h(case: FigureInput) -> Answer:
-    """How long the recordings are together, in hours."""
+    """The total length of the recordings, in hours."""
     return Answer(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
 
 
-#: The measures by the names that ``catalog/published.toml`` calls them.
+#: The measures, by their names in ``catalog/published.toml``.
 MEASURES: dict[str, Callable[[FigureInput], Answer]] = {
     measure.__name__: measure
     for measure in (
@@ -466,7 +467,7 @@ def _levels(run: FinishedRun, steps: tuple[str, ...]) -> list[RecurringRate]:
 def _two_levels(case: FigureInput) -> list[RecurringRate]:
     levels = _levels(_only(case.runs), case.steps)
     if len(levels) < 2:
-        raise NotMeasured(f"it keeps to one level, {levels[0].value:.0f} IOPS")
+        raise NotMeasured(f"it stays at one level, {levels[0].value:.0f} IOPS")
     return levels
 
 
@@ -495,7 +496,7 @@ def _known_score(run: FinishedRun, name: str) -> float:
 
 
 def _gains(case: FigureInput) -> dict[str, float]:
-    """Gain of each step as a share; of several protocols the steps stand side by side."""
+    """Gain of each step as a share; the steps of several protocols are pooled."""
     many = len(case.runs) > 1
     return {
         f"{run.job.protocol} {name}" if many else name: _mean_mb_s(run, name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heatsoak.catalog import CELL_METRICS, Measured, PublishedFigure, PugetCell, published
 from heatsoak.errors import UsageError, suggestion
 
-#: What a cell of Puget's matrix is measured with: the script, and the steps its table summarises.
+#: What measures a cell of Puget's matrix: the protocol, and the steps that its table summarises.
 CELL_DRIVE = "samsung-950-pro-512"
 CELL_PROTOCOL = "puget"
 CELL_STEPS = ("sequential-read", "sequential-write")
@@ -14,7 +14,7 @@ CELL_STEPS = ("sequential-read", "sequential-write")
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """One recording to be made: a drive in a place, and what runs on it.
+    """A recording to make: a drive in a place, and what runs on it.
 
     Attributes:
         only: the step that is run, with what precedes it since the last purge; empty runs all.
@@ -27,7 +27,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Where its recording lies, below the directory of all."""
+        """Its recording's directory, relative to that of all recordings."""
         runs = f"{self.protocol}-{self.only}" if self.only else self.protocol
         return f"{runs}/{self.drive}@{self.place}"
 
@@ -37,9 +37,9 @@ class Question:
     """One published figure, and what measuring it takes.
 
     Attributes:
-        id: the figure's, as ``heatsoak reproduce`` prints it.
+        id: the figure's id, as ``heatsoak reproduce`` prints it.
         figure: the single figure, or the cell that it is a figure of.
-        measured: how; None where nothing could be run for it.
+        measured: how it is measured; None if nothing can be run for it.
         jobs: the recordings that it is measured in.
         against: the recordings that those are compared with.
     """
@@ -52,14 +52,14 @@ class Question:
 
     @property
     def drives(self) -> tuple[str, ...]:
-        """The ids of the drives that it is about."""
+        """The ids of its drives."""
         return (CELL_DRIVE,) if isinstance(self.figure, PugetCell) else self.figure.drives
 
 
 def questions(drive: str | None = None, prefix: str | None = None) -> list[Question]:
-    """Return every published figure, or those about `drive` whose ids begin with `prefix`.
+    """Return every published figure, or those of `drive` whose ids start with `prefix`.
 
-    Raises UsageError where no figure is left, naming what comes nearest.
+    Raises UsageError if no figure is left, naming the nearest match.
     """
     found = [question for cell in published().cells for question in _of_cell(cell)]
     found += [_of_figure(figure) for figure in published().figures]
@@ -77,8 +77,8 @@ def questions(drive: str | None = None, prefix: str | None = None) -> list[Quest
         if not found:
             of = "" if drive is None else f" of {drive}"
             raise UsageError(
-                f"no published figure{of} has an id that begins with '{prefix}'"
-                f"{suggestion(prefix, ids)}: they begin with "
+                f"no published figure{of} has an id that starts with '{prefix}'"
+                f"{suggestion(prefix, ids)}: they start with "
                 f"{', '.join(dict.fromkeys(name.partition('.')[0] for name in ids))}"
             )
     return found

@@ -1,4 +1,4 @@
-"""Published figures beside what the simulated drives did: the rows of the table."""
+"""Published figures next to the simulated ones: the rows of the table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +17,17 @@ class ReproductionRow:
     """One published figure and the simulated one.
 
     Attributes:
-        drive: the ids of the drives that it is about, joined by commas; None for a constant.
-        conditions: what it was measured in, as published.
+        drive: the ids of its drives, joined by commas; None for a constant.
+        conditions: the conditions of the measurement, as published.
         metric: the last words of the id, unit last.
         published: both ends of the range; 1 and 1 for a statement that is true, 0 and 0 for one
             that is not.
         tolerance: added to each end of the range.
-        simulated: None where it could not be measured; a statement gives 1 or 0.
+        simulated: None if it could not be measured; a statement gives 1 or 0.
         ok: whether it counts as reproduced.
         counted: whether it counts among the reproduced figures.
         role: whether the calibration saw it.
-        why: why it does not hold, where more can be said than the numbers do.
+        why: why it does not hold, if the numbers alone do not say.
     """
 
     id: str
@@ -43,7 +43,7 @@ class ReproductionRow:
     why: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; `why` only where there is one."""
+        """Return it for JSON; `why` only if there is one."""
         row: dict[str, Any] = {
             "id": self.id,
             "drive": self.drive,
@@ -72,7 +72,7 @@ def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> Reproducti
 def _measure(
     question: Question, outcomes: dict[Job, RunOrReason]
 ) -> tuple[float | None, str | None]:
-    """The value and why it does not hold, either of which may be None."""
+    """The value, and why it does not hold; either may be None."""
     how = question.measured
     if how is None:
         return None, NOT_SIMULATED

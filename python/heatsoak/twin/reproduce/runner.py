@@ -1,4 +1,4 @@
-"""Makes the recordings, two at a time, as any run is made: by the bench's conductor."""
+"""Makes the recordings, two at a time, with the bench's conductor like any other run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
 class FinishedRun:
     """A finished recording, judged.
 
-    The steps' series are read from disk when they are asked for, and not kept: an hour of random
-    writes is large, and there are dozens.
+    The steps' series are read from disk when needed, and not kept: an hour of random writes is
+    large, and there are dozens.
     """
 
     job: Job
@@ -58,12 +58,13 @@ class FinishedRun:
 
     @cached_property
     def cell(self) -> tuple[object, object]:
-        """Cards and load of a place of the matrix, which comparisons between slots keep alike."""
+        """Cards and load of a place of the matrix, which are the same in comparisons between
+        slots."""
         conditions = self.recording.meta.conditions
         return conditions.get("gpus"), conditions.get("gpu_load")
 
 
-#: What became of a job: the run, or why there is none.
+#: The result of a job: the run, or why there is none.
 RunOrReason = FinishedRun | str
 
 
@@ -78,14 +79,14 @@ def make_recordings(
 ) -> dict[Job, RunOrReason]:
     """Make the recordings of `jobs` below `directory`, and judge them.
 
-    `drives` and `places` stand in for those of the catalog with the same ids. A drive or place that
-    the catalog does not have, or that no simulation can take, is an answer and not an error.
-    Raises RunInterrupted when the user stops it, ToolError where nothing can be written.
+    `drives` and `places` replace those of the catalog with the same ids. A drive or place that the
+    catalog does not have, or that cannot be simulated, is a result, not an error. Raises
+    RunInterrupted when the user stops it, ToolError where nothing can be written.
     """
     weights = {job: typical_plan(steps_of(job)).duration_s for job in jobs}
     shares = {job: _Share(weights[job]) for job in jobs}
     fleet = Fleet[RunOrReason]()
-    # the longest first, so that no worker is left alone with one at the end
+    # the longest first, so that no worker is busy alone at the end
     order = sorted(jobs, key=lambda job: -weights[job])
 
     def make(job: Job) -> RunOrReason:
@@ -117,7 +118,7 @@ def make_recordings(
 
 
 def steps_of(job: Job) -> protocol.Protocol:
-    """Return the protocol of `job`, or as much of it as the one step takes that it is about.
+    """Return the protocol of `job`, or the part of it that its one step needs.
 
     Raises UsageError where there is no such protocol, or no such step in it.
     """
@@ -161,7 +162,7 @@ def _make(
             steps, target, conditions, directory / job.name, sensors=[], observer=observer
         )
     except (UsageError, ShutDownError) as error:
-        # the cause is without the recording's path, which may be gone when this is read
+        # the message has no path, since the recording may be gone when it is read
         return str(error.__cause__ or error)
     finally:
         target.close()
