@@ -62,7 +62,7 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
         (loader,) = run.wait_for_load().children()
         serving.kill()
         line = run.end(3)
-    assert line.startswith(f"heatsoak: {uri(tmp_path)}: the server has gone: step 'load': fio met")
+    assert line.startswith(f"heatsoak: {uri(tmp_path)}: the server is gone: step 'load': fio reported")
     assert "Operation not permitted" not in line
     assert run.status == "failed"
     assert run.events[-1].kind == "fault"
@@ -147,7 +147,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_goes_on_once_they_are_rea
             run.wait_for_load()
             os.truncate(image, 0)
             line = run.end(3)
-        assert "step 'load': fio met an I/O error, 'Input/output error'" in line
+        assert "step 'load': fio reported an I/O error, 'Input/output error'" in line
         assert run.status == "failed"
         os.truncate(image, SIZE)
         done = heatsoak_here(*command, "--resume", cwd=tmp_path)
@@ -166,7 +166,7 @@ def test_a_drive_that_takes_no_more_writes_ends_the_run(tmp_path: Path) -> None:
             run.wait_for_load()
             fill(mount)
             line = run.end(3)
-    assert "step 'load': fio met an I/O error" in line
+    assert "step 'load': fio reported an I/O error" in line
     assert run.status == "failed"
     assert run.recording.samples().height >= 2
 
@@ -177,7 +177,7 @@ def test_a_drive_that_was_detached_is_one_line_that_says_so(tmp_path: Path) -> N
         name = protocol(tmp_path, rw="read")
         line = complaint(heatsoak_here("run", name, "--on", str(node), cwd=tmp_path), 2)
     assert line == (
-        f"heatsoak: {node}: holds nothing, as a drive that was detached: attach it first"
+        f"heatsoak: {node}: has no capacity, like a detached drive: attach it first"
     )
 
 

@@ -365,7 +365,9 @@ def test_a_drive_is_followed_to_another_path_and_never_taken_for_another(tmp_pat
     assert found_again(gone, before, moved).text == str(moved.dev / "nvme2n1")
     other = machine_with(tmp_path / "other", (0, "SER-B"))
     here = Place(str(other.dev / "nvme0n1"), "block")
-    with pytest.raises(RefusedError, match="SER-A that this started with is missing, but there is SER-B"):
+    with pytest.raises(
+        RefusedError, match="SER-A that this started with is missing, but there is SER-B"
+    ):
         found_again(here, before, other, appears_s=0)
 
 

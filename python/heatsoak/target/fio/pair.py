@@ -1,4 +1,4 @@
-"""A copy from one place to another by one fio: a job that reads, and one that writes."""
+"""A copy from one place to another with one fio: a job that reads and one that writes."""
 
 import shlex
 import zlib
@@ -13,22 +13,22 @@ from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.fio.watch import Watch
 from heatsoak.target.pair import Told
 
-#: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
-#: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
+#: Jobs of one flow do the same number of I/Os; the one ahead checks again after this time, per MiB
+#: of an I/O. Longer waits slow down small I/Os, shorter ones cost processor time.
 _LOOKS_US_PER_MIB, _LEAST_LOOKS_US = 100, 10
-#: Before 3.23 fio kept jobs together by another rule, and 3.23 counts only 2^32 I/Os.
+#: Before 3.23 fio's flow option worked differently, and 3.23 only counts 2^32 I/Os.
 _OLDEST = (3, 24)
 
 
 class FioPair:
-    """Two places that one fio loads at once, so that neither job runs ahead of the other.
+    """Two places that one fio loads together, so that neither job runs ahead of the other.
 
-    What is written is not what was read, but as much, and at the same time: it is the load of a
-    copy. The source is opened for reading alone, by us and by fio.
+    The data written is not the data read, but as much and at the same time: it is the load of a
+    copy. The source is only opened for reading, by us and by fio.
     """
 
     def __init__(self, source: FioTarget, destination: FioTarget) -> None:
-        """Couple two places that are open; both count time by the source's clock from here on."""
+        """Couple two open places; from here on, both use the source's clock."""
         self._targets = {"source": source, "destination": destination}
         destination.clock = source.clock
 
@@ -37,11 +37,13 @@ class FioPair:
         return self._targets[role]
 
     def copy(self, step: Copy) -> Iterator[Told]:
-        """Copy once; raises ToolError where fio or a drive fails."""
+        """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = (self.target(role) for role in ROLES)
         if source.fio.number < _OLDEST:
             oldest = ".".join(map(str, _OLDEST))
-            raise ToolError(f"{source.fio.version} is too old to copy: fio {oldest} is needed")
+            raise ToolError(
+                f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
+            )
         for batch in destination.ready(step.name):
             yield "destination", batch
         line = self._command_line(step)
@@ -53,7 +55,7 @@ class FioPair:
             for role, half in zip(ROLES, halves_of(step), strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        for number, batch in Watch(*lanes).told(line, kept):
+        for number, batch in Watch(*lanes).numbered_batches(line, kept):
             yield ROLES[number], batch
 
     def _command_line(self, step: Copy) -> list[str]:
@@ -67,7 +69,7 @@ class FioPair:
         return line
 
     def alone(self, role: Role, step: Precondition | Purge) -> Iterator[Told]:
-        """Let one place take a step."""
+        """Run a step on one of them."""
         target = self.target(role)
         for batch in target.purge(step.method) if isinstance(step, Purge) else target.run(step):
             yield role, batch
