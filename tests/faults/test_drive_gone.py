@@ -62,7 +62,9 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
         (loader,) = run.wait_for_load().children()
         serving.kill()
         line = run.end(3)
-    assert line.startswith(f"heatsoak: {uri(tmp_path)}: the server is gone: step 'load': fio reported")
+    assert line.startswith(
+        f"heatsoak: {uri(tmp_path)}: the server is gone: step 'load': fio reported"
+    )
     assert "Operation not permitted" not in line
     assert run.status == "failed"
     assert run.events[-1].kind == "fault"
@@ -131,7 +133,7 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         monkeypatch.setattr(lane, "GIVEN_UP_S", 1.0)
         monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
         serving.send_signal(signal.SIGSTOP)
-        with pytest.raises(ToolError, match=r"no I/O has completed for .* s: given up"):
+        with pytest.raises(ToolError, match=r"no I/O has completed for .* s: giving up"):
             list(batches)
         target.close()
 
@@ -176,9 +178,7 @@ def test_a_drive_that_was_detached_is_one_line_that_says_so(tmp_path: Path) -> N
         assert losetup("-d", node).returncode == 0
         name = protocol(tmp_path, rw="read")
         line = complaint(heatsoak_here("run", name, "--on", str(node), cwd=tmp_path), 2)
-    assert line == (
-        f"heatsoak: {node}: has no capacity, like a detached drive: attach it first"
-    )
+    assert line == (f"heatsoak: {node}: has no capacity, like a detached drive: attach it first")
 
 
 def test_a_file_system_under_test_that_somebody_fills_does_not_matter(tmp_path: Path) -> None:
