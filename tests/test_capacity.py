@@ -424,7 +424,7 @@ def test_a_step_on_a_drive_that_shows_all_again_warns(hiding: tuple[Sata, BlockT
     step = protocol("75%", io_size="1m").workload_steps[0]
     notes = [batch for batch in target.run(step) if isinstance(batch, Note)]
     target.close()
-    assert any("shows again what it was told to hide" in note.text for note in notes)
+    assert any("no longer hides what it was told to" in note.text for note in notes)
 
 
 def killed_run(drive: Sata) -> None:
@@ -532,4 +532,4 @@ def test_a_drive_that_hides_nothing_is_told_before_anything_is_written(tmp_path:
     line = complaint(
         heatsoak_here("run", "spare.toml", "--on", str(tmp_path), "-o", "r", cwd=tmp_path), 2
     )
-    assert "of whole SATA drives" in line
+    assert "on whole SATA drives" in line

@@ -315,7 +315,7 @@ def test_a_file_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
 def test_a_file_of_many_places_is_not_one_place(tmp_path: Path) -> None:
     path = tmp_path / "many.toml"
     path.write_text((ROOT / "enclosures" / "puget.toml").read_text("utf-8"), "utf-8")
-    with pytest.raises(UsageError, match="many places"):
+    with pytest.raises(UsageError, match="several enclosures"):
         catalog.load_enclosure(str(path))
 
 

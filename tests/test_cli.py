@@ -152,7 +152,7 @@ def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
         # in root's home
         command = ["setpriv", "--bounding-set", "-dac_override", "--", *command]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "no permission to make a test file" in complaint(done, 2)
+    assert "no permission to create a test file" in complaint(done, 2)
 
 
 @pytest.mark.slow

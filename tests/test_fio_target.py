@@ -16,7 +16,7 @@ from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Note
 from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, lane, tool
 from heatsoak.target.fio.command import FioPlace, command
-from heatsoak.target.fio.file import SMALLEST_ROOM
+from heatsoak.target.fio.file import MIN_SPACE
 from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
 from waiting import until
@@ -379,7 +379,7 @@ def test_a_missing_fio_says_how_to_get_it(directory: Path, monkeypatch: pytest.M
     ("head", "complaint"),
     [
         ("#!/bin/sh\necho fio-2.16\n", "fio-2.16 is too old: fio 3.20"),
-        ("#!/bin/sh\necho hello\n", "does not say that it is fio"),
+        ("#!/bin/sh\necho hello\n", "is not fio: its version is"),
         ("#!/bin/sh\necho no >&2; exit 1\n", "exit code 1: no"),
         ("#!/no/such/interpreter\n", "cannot be run"),
     ],
@@ -408,7 +408,7 @@ def test_a_file_system_that_is_too_full_is_refused_with_what_would_be_needed(
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     with pytest.raises(RefusedError, match=r"451 MB are free, but 477 MB are needed"):
         DirectoryTarget(directory)
-    assert SMALLEST_ROOM == 64 * MIB
+    assert MIN_SPACE == 64 * MIB
 
 
 def test_a_tenth_of_the_file_system_stays_free(

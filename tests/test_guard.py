@@ -265,7 +265,7 @@ def test_a_user_without_permission_is_refused(drive: Drive) -> None:
         (lambda path: path.mkdir(), "directory"),
         (os.mkfifo, "pipe"),
         (lambda path: path.symlink_to("/nowhere"), "does not exist"),
-        (lambda path: path.symlink_to(path), "cannot be looked at"),
+        (lambda path: path.symlink_to(path), "cannot be examined"),
         (lambda path: path.symlink_to("/dev/null"), "character device"),
     ],
     ids=["absent", "file", "directory", "pipe", "dangling", "circle", "link"],

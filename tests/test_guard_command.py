@@ -437,7 +437,7 @@ def a_file_that_is_there(bench: Bench) -> Iterator[Attempt]:
     path = place / "notes"
     path.write_text("what somebody wrote")
     run("sync", "-f", place)
-    yield Attempt(drive, "is there already and would be overwritten", path, drive.id)
+    yield Attempt(drive, "already exists and would be overwritten", path, drive.id)
 
 
 # -- how it is named

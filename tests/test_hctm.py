@@ -110,7 +110,7 @@ def test_a_drive_that_sets_something_else_than_it_was_told_gets_back_what_it_had
 
     drive = Rounds(hctm=(LOWEST, HIGHEST), tmt=BEFORE)
     with (
-        pytest.raises(ToolError, match="answers 344 and 350 K"),
+        pytest.raises(ToolError, match="but read 344 and 350 K"),
         held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state),
     ):
         pytest.fail("it was not set")

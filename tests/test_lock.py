@@ -151,7 +151,10 @@ def test_a_pipe_in_place_of_a_lock_is_one_line(tmp_path: Path, locks: Path) -> N
     [file] = locks.iterdir()
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(ToolError, match="it is no file"), drives_held([place], Roots(), "x"):
+    with (
+        pytest.raises(ToolError, match="it is not a regular file"),
+        drives_held([place], Roots(), "x"),
+    ):
         raise AssertionError("a pipe was locked")
 
 

@@ -138,7 +138,7 @@ def test_sensors_that_are_not_an_exports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no sensors"):
         drive_in_tree(tmp_path)
     (tmp_path / "sys" / "block").mkdir(parents=True)
-    with pytest.raises(UsageError, match="holds 0 drives instead of one"):
+    with pytest.raises(UsageError, match="has 0 drives instead of one"):
         drive_in_tree(tmp_path)
     for target in (f"sim:{DRIVE}", "."):
         done = heatsoak_here(

@@ -130,7 +130,7 @@ def test_a_named_node_that_is_not_there_or_means_several_is_refused_with_what_is
         drive.sensors(power="ina226")
     drive.node("hwmon4", "ina226", None, power1_input=1)
     drive.node("hwmon5", "ina226", None, power1_input=2)
-    with pytest.raises(UsageError, match=r"several.*hwmon4/power1.*hwmon5/power1"):
+    with pytest.raises(UsageError, match=r"ambiguous.*hwmon4/power1.*hwmon5/power1"):
         drive.sensors(power="ina226")
     with pytest.raises(UsageError, match=r"no such.*hwmon4/power1 \(ina226\)"):
         drive.sensors(power="max34417")

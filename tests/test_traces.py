@@ -115,7 +115,7 @@ def test_what_progress_raises_ends_the_count() -> None:
         ("read_gb = { value = 17.97", "read_gb = { value = 170", "sizes: the shares make a mean"),
         ("{ value = 372630", "{ value = 372630.5", "totals.reads: must be a whole number"),
         ("{ value = 70,", "{ value = 170,", "addresses.sequential_pct: must be 0 to 100"),
-        ("span_gb = { value = 32", "span_gb = { value = 0.001", "span_bytes: must be"),
+        ("span_gb = { value = 32", "span_gb = { value = 0.001", "span_bytes: it has to be"),
         ("[pauses]", "[breaks]", "unknown key 'breaks'"),
     ],
 )

@@ -62,7 +62,9 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
         (loader,) = run.wait_for_load().children()
         serving.kill()
         line = run.end(3)
-    assert line.startswith(f"heatsoak: {uri(tmp_path)}: the server has gone: step 'load': fio met")
+    assert line.startswith(
+        f"heatsoak: {uri(tmp_path)}: the server is gone: step 'load': fio reported"
+    )
     assert "Operation not permitted" not in line
     assert run.status == "failed"
     assert run.events[-1].kind == "fault"
@@ -131,7 +133,7 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         monkeypatch.setattr(lane, "GIVEN_UP_S", 1.0)
         monkeypatch.setattr("heatsoak.target.fio.nbd_client._TIMEOUT_S", 0.5)
         serving.send_signal(signal.SIGSTOP)
-        with pytest.raises(ToolError, match=r"no I/O has completed for .* s: given up"):
+        with pytest.raises(ToolError, match=r"no I/O has completed for .* s: giving up"):
             list(batches)
         target.close()
 
@@ -147,7 +149,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_goes_on_once_they_are_rea
             run.wait_for_load()
             os.truncate(image, 0)
             line = run.end(3)
-        assert "step 'load': fio met an I/O error, 'Input/output error'" in line
+        assert "step 'load': fio reported an I/O error, 'Input/output error'" in line
         assert run.status == "failed"
         os.truncate(image, SIZE)
         done = heatsoak_here(*command, "--resume", cwd=tmp_path)
@@ -166,7 +168,7 @@ def test_a_drive_that_takes_no_more_writes_ends_the_run(tmp_path: Path) -> None:
             run.wait_for_load()
             fill(mount)
             line = run.end(3)
-    assert "step 'load': fio met an I/O error" in line
+    assert "step 'load': fio reported an I/O error" in line
     assert run.status == "failed"
     assert run.recording.samples().height >= 2
 
@@ -176,9 +178,7 @@ def test_a_drive_that_was_detached_is_one_line_that_says_so(tmp_path: Path) -> N
         assert losetup("-d", node).returncode == 0
         name = protocol(tmp_path, rw="read")
         line = complaint(heatsoak_here("run", name, "--on", str(node), cwd=tmp_path), 2)
-    assert line == (
-        f"heatsoak: {node}: holds nothing, as a drive that was detached: attach it first"
-    )
+    assert line == (f"heatsoak: {node}: has no capacity, like a detached drive: attach it first")
 
 
 def test_a_file_system_under_test_that_somebody_fills_does_not_matter(tmp_path: Path) -> None:

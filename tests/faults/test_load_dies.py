@@ -56,7 +56,7 @@ def test_fio_that_is_stopped_for_a_while_is_told_of_and_no_sample_speaks_for_the
     held_up = [event for event in run.events if "stalled_s" in event.data]
     told = max(held_up, key=lambda event: event.data["stalled_s"])
     assert told.kind == "warning"
-    assert told.text.endswith(", since fio was stopped; then it went on")
+    assert told.text.endswith(" because fio was stopped; then it continued")
     tiled(run.recording.samples())
 
 

@@ -253,7 +253,7 @@ except (pl.exceptions.PolarsError, OSError) as error:
 
 
 def _why_undecodable(path: Path) -> str | None:
-    """Return why polars cannot read a Parquet file; None where it can."""
+    """Return why polars cannot read a Parquet file; None if it can."""
     status = path.stat()
     return _undecodable(path, status.st_mtime_ns, status.st_size)
 

@@ -1,7 +1,7 @@
-"""Real places that fio loads: files, block devices, NBD exports.
+"""Real targets that fio loads: files, block devices, NBD exports.
 
-``command`` says what fio is asked, ``process`` and ``watch`` run it, ``stream`` understands what
-it says; ``file``, ``block`` and ``nbd`` know the places.
+``command`` makes fio's command line, ``process`` and ``watch`` run it, ``lane`` turns its status
+into samples; ``file``, ``block`` and ``nbd`` are the targets.
 """
 
 from heatsoak.target.fio.block import BlockTarget

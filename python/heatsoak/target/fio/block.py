@@ -1,4 +1,4 @@
-"""A whole block device: read as it is, or claimed from the write guard and overwritten."""
+"""A whole block device: only read, or claimed through the write guard and overwritten."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ from heatsoak.target.spare import note_of
 
 
 class BlockTarget(FioTarget):
-    """A drive itself. fio opens the descriptor that was examined, never the path."""
+    """A whole drive. fio opens the descriptor that was examined, never the path."""
 
     def __init__(
         self,
@@ -36,11 +36,10 @@ class BlockTarget(FioTarget):
         hides: bool = False,
         ioctl: Ioctl | None = None,
     ) -> None:
-        """Describe the drive without opening it; raises UsageError where it is no block device.
+        """Describe the drive without opening it; raises UsageError if it is not a block device.
 
-        `purges` are the methods that it will be purged by, and `hides` whether it will be told to
-        hide a part of itself: a drive that does not offer one is not opened. `ioctl` does what
-        fcntl.ioctl does, None for that itself.
+        `purges` are the purge methods that will be used, and `hides` says whether sectors will be
+        hidden: a drive that does not support these is not opened. `ioctl` replaces fcntl.ioctl.
         """
         super().__init__(settings, clock)
         self._path = path
@@ -54,9 +53,7 @@ class BlockTarget(FioTarget):
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
         if info.size_bytes == 0:
-            raise UsageError(
-                f"{path}: holds nothing, as a drive that was detached: attach it first"
-            )
+            raise UsageError(f"{path}: has no capacity, like a detached drive: attach it first")
         self._info = info
         self._number = info.number
         self.identity = info.identity(str(path))
@@ -64,7 +61,7 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
-            # what an earlier run that was killed has left on this drive, and on no other
+            # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)
             yield from hidden_sectors.put_back(self._roots, claim=self._claimed)
@@ -83,12 +80,12 @@ class BlockTarget(FioTarget):
         number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
         if not stat.S_ISBLK(found.st_mode) or number != self._number:
             raise UsageError(
-                f"{self._path}: is not the whole disk {self._number}; name the disk itself"
+                f"{self._path}: is not the whole disk {self._number}: name the disk itself"
             )
         yield Note(
             "info",
-            f"{self._path}: is only read; where it was never written, a drive may answer without "
-            "touching its flash",
+            f"{self._path}: is only read; a drive may answer reads of blocks that were never "
+            "written without accessing its flash",
         )
 
     def _fd(self) -> int:
@@ -121,20 +118,20 @@ class BlockTarget(FioTarget):
         return {**super().describe(), **erased}
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
-        """Make sure that it is still the drive that was examined."""
+        """Check that it is still the drive that was examined."""
         if self._claimed is not None:
             self._claimed.recheck()
         if self._hidden is not None and not self._hidden.is_held():
             yield Note(
                 "warning",
-                f"{self._path}: shows again what it was told to hide, as after an error or a "
-                "reset; nothing was written there",
+                f"{self._path}: no longer hides what it was told to, for example because of an "
+                "error or a reset; nothing was written there",
             )
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload or replay; says so where it failed because the drive has gone.
+        """Run one workload or replay; if it fails because the drive is gone, the error says so.
 
-        The kernel takes a drive's size away when it is pulled, which fio calls a lack of space.
+        The kernel sets a removed drive's size to 0, which fio reports as a lack of space.
         """
         try:
             yield from super().run(step)
@@ -144,9 +141,9 @@ class BlockTarget(FioTarget):
             raise
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
-        """Purge through the descriptor that is held, as :mod:`heatsoak.target.purge` does."""
+        """Purge through the claimed descriptor, with :mod:`heatsoak.target.purge`."""
         if self._claimed is None:
-            raise RefusedError(f"{self._path}: is open for reading and cannot be purged")
+            raise RefusedError(f"{self._path}: is only open for reading and cannot be purged")
         self._show_all()
         return purge.purge(self._claimed, method, self._ioctl)
 
@@ -154,7 +151,7 @@ class BlockTarget(FioTarget):
         if spare != "hpa":
             return super()._spare(used, spare)
         if self._claimed is None:
-            raise RefusedError(f"{self._path}: is open for reading and hides nothing")
+            raise RefusedError(f"{self._path}: is only open for reading and cannot hide sectors")
         self._hidden = hidden_sectors.hide(self._claimed, used)
         how = "is hidden by the drive until the end of the run (host protected area)"
         return note_of(used, self.identity.size_bytes, how)

@@ -1,4 +1,4 @@
-"""The command line of fio for a step: workloads in, arguments out; nothing is run here."""
+"""Makes fio's command line for a step; nothing is run here."""
 
 import math
 import re
@@ -10,22 +10,22 @@ from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.protocol.fio_options import wrong_option
 from heatsoak.units import Size, format_bytes
 
-#: Offsets and spans given as shares are rounded down to this, so that direct I/O takes them.
+#: Offsets and spans given as shares are rounded down to this, for direct I/O.
 _ALIGNMENT = 4096
 
 
 @dataclass(frozen=True)
 class FioPlace:
-    """Where fio loads, and how it gets there.
+    """What fio loads, and how.
 
     Attributes:
-        arguments: what names the place to fio: ``--filename=...`` or ``--uri=...``.
-        size_bytes: what spans and offsets are shares of.
+        arguments: the arguments that name it: ``--filename=...`` or ``--uri=...``.
+        size_bytes: the size that spans and offsets are shares of.
         engine: fio's I/O engine.
-        direct: whether the page cache is passed by.
-        file: what an iolog calls the place.
-        block_bytes: I/O has to begin and end at multiples of this.
-        trims: whether it takes trims.
+        direct: whether to bypass the page cache.
+        file: its name in an iolog.
+        block_bytes: I/O must start and end at multiples of this.
+        trims: whether it supports trims.
     """
 
     arguments: tuple[str, ...]
@@ -39,11 +39,11 @@ class FioPlace:
 
 @dataclass(frozen=True)
 class Region:
-    """The part of a place that a workload addresses, and how much it transfers there.
+    """The part of a place that a workload accesses, and how much it transfers.
 
     Attributes:
-        io_bytes: bytes after which all jobs together end, or None where only the runtime does.
-        capped: whether the workload asked for more than there is.
+        io_bytes: bytes that all jobs together transfer, or None if only the runtime ends them.
+        capped: whether the workload's span was larger than the place.
     """
 
     offset: int
@@ -53,14 +53,14 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The first byte behind it."""
+        """The first byte after it."""
         return self.offset + self.span
 
 
 def region_of(workload: Workload, size_bytes: int) -> Region:
-    """Return what `workload` addresses on a place of `size_bytes`.
+    """Return the region that `workload` accesses on a place of `size_bytes`.
 
-    A span that is too large is capped; raises UsageError where not one block is left.
+    A span that is too large is capped; raises UsageError if not even one block fits.
     """
     unit = math.lcm(workload.bs, _ALIGNMENT)
     offset = workload.offset.of(size_bytes)
@@ -82,7 +82,7 @@ def region_of(workload: Workload, size_bytes: int) -> Region:
 
 
 def job_name(name: str) -> str:
-    """Return a step's name as fio and file systems take it."""
+    """Return a step's name in a form that fio and file systems accept."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "step"
 
 
@@ -94,12 +94,12 @@ def command(
     seed: int,
     readonly: bool,
 ) -> list[str]:
-    """Return fio's command line for a step; those beside it are further jobs of the same fio.
+    """Return fio's command line for a step, with one job per workload.
 
-    The seed of each job comes from `seed` and the step's name, so that a step repeats its offsets
-    when it is run again and two steps do not write the same data.
+    Each job's seed is derived from `seed` and the step's name, so that a repeated step uses the
+    same offsets, and two steps do not write the same data.
 
-    Raises RefusedError for an option that could lead fio off its place.
+    Raises RefusedError for an option that could make fio access anything else.
     """
     line = measured(fio, status_interval_s)
     if readonly:
@@ -111,7 +111,7 @@ def command(
 
 
 def measured(fio: str, status_interval_s: float) -> list[str]:
-    """Return the beginning of every command line: how fio says what it does."""
+    """Return the start of every command line: the options for fio's status output."""
     return [
         fio,
         "--output-format=json+",
@@ -123,7 +123,7 @@ def measured(fio: str, status_interval_s: float) -> list[str]:
 def job(
     name: str, workload: Workload, place: FioPlace, seed: int, *, grouped: bool = True
 ) -> list[str]:
-    """Return one job's arguments; a `grouped` one is reported together with those beside it."""
+    """Return one job's arguments; `grouped` jobs are reported together."""
     region = region_of(workload, place.size_bytes)
     words = [
         f"--name={name}",
@@ -167,14 +167,14 @@ def job(
 
 
 def _passed_on(option: str, value: str) -> str:
-    """Return an option of the user's; only those known to stay on the place get through."""
+    """Return a user's option as an argument; only options known to be safe are allowed."""
     if wrong := wrong_option(option, value):
         raise RefusedError(f"fio's option '{option}' {wrong}")
     return f"--{option}={value}" if value else f"--{option}"
 
 
 def layout_step(offset: int, span: int) -> WorkloadStep:
-    """Return the step that fills a region with incompressible data."""
+    """Return a step that fills a region with incompressible data."""
     return WorkloadStep(
         name="layout",
         rw="write",

@@ -1,4 +1,4 @@
-"""A file: one of our own making in a directory, or one that is there and is only read."""
+"""A file: our own test file in a directory, or an existing file that is only read."""
 
 import errno
 import os
@@ -22,9 +22,9 @@ from heatsoak.target.fio.tool import takes_direct
 from heatsoak.tools import environment, which
 from heatsoak.units import Size, format_bytes
 
-#: A file below this says nothing of a drive, and a file system so full is better left alone.
-SMALLEST_ROOM = 64 << 20
-#: The share of the file system that stays free.
+#: A smaller file says nothing about a drive, and a file system that full is better left alone.
+MIN_SPACE = 64 << 20
+#: Share of the file system that stays free.
 KEPT_FREE = 0.10
 
 _PROGRESS_S = 5.0
@@ -32,10 +32,10 @@ _WHOLE = Size(percent=100.0)
 
 
 class DirectoryTarget(FioTarget):
-    """A test file in a directory, without a name, so that nothing can be left of it.
+    """A test file in a directory, without a name, so that it cannot be left behind.
 
-    The file is reserved whole when the target is opened. A step that reads what no step has
-    written yet is preceded by a layout, whose samples are not handed out.
+    All its blocks are reserved when the target is opened. Before a step reads what has not been
+    written yet, it is laid out, without yielding samples.
     """
 
     def __init__(
@@ -47,13 +47,12 @@ class DirectoryTarget(FioTarget):
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
-        """Find out how large the file can be; nothing is made yet.
+        """Determine how large the file can be, without creating it.
 
-        `file_size` is a share of what may be used: what is free but for 10 % of the file system.
-        `named` is what the user called the target, where that is not the directory.
+        `file_size` can be a share of the usable space, which is the free space minus 10 % of the
+        file system. `named` is the user's name of the target, if that is not the directory.
 
-        Raises RefusedError where the file system is too full, UsageError where `directory` is
-        none.
+        Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
         """
         super().__init__(settings, clock)
         self._directory = directory
@@ -65,38 +64,38 @@ class DirectoryTarget(FioTarget):
         path = named or directory
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
-        room = _Room.of(directory)
-        if room.usable < SMALLEST_ROOM:
+        space = _Space.of(directory)
+        if space.usable < MIN_SPACE:
             raise RefusedError(
-                f"{directory}: {format_bytes(room.free)} are free, but "
-                f"{format_bytes(room.kept + SMALLEST_ROOM)} are needed: 10 % of the file system "
-                f"({format_bytes(room.kept)}) stay free"
+                f"{directory}: {format_bytes(space.free)} are free, but "
+                f"{format_bytes(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
+                f"({format_bytes(space.kept)}) stay free"
             )
-        wanted = file_size.of(room.usable)
-        size = min(wanted, room.usable)
+        wanted = file_size.of(space.usable)
+        size = min(wanted, space.usable)
         size -= size % (1 << 20 if size >= 1 << 20 else 4096)
         if size <= 0:
-            raise UsageError(f"file_size is {file_size}: a test file needs 4096 bytes at least")
-        self._wanted = wanted if wanted > room.usable else None
+            raise UsageError(f"file_size is {file_size}: a test file needs at least 4096 bytes")
+        self._wanted = wanted if wanted > space.usable else None
         self.identity = _identity(
             path,
             directory,
             size,
             {
                 "directory": str(directory.resolve()),
-                "free_bytes": room.free,
-                "kept_free_bytes": room.kept,
+                "free_bytes": space.free,
+                "kept_free_bytes": space.kept,
             },
         )
 
     def _claim(self, writes: bool) -> Iterator[Note]:  # noqa: ARG002 -- the file is ours
         if not os.access(self._directory, os.W_OK | os.X_OK):
-            raise UsageError(f"{self._directory}: no permission to make a test file there")
+            raise UsageError(f"{self._directory}: no permission to create a test file there")
         size = self.identity.size_bytes
-        if size > _Room.of(self._directory).usable:
+        if size > _Space.of(self._directory).usable:
             raise RefusedError(
-                f"{self._directory}: the room for a test file of {format_bytes(size)} is gone; "
-                "10 % of the file system stay free"
+                f"{self._directory}: there is no space for a test file of {format_bytes(size)} any "
+                "more; 10 % of the file system stay free"
             )
         try:
             yield from self._make()
@@ -104,10 +103,10 @@ class DirectoryTarget(FioTarget):
             os.ftruncate(self._fd, size)
         except OSError as error:
             raise ToolError(
-                f"{self._directory}: a test file cannot be made: {error.strerror}"
+                f"{self._directory}: a test file cannot be created: {error.strerror}"
             ) from error
         yield from self._reserve()
-        # not every file system tells holes, or blocks that are only reserved, from data
+        # not every file system reports holes, or distinguishes reserved blocks from data
         self._sees_holes = os.lseek(self._fd, 0, os.SEEK_HOLE) == 0
         self._direct = takes_direct(self._fio_path())
         if not self._direct:
@@ -120,7 +119,7 @@ class DirectoryTarget(FioTarget):
             )
 
     def _make(self) -> Iterator[Note]:
-        """Open a file that has no name, or as a last resort one that has."""
+        """Open a file without a name, or with a name as the last resort."""
         with suppress(OSError):
             self._fd = os.open(
                 self._directory, os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC, 0o600
@@ -130,16 +129,16 @@ class DirectoryTarget(FioTarget):
             Path(name).unlink()
         if Path(self._fio_path()).exists():
             return
-        os.close(self._fd)  # without /proc there is no way to a file without a name
+        os.close(self._fd)  # without /proc, fio cannot open a file without a name
         self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
         self._name = Path(name)
         yield Note(
             "warning",
-            f"the test file has to have a name, {name}: remove it if heatsoak is killed",
+            f"the test file needs a name here, {name}: remove it if heatsoak is killed",
         )
 
     def _reserve(self) -> Iterator[Note]:
-        """Take the blocks now, so that nothing else fills the file system meanwhile."""
+        """Reserve the blocks now, so that nothing else can take the space."""
         tool = which("fallocate")
         assert self._fd is not None
         if tool is None:
@@ -188,14 +187,14 @@ class DirectoryTarget(FioTarget):
         return {**super().describe(), "test_file_bytes": self.identity.size_bytes}
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
-        """Write what the step will read and nobody has written."""
+        """Write what the step will read and what has not been written yet."""
         for begin, end in regions:
             missing = self._unwritten(begin, end)
             if missing is not None:
                 yield from self._lay_out(name, *missing)
 
     def _unwritten(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return from the first to the last byte of a range that is a hole, aligned for fio."""
+        """Return the part of a range from its first to its last hole, aligned for fio."""
         assert self._fd is not None
         if not self._sees_holes:
             known = any(low <= start and end <= high for low, high in self._laid_out)
@@ -210,7 +209,7 @@ class DirectoryTarget(FioTarget):
             except OSError as error:
                 if error.errno != errno.ENXIO:
                     raise
-                return first - first % 4096, end  # nothing but hole up to the end
+                return first - first % 4096, end  # all hole up to the end
             hole = os.lseek(self._fd, last, os.SEEK_HOLE)
             if hole >= end:
                 return first - first % 4096, min(last, end)
@@ -221,8 +220,8 @@ class DirectoryTarget(FioTarget):
         end = min(-(-end // 4096) * 4096, size)
         yield Note(
             "info",
-            f"step '{step}' reads what was not written yet: writing {format_bytes(end - start)} "
-            "first, which is not measured but warms the drive",
+            f"step '{step}' reads data that was not written yet: writing "
+            f"{format_bytes(end - start)} first, which is not measured but warms the drive",
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
@@ -246,7 +245,7 @@ class DirectoryTarget(FioTarget):
         self._laid_out.append((start, end))
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
-        """Give all blocks of the file back and take new ones."""
+        """Release all blocks of the file and reserve new ones."""
         if self._fd is None:
             raise ToolError("the target is not open")
         os.ftruncate(self._fd, 0)
@@ -257,8 +256,8 @@ class DirectoryTarget(FioTarget):
         yield from self._reserve()
         yield Note(
             "warning",
-            "the test file was emptied, but whether its blocks were trimmed on the drive is up to "
-            "the file system (mount option discard, or fstrim): the drive may not be like new",
+            "the test file was emptied, but whether its blocks were trimmed on the drive depends "
+            "on the file system (mount option discard, or fstrim): the drive may not be like new",
         )
 
     def _release(self) -> None:
@@ -271,9 +270,9 @@ class DirectoryTarget(FioTarget):
 
 
 class FileTarget(DirectoryTarget):
-    """A file by its path: only read where it is there, else one of our own making.
+    """A file by its path: only read if it exists, otherwise our own test file.
 
-    What is made has no name either, so the path stays as free as it was.
+    The test file has no name either, so nothing appears at the path.
     """
 
     def __init__(
@@ -284,7 +283,7 @@ class FileTarget(DirectoryTarget):
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
-        """Look at the path; raises UsageError where it is something else than a file."""
+        """Examine the path; raises UsageError if it is not a file."""
         self._existing = path if path.exists() else None
         if self._existing is None:
             super().__init__(path.parent, file_size, named=path, settings=settings, clock=clock)
@@ -304,11 +303,11 @@ class FileTarget(DirectoryTarget):
             return
         if writes:
             raise RefusedError(
-                f"{path}: is there already and would be overwritten; name a directory, or a file "
+                f"{path}: already exists and would be overwritten: name a directory, or a file "
                 "that does not exist yet"
             )
         if self.identity.size_bytes < 4096:
-            raise UsageError(f"{path}: is too small to load, {self.identity.size_bytes} B")
+            raise UsageError(f"{path}: has {self.identity.size_bytes} bytes, too few to load")
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             hole = os.lseek(self._fd, 0, os.SEEK_HOLE)
@@ -318,21 +317,21 @@ class FileTarget(DirectoryTarget):
         if not self._direct:
             yield _page_cache_note(path)
         if hole < self.identity.size_bytes:
-            yield Note("warning", f"{path}: has holes, which are read without touching the drive")
+            yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         if self._existing is None:
             yield from super()._before(name, regions)
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
-        """Purge a file of our own; raises RefusedError for any other."""
+        """Purge our own file; raises RefusedError for any other."""
         if self._existing is not None:
             raise RefusedError(f"{self._existing}: is not ours to purge")
         yield from super()._purge(method)
 
 
-class _Room:
-    """What a file system has left."""
+class _Space:
+    """The free space of a file system."""
 
     def __init__(self, free: int, total: int) -> None:
         self.free = free
@@ -340,29 +339,29 @@ class _Room:
         self.usable = max(free - self.kept, 0)
 
     @classmethod
-    def of(cls, directory: Path) -> "_Room":
+    def of(cls, directory: Path) -> "_Space":
         try:
             state = os.statvfs(directory)
         except OSError as error:
-            raise UsageError(f"{directory}: cannot be looked at: {error.strerror}") from error
+            raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
 
 
 def _page_cache_note(path: Path) -> Note:
     return Note(
         "warning",
-        f"{path}: the file system takes no direct I/O, so the page cache is measured as much as "
-        "the drive",
+        f"{path}: the file system does not support direct I/O, so the page cache is measured as "
+        "much as the drive",
     )
 
 
 def escaped(path: str) -> str:
-    """Return a path as fio's filename option takes it."""
+    """Return a path escaped for fio's filename option."""
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Identity:
-    """Return what a file at `place` lies on: the drive, where there is one to be known."""
+    """Return the identity of a file at `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
         if (name := device_behind(place)) is not None:
@@ -380,7 +379,7 @@ def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Id
 
 
 def _mount_of(path: Path) -> dict[str, Any]:
-    """Return file system and device of a path, as far as the kernel says."""
+    """Return file system and device of a path, as far as known."""
     number = path.stat().st_dev
     found: dict[str, Any] = {"device_number": f"{os.major(number)}:{os.minor(number)}"}
     with suppress(OSError, ValueError):

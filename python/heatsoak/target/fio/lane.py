@@ -1,4 +1,4 @@
-"""One job of a running fio: what it is to do, the samples that its documents become, and stalls."""
+"""One job of a running fio: its load, the samples from its status documents, and stalls."""
 
 import json
 import time
@@ -19,18 +19,19 @@ from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.target.fio.process import free_path
 from heatsoak.units import format_bytes, format_duration
 
-#: What is told once it is over, and what is told while it lasts.
-TOLD_S = 3.0
+#: A longer stall is reported when it is over.
+REPORTED_S = 3.0
+#: A longer stall is reported while it lasts.
 WARNED_S = 10.0
 #: Kernels give up a command after minutes and report an error; a server may never do so.
 GIVEN_UP_S = 900.0
 
-#: Options with which a load rests by itself for as long as they say.
+#: Options with which a load pauses by itself.
 _RESTS = frozenset({"startdelay", "thinktime", "flow", "rate_process"})
 
 
 class Stalls:
-    """Follows how many bytes a load has moved."""
+    """Detects stalls by how many bytes a load has moved."""
 
     def __init__(
         self,
@@ -39,10 +40,10 @@ class Stalls:
         is_stopped: Callable[[], bool],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with none moved.
+        """Start with none moved.
 
-        `rest_s` is how long the load itself may rest between two I/Os, None where that is not
-        known; `is_stopped` says whether what makes the load was stopped.
+        `rest_s` is how long the load itself may pause between two I/Os, None if unknown;
+        `is_stopped` says whether fio was stopped (SIGSTOP).
         """
         self._where = where
         self._rest_s = rest_s
@@ -55,9 +56,9 @@ class Stalls:
         self._was_stopped = False
 
     def look(self, moved: int) -> Iterator[Note]:
-        """Say what is to be said now that `moved` bytes have been moved in all.
+        """Yield notes, given that `moved` bytes have been moved in total.
 
-        Raises ToolError where nothing has come for so long that nothing will.
+        Raises ToolError after a stall that is too long to be still waited for.
         """
         now_s = self._now_s()
         waited_s = min(now_s - self._looked_s, 2 * BEAT_S)
@@ -80,19 +81,19 @@ class Stalls:
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(
                 f"{self._where}: no I/O has completed for {format_duration(self._silent_s)}"
-                f"{self._why()}: given up"
+                f"{self._why()}: giving up"
             )
 
     def end(self) -> Iterator[Note]:
-        """Say how long nothing came, now that it is over."""
-        if self._rest_s is None or self._silent_s < max(TOLD_S, 3 * self._rest_s):
+        """Report the length of a stall that is over."""
+        if self._rest_s is None or self._silent_s < max(REPORTED_S, 3 * self._rest_s):
             return
         if self._moved == 0 and not self._has_warned:
             return  # fio takes its time to start
         yield Note(
             "warning",
             f"{self._where}: no I/O completed for {self._silent_s:.1f} s{self._why()}; then it "
-            "went on",
+            "continued",
             {"stalled_s": round(self._silent_s, 3)},
         )
 
@@ -102,11 +103,11 @@ class Stalls:
         self._was_stopped = False
 
     def _why(self) -> str:
-        return ", since fio was stopped" if self._was_stopped else ""
+        return " because fio was stopped" if self._was_stopped else ""
 
 
 def longest_rest_s(workloads: Sequence[Workload]) -> float | None:
-    """Return how long all of several loads may rest at most before one goes on; None if unknown."""
+    """Return the longest time that all loads may pause together; None if unknown."""
     rests_s = []
     for load in workloads:
         if not _RESTS.isdisjoint(load.fio):
@@ -130,25 +131,25 @@ COLUMNS = [
 ]
 _SCHEMA = schema_of(COLUMNS)
 
-#: A first document that comes later than this after it was made says more of clocks than of us.
+#: If the first document seems older than this, the clocks are wrong.
 _LONGEST_LAG_S = 5.0
 
-#: fio counts bytes and time, and then waits for its jobs before it says them: where a drive hangs,
-#: a document is so much younger than what it says.
+#: fio takes its counts and then waits for its jobs before it prints them: if a drive hangs, the
+#: document's time stamp can be this much later than its counts.
 _APART_S = 1.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a fio is to do, as far as watching it needs to know.
+    """What fio is told to do, as far as watching it needs to know.
 
     Attributes:
         name: the step's.
         queue: I/Os that it keeps in flight.
         runtime_s: when it ends by itself, or None.
         total_bytes: after how many bytes it ends, or None.
-        polls: whether fio spends its processor time on waiting, so that it says nothing of the I/O.
-        rest_s: how long it may rest between two I/Os by itself; None where that is not known.
+        polls: whether fio polls, so that its processor time says nothing about the I/O.
+        rest_s: how long it may pause between two I/Os by itself; None if unknown.
     """
 
     name: str
@@ -162,7 +163,7 @@ class Load:
 
     @classmethod
     def of(cls, step: WorkloadStep, place: FioPlace) -> "Load":
-        """Return what `step` is on `place`."""
+        """Return the load of `step` on `place`."""
         runtimes = [load.runtime_s for load in step.workloads]
         amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
         depths = [
@@ -183,12 +184,12 @@ class Load:
 
 
 class Lane:
-    """What a fio does on one place, of several that it may load at once.
+    """Follows what fio does on one place, of possibly several.
 
     Attributes:
-        load: what is done.
-        job: the only job of fio's that counts; None takes all of them.
-        raw_dir: where its last document is kept; None keeps it nowhere.
+        load: what fio is told to do.
+        job: the only job of fio's that counts; None for all.
+        raw_dir: where to save fio's last document; None to not save it.
         status: the newest one.
     """
 
@@ -216,16 +217,16 @@ class Lane:
 
     @property
     def where(self) -> str:
-        """Where something happened, for who reads of it."""
+        """The step, for messages."""
         return f"step '{self.load.name}'"
 
     def start(self) -> None:
-        """Count how busy the drive is from here on."""
+        """Start counting how busy the drive is."""
         if self._busy_time is not None:
             self._busy_time.pct()
 
     def see(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Take note of fio's newest document; return the part of it that is this lane's."""
+        """Keep fio's newest document; return this lane's part of it."""
         if self.job is not None and isinstance(document.get("jobs"), list):
             own = [job for job in document["jobs"] if _name_of(job) == self.job]
             document = {**document, "jobs": own}
@@ -235,8 +236,8 @@ class Lane:
     def take(self, document: dict[str, Any]) -> pl.DataFrame | None:
         """Return the samples that a document completes.
 
-        One that comes near the end or after it is held back until the next is there, and left out
-        where that follows at once, so that the last is not a sliver.
+        A status near the end is held back until the next one, and dropped if that follows
+        immediately, so that the last interval is not a sliver.
         """
         last, self.status = self.status, FioStatus.of(self.see(document))
         statuses: list[FioStatus] = []
@@ -248,14 +249,14 @@ class Lane:
         return self._samples(statuses)
 
     def held_back(self) -> pl.DataFrame | None:
-        """Return what was held back, once no further document comes."""
+        """Return what was held back, once there are no more documents."""
         return None if self._held is None else self._samples([self._held])
 
     def _samples(self, statuses: list[FioStatus]) -> pl.DataFrame | None:
         rows = [row for row in map(self._row, statuses) if row is not None]
         if not rows:
             return None
-        # of two at once neither has a time of its own that the device was busy in
+        # two rows at the same time cannot have separate busy times
         busy_pct = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row | {"busy_pct": busy_pct} for row in rows], schema=_SCHEMA)
 
@@ -265,7 +266,7 @@ class Lane:
             return None
         last_s, now_s = self._t_s, self._clock.now_s()
         made_s = now_s - (time.time() - status.timestamp_ms / 1000)
-        # where it seems to be older than the one before, the wall clock was set meanwhile
+        # if it seems older than the previous one, the wall clock was set meanwhile
         oldest_s = now_s - _LONGEST_LAG_S if last_s is None else last_s
         t_s = made_s if oldest_s < made_s < now_s else now_s
         if last_s is not None:
@@ -279,7 +280,7 @@ class Lane:
         return row
 
     def keep_document(self) -> Path | Note | None:
-        """Save fio's last document; a full disk is no reason to lose the step."""
+        """Save fio's last document; a full disk must not fail the step."""
         if self.raw_dir is None or self._document is None:
             return None
         try:
@@ -287,11 +288,11 @@ class Lane:
             path = free_path(self.raw_dir / f"{job_name(self.load.name)}.json")
             path.write_text(json.dumps(self._document, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            return Note("warning", f"fio's last document cannot be kept: {error}")
+            return Note("warning", f"fio's last document cannot be saved: {error}")
         return path
 
     def summary(self, kept: Path | Note | None) -> Note:
-        """Return what was done in all."""
+        """Return a note with the totals."""
         status = self.status
         assert status is not None
         return Note(
@@ -313,7 +314,7 @@ class Lane:
         )
 
     def outcome(self) -> Outcome:
-        """Return what its I/O cost, and how long it took."""
+        """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
         cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
@@ -322,7 +323,7 @@ class Lane:
 
 
 def _spread(row: dict[str, float | None], seconds: float) -> None:
-    """Refer a row to the time since the one before: a wall clock that was set gave it another."""
+    """Scale a row to the actual time since the previous one, after the wall clock was set."""
     interval_s = row["interval_s"]
     assert interval_s is not None
     row["interval_s"] = seconds
@@ -337,10 +338,10 @@ def _name_of(job: Any) -> str | None:
 
 
 class _End:
-    """Foresees the end of a step, so that its last interval is not a sliver.
+    """Predicts the end of a step, so that its last interval is not a sliver.
 
-    fio's last document can come a few milliseconds after a status document, also after one that
-    says that the time is up. Rates over so short a time are mostly rounding.
+    fio's last document can come a few milliseconds after a status document, even after one at the
+    end of the runtime. Rates over such a short time are mostly rounding errors.
     """
 
     def __init__(self, load: Load, status_interval_s: float) -> None:
@@ -349,7 +350,7 @@ class _End:
         self._bytes = load.total_bytes
 
     def is_near(self, last: FioStatus | None, status: FioStatus) -> bool:
-        """Whether the step is over, or will probably be within half a status interval."""
+        """Whether the step is over, or probably will be within half a status interval."""
         runtime_ms = self._runtime_ms
         if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
             return True
@@ -361,5 +362,5 @@ class _End:
         return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
 
     def is_sliver(self, last: FioStatus, status: FioStatus) -> bool:
-        """Whether less than half a status interval lies between two statuses."""
+        """Whether two statuses are less than half a status interval apart."""
         return status.runtime_ms - last.runtime_ms < self._near_ms

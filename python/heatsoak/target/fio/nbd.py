@@ -18,10 +18,10 @@ from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard.content import content
 from heatsoak.units import format_bytes
 
-#: How much of each end is looked at; no signature that blkid knows lies deeper inside.
+#: How much of each end is examined; no signature that blkid knows is further inside.
 _END_BYTES = 4 << 20
 _PIECE_BYTES = 1 << 20
-#: What lies between the ends only helps to know an export again; emptiness is never sampled.
+#: Samples between the ends only help to recognize an export; emptiness is never sampled.
 _SAMPLES = 256
 _SAMPLE_BYTES = 4096
 _TRIMMED_AT_ONCE = 1 << 30
@@ -29,11 +29,11 @@ _TRIMMED_AT_ONCE = 1 << 30
 
 @dataclass(frozen=True)
 class _Seen:
-    """What an export held when it was looked at.
+    """The contents of an export when it was examined.
 
     Attributes:
-        digest: of its ends and samples; empty where all of it is a hole of zeros.
-        reasons: what speaks against writing there.
+        digest: of its ends and samples; empty if all of it is a hole of zeros.
+        reasons: the reasons not to write to it.
     """
 
     digest: str
@@ -43,11 +43,11 @@ class _Seen:
 class NbdTarget(FioTarget):
     """An export that fio loads with its nbd engine.
 
-    Written without ``--erase`` only where the server says that all of it is a hole of zeros
-    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` has to name it, and it may hold
-    nothing that a block device may not hold. The connection over which that was seen is held until
-    the end, and before every step a new one has to lead to the same server, size and content.
-    Whether another client uses it at the same time, nobody can tell.
+    It is only written without ``--erase`` if the server says that all of it is a hole of zeros
+    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` must name it, and it must not have
+    anything that a block device must not have. The connection used to check this is kept open until
+    the end, and before every step a new one must lead to the same server, size and contents.
+    Whether another client uses it at the same time cannot be known.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class NbdTarget(FioTarget):
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
-        """Ask the server for the size; raises UsageError or ToolError where it gives none."""
+        """Ask the server for the size; raises UsageError or ToolError if it gives none."""
         super().__init__(settings, clock)
         self._uri = uri
         self._erase_id = erase_id
@@ -69,7 +69,7 @@ class NbdTarget(FioTarget):
             size = export.size_bytes
             self._trims = export.trims
         if size < _SAMPLE_BYTES:
-            raise UsageError(f"{uri}: the export holds {size} bytes, too few to load")
+            raise UsageError(f"{uri}: the export has {size} bytes, too few to load")
         self.identity = Identity(
             kind="nbd", path=uri, model=None, serial=None, size_bytes=size, simulated=False
         )
@@ -91,12 +91,12 @@ class NbdTarget(FioTarget):
             )
         if self._erase_id is None and (filled := _why_not_empty(export)) is not None:
             raise self._refusal(
-                f"{filled}; if that may be lost, add --erase {shlex.quote(self._name())}"
+                f"{filled}; if it may be overwritten, add --erase {shlex.quote(self._name())}"
             )
         self._demand_second()
         yield Note(
             "info",
-            f"{self._uri}: is written; whether another client uses it too cannot be known",
+            f"{self._uri}: will be written; whether another client uses it too cannot be known",
         )
 
     def _demand_writable(self, export: NbdConnection) -> None:
@@ -108,14 +108,14 @@ class NbdTarget(FioTarget):
             raise self._refusal("the server is read-only")
 
     def _demand_second(self) -> None:
-        """Raise ToolError where the server takes no client beside the connection that is held."""
+        """Raise ToolError if the server does not allow a second connection."""
         assert self._server is not None
         try:
             self._server.connect().close()
         except ToolError as error:
             raise ToolError(
-                f"{self._uri}: the server takes only one connection, and heatsoak holds one while "
-                "fio loads: let it take several (qemu-nbd --shared=0)"
+                f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
+                "beside fio's: let it allow several (qemu-nbd --shared=0)"
             ) from error
 
     def _name(self) -> str:
@@ -147,21 +147,21 @@ class NbdTarget(FioTarget):
         return {**super().describe(), "uri": self._uri}
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
-        """Make sure that it is still the export that was claimed, with what it held."""
+        """Check that it is still the claimed export with the same contents."""
         if self._held is None:
             return
         yield from self._recheck(self._held)
         self._seen = None  # until the step has ended
 
     def _recheck(self, held: NbdConnection) -> Iterator[Batch]:
-        """Raise RefusedError unless a new connection leads to what was claimed."""
+        """Raise RefusedError unless a new connection leads to the claimed export."""
         assert self._server is not None
         try:
             held.read(0, _SAMPLE_BYTES)
         except ToolError as error:
             raise self._lost() from error
         if not self._server.is_in_place():
-            raise self._refusal("its socket is another one now")
+            raise self._refusal("its socket was replaced")
         expected = self._seen
         if expected is None:
             expected = yield from _look(held)
@@ -171,32 +171,32 @@ class NbdTarget(FioTarget):
         if seen.reasons:
             raise self._refusal(*seen.reasons)
         if seen.digest != expected.digest:
-            raise self._refusal("it does not hold what it did: somebody else has changed it")
+            raise self._refusal("its contents were changed by somebody else")
 
     def _lost(self) -> HeatsoakError:
-        """Return what to say once the connection that is held has ended."""
+        """Return the error for a lost connection."""
         try:
             with Server(self._uri) as server:
                 server.connect().close()
         except (ToolError, UsageError):
-            return ToolError(f"{self._uri}: the server has gone")
+            return ToolError(f"{self._uri}: the server is gone")
         return self._refusal(
-            "the server that was examined has ended its connection, and what answers now is another"
+            "the server that was examined has closed its connection, and another answers now"
         )
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload or replay; says so where it failed because the server has gone."""
+        """Run one workload or replay; if it fails because the server is gone, the error says so."""
         try:
             yield from super().run(step)
         except ToolError as error:
-            if self._seen is not None:  # fio had not begun
+            if self._seen is not None:  # fio was not started
                 raise
-            raise self._told(error) from error
+            raise self._explained(error) from error
         if self._held is not None:
             self._seen = yield from _look(self._held)
 
-    def _told(self, error: ToolError) -> HeatsoakError:
-        """Return why a step failed: for want of a server, or as `error` says."""
+    def _explained(self, error: ToolError) -> HeatsoakError:
+        """Return why a step failed: because the server is gone, or else `error`."""
         if self._held is not None:
             with suppress(ToolError):
                 self._held.read(0, _SAMPLE_BYTES)
@@ -206,17 +206,17 @@ class NbdTarget(FioTarget):
             with suppress(ToolError, UsageError), Server(self._uri) as server:
                 server.connect().close()
                 return error
-            lost = ToolError(f"{self._uri}: the server has gone")
+            lost = ToolError(f"{self._uri}: the server is gone")
         return type(lost)(f"{lost}: {error}")
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
-        """Trim the whole export through the connection that is held."""
+        """Trim the whole export through the open connection."""
         held = self._held
         if held is None:
-            raise RefusedError(f"{self._uri}: is open for reading and cannot be purged")
+            raise RefusedError(f"{self._uri}: is only open for reading and cannot be purged")
         yield from self._recheck(held)
         if not held.trims:
-            yield Note("warning", f"{self._uri}: takes no trim, so it was not purged")
+            yield Note("warning", f"{self._uri}: does not support trim, so it was not purged")
             return
         size = self.identity.size_bytes
         self._seen = None
@@ -236,15 +236,15 @@ class NbdTarget(FioTarget):
 
 
 def _why_not_empty(export: NbdConnection) -> str | None:
-    """Return why an export is not plainly empty; None where it is."""
+    """Return why an export is not known to be empty; None if it is."""
     if not export.tells_holes:
         return "the server does not say whether it is empty (NBD's base:allocation)"
     filled = export.first_filled()
     if filled is not None:
-        return f"it holds data, or space taken for some, at byte {filled}"
-    for start, length in _places(export.size_bytes):  # a server may be wrong
+        return f"it has data, or allocated space, at byte {filled}"
+    for start, length in _places(export.size_bytes):  # the server may be wrong
         if _is_filled(export.read(start, length)):
-            return f"it holds data near byte {start}, which the server calls a hole"
+            return f"it has data near byte {start}, where the server reports a hole"
     return None
 
 
@@ -253,7 +253,7 @@ def _is_filled(piece: bytes) -> bool:
 
 
 def _places(size: int) -> Iterator[tuple[int, int]]:
-    """Return offset and length of what an export is known by: both ends, and samples in between."""
+    """Yield offset and length of the parts that identify an export: both ends, and samples."""
     tail = max(size - _END_BYTES, _END_BYTES)
     tail -= tail % _SAMPLE_BYTES
     step = max((tail - _END_BYTES) // _SAMPLES, _SAMPLE_BYTES)
@@ -266,7 +266,7 @@ def _places(size: int) -> Iterator[tuple[int, int]]:
 
 
 def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
-    """Look at an export, with signs of life; nothing is read of what is a hole from end to end."""
+    """Examine an export, yielding heartbeats; one that is all hole is not read."""
     if export.tells_holes and export.first_filled() is None:
         return _Seen("", [])
     size, digest = export.size_bytes, hashlib.sha256()
@@ -282,7 +282,7 @@ def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
 
 
 def _whole(looking: Generator[Batch, None, _Seen]) -> _Seen:
-    """Return what comes of it, where nobody waits for signs of life."""
+    """Return the result, ignoring heartbeats."""
     while True:
         try:
             next(looking)

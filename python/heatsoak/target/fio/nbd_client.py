@@ -1,8 +1,8 @@
-"""Connections to an NBD export, by libnbd: its size, what lies where, and trim.
+"""Connections to an NBD export through libnbd: its size, block status, reads and trim.
 
-libnbd is called through ctypes: its Python module is built for the distribution's own Python alone,
-and its tools end with each question, while the guard of an export is a connection that lasts. fio's
-nbd engine is linked to the same library, so it is there wherever fio can load an export.
+libnbd is called through ctypes: its Python module only works with the distribution's own Python,
+and its command-line tools do not keep a connection open, as the guard of an export must. fio's nbd
+engine uses the same library, so it is installed wherever fio can load an export.
 """
 
 import ctypes
@@ -26,20 +26,20 @@ from heatsoak.output import printable
 _PORT = 10809
 _TIMEOUT_S = 20.0
 _POLL_MS = 200
-#: What is asked for at once: servers take reads of 32 MiB, and counts below 4 GiB.
+#: Sizes of single requests: servers allow reads of up to 32 MiB, and lengths below 4 GiB.
 _READ_BYTES = 1 << 20
 _STATUS_BYTES = 2 << 30
-#: Asked 2 GiB at a time, a larger export would take minutes to look through.
-_LARGEST_TOLD = 1 << 50
+#: At 2 GiB per request, asking about all of a larger export would take minutes.
+_MAX_STATUS_BYTES = 1 << 50
 
-#: Which parts of an export hold data, in the words of NBD's own description (doc/proto.md).
+#: NBD's metadata context for which parts of an export have data (doc/proto.md).
 _ALLOCATION = b"base:allocation"
 _HOLE_OF_ZEROS = 1 | 2
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where an export is: a unix socket or a host and port, and its name there."""
+    """The address of an export: a Unix socket or a host and port, and its name there."""
 
     socket: str | None
     host: str
@@ -48,7 +48,7 @@ class Address:
 
     @property
     def key(self) -> str:
-        """What is the same however the socket or host is spelled, such as by a symbolic link."""
+        """A key that is the same for all spellings of the socket or host, such as links."""
         if self.socket is not None:
             try:
                 found = os.stat(self.socket)  # noqa: PTH116 -- as connect() takes it
@@ -73,7 +73,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def parse_uri(uri: str) -> Address:
-    """Return what an NBD URI names; raises UsageError for what cannot be loaded."""
+    """Return the address in an NBD URI; raises UsageError if it is invalid or not supported."""
     want = "such as nbd+unix:///?socket=/run/drive.sock or nbd://host:10809/export"
     try:
         parts = urlsplit(uri)
@@ -82,7 +82,7 @@ def parse_uri(uri: str) -> Address:
         raise UsageError(f"'{uri}' is not an NBD URI, {want}") from error
     export = unquote(parts.path.removeprefix("/"))
     if "\0" in unquote(uri):
-        raise UsageError(f"'{uri}' has a NUL byte in it: an NBD URI is {want}")
+        raise UsageError(f"'{uri}' has a NUL byte: an NBD URI is {want}")
     if parts.scheme == "nbd+unix":
         sockets = parse_qs(parts.query).get("socket", [])
         if len(sockets) != 1:
@@ -96,12 +96,12 @@ def parse_uri(uri: str) -> Address:
 class Server:
     """The server behind a URI, held so that every connection reaches the same one.
 
-    A unix socket is held by a descriptor: what is connected to is that very socket, whatever lies
-    at its path by then. Of TCP the numeric address is kept, whatever its name means by then.
+    A Unix socket is held by a descriptor, so that connections go to that socket even if its path is
+    replaced. For TCP, the numeric address is kept, even if the name resolves differently later.
     """
 
     def __init__(self, uri: str) -> None:
-        """Find it; raises UsageError where there is no such socket."""
+        """Find the server; raises UsageError if there is no such socket."""
         self._given = uri
         self._address = parse_uri(uri)
         self._peer: tuple[str, int] = (self._address.host, self._address.port)
@@ -116,11 +116,11 @@ class Server:
             raise ToolError(f"{uri}: cannot be reached: {error.strerror or error}") from error
         if not stat.S_ISSOCK(os.fstat(self.fd).st_mode):
             self.close()
-            raise UsageError(f"{uri}: what lies there is not a socket")
+            raise UsageError(f"{uri}: is not a socket")
 
     @property
     def uri(self) -> str:
-        """A URI of the server itself, for a process that inherits `fd`."""
+        """A URI of the held server, for a process that inherits `fd`."""
         export = quote(os.fsencode(self._address.export))
         if self.fd is not None:
             return f"nbd+unix:///{export}?socket=/proc/self/fd/{self.fd}"
@@ -129,7 +129,7 @@ class Server:
         return f"nbd://{host}:{port}/{export}"
 
     def connect(self) -> "NbdConnection":
-        """Return a new connection to the export; raises ToolError where that cannot be made."""
+        """Return a new connection to the export; raises ToolError if that fails."""
         try:
             made = self._connect()
         except OSError as error:
@@ -140,7 +140,7 @@ class Server:
         if self.fd is None:
             made = socket.create_connection(self._peer, _TIMEOUT_S)
             self._peer = made.getpeername()[:2]
-            # a step may take hours, in which the connection that is held says nothing
+            # the held connection may be silent for a step of several hours
             made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             return made
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -153,7 +153,7 @@ class Server:
         return made
 
     def is_in_place(self) -> bool:
-        """Whether the URI's path still leads to the socket that is held."""
+        """Whether the URI's path still leads to the held socket."""
         if self.fd is None or self._address.socket is None:
             return True
         try:
@@ -163,7 +163,7 @@ class Server:
         return os.path.samestat(found, os.fstat(self.fd))
 
     def close(self) -> None:
-        """Let the socket go; may be called twice."""
+        """Release the socket; may be called twice."""
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
@@ -188,9 +188,9 @@ class NbdConnection:
     """A connection to one export."""
 
     def __init__(self, uri: str, made: socket.socket, name: bytes) -> None:
-        """Ask for the export `name` through `made`, which is taken over.
+        """Open the export `name` through the socket `made`, which is taken over.
 
-        Raises ToolError where the server does not give it.
+        Raises ToolError if the server refuses.
         """
         self._uri = uri
         with made:
@@ -206,8 +206,8 @@ class NbdConnection:
                 self.size_bytes: int = self._call("nbd_get_size")
                 self.read_only = bool(self._call("nbd_is_read_only"))
                 self.trims = bool(self._call("nbd_can_trim"))
-                #: Whether it says which parts of it are holes, and can be asked about all of them.
-                self.tells_holes = self.size_bytes <= _LARGEST_TOLD and bool(
+                #: Whether it can report which of its parts are holes.
+                self.tells_holes = self.size_bytes <= _MAX_STATUS_BYTES and bool(
                     self._call("nbd_can_meta_context", _ALLOCATION)
                 )
             except BaseException:
@@ -215,7 +215,7 @@ class NbdConnection:
                 raise
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return what stands in a range; raises ToolError where it cannot be read."""
+        """Return the contents of a range; raises ToolError if it cannot be read."""
         parts = []
         for start in range(offset, offset + length, _READ_BYTES):
             size = min(_READ_BYTES, offset + length - start)
@@ -225,13 +225,13 @@ class NbdConnection:
         return b"".join(parts)
 
     def trim(self, offset: int, length: int) -> None:
-        """Forget a range of less than 4 GiB."""
+        """Trim a range of less than 4 GiB."""
         self._finish("nbd_aio_trim", length, offset, _NO_CALLBACK, 0)
 
     def first_filled(self) -> int | None:
-        """Return the first byte that the server does not call a hole of zeros; None for none.
+        """Return the first byte that is not in a hole of zeros, or None.
 
-        The server tells holes.
+        Only if the server `tells_holes`.
         """
         offset = 0
         while offset < self.size_bytes:
@@ -241,11 +241,13 @@ class NbdConnection:
                     return offset
                 offset += length
             if offset == before:
-                raise ToolError(f"{self._uri}: the server does not say what lies at byte {offset}")
+                raise ToolError(
+                    f"{self._uri}: the server does not report the status of byte {offset}"
+                )
         return None
 
     def _extents(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Return the length and state of what lies one behind the other from `offset` on."""
+        """Return length and state of consecutive extents from `offset` on."""
         found: list[int] = []
 
         def note(
@@ -261,7 +263,7 @@ class NbdConnection:
         return zip(found[::2], found[1::2], strict=True)
 
     def close(self) -> None:
-        """Say goodbye; the server may be gone. May be called twice."""
+        """Disconnect, even if the server is gone; may be called twice."""
         if self._handle is not None:
             self._library.nbd_aio_disconnect(self._handle, 0)
             self._library.nbd_close(self._handle)
@@ -280,14 +282,14 @@ class NbdConnection:
         try:
             self._wait(is_over)
         except BaseException:
-            # an answer that came after all would go to where `words` no longer are
+            # a late answer would be written to freed memory
             self.close()
             raise
         if result < 0:
             raise ToolError(f"{self._uri}: {self._reason()}")
 
     def _wait(self, is_over: Callable[[], bool]) -> None:
-        """Let libnbd talk to the server, of which a signal may interrupt each poll."""
+        """Let libnbd talk to the server until `is_over`; signals may interrupt each poll."""
         give_up = time.monotonic() + _TIMEOUT_S
         while not is_over():
             moved = self._library.nbd_poll(self._handle, _POLL_MS)
@@ -307,7 +309,7 @@ class NbdConnection:
         return result
 
     def _reason(self) -> str:
-        """What libnbd says of the call that has just failed, without the name of that."""
+        """libnbd's message for the call that has just failed, without the call's name."""
         said = self._library.nbd_get_error() or b"libnbd failed"
         text = printable(said.decode("utf-8", "replace"))
         return re.sub(r"^nbd_\w+: ", "", text)[:300]
@@ -325,7 +327,7 @@ class NbdConnection:
 
 
 class _Callback(ctypes.Structure):
-    """libnbd's nbd_completion_callback; of zeros, nothing is called."""
+    """libnbd's nbd_completion_callback; all zeros for none."""
 
     _fields_ = (
         ("callback", ctypes.c_void_p),
@@ -358,7 +360,7 @@ class _Extents(ctypes.Structure):
 _NO_CALLBACK = _Callback()
 _INT, _LONG, _TEXT, _POINTER = ctypes.c_int, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p
 _U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
-#: What each function of libnbd.h returns and takes, its handle first.
+#: Return type and parameter types of libnbd's functions; the first parameter is the handle.
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "nbd_create": (_POINTER,),
     "nbd_close": (None, _POINTER),
@@ -383,7 +385,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Return libnbd, whose interface stays the same as long as its soname does."""
+    """Return libnbd, whose interface is stable for its soname."""
     try:
         library = ctypes.CDLL("libnbd.so.0")
         for name, (result, *words) in _FUNCTIONS.items():

@@ -1,4 +1,4 @@
-"""A copy from one place to another by one fio: a job that reads, and one that writes."""
+"""A copy from one place to another with one fio: a job that reads and one that writes."""
 
 import shlex
 import zlib
@@ -12,32 +12,34 @@ from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.fio.watch import FioWatch
 
-#: Jobs of one flow do as many I/Os as each other; one that is ahead looks again after this for each
-#: MiB of an I/O. Longer waits slow small I/Os, shorter ones cost processor time.
+#: Jobs of one flow do the same number of I/Os; the one ahead checks again after this time, per MiB
+#: of an I/O. Longer waits slow down small I/Os, shorter ones cost processor time.
 _LOOKS_US_PER_MIB, _MIN_LOOKS_US = 100, 10
-#: Before 3.23 fio kept jobs together by another rule, and 3.23 counts only 2^32 I/Os.
+#: Before 3.23 fio's flow option worked differently, and 3.23 only counts 2^32 I/Os.
 _OLDEST_FIO = (3, 24)
 
 
 class FioPair(Drives):
-    """Two places that one fio loads at once, so that neither job runs ahead of the other.
+    """Two places that one fio loads together, so that neither job runs ahead of the other.
 
-    What is written is not what was read, but as much, and at the same time: it is the load of a
-    copy. The source is opened for reading alone, by us and by fio.
+    The data written is not the data read, but as much and at the same time: it is the load of a
+    copy. The source is only opened for reading, by us and by fio.
     """
 
     def __init__(self, source: FioTarget, destination: FioTarget) -> None:
-        """Couple two places that are open; both count time by the source's clock from here on."""
+        """Couple two open places; from here on, both use the source's clock."""
         super().__init__(source, destination)
         self._both = (source, destination)
         destination.clock = source.clock
 
     def copy(self, step: Copy) -> Iterator[NumberedBatch]:
-        """Copy once; raises ToolError where fio or a drive fails."""
+        """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
         if source.fio.number < _OLDEST_FIO:
             oldest = ".".join(map(str, _OLDEST_FIO))
-            raise ToolError(f"{source.fio.version} is too old to copy: fio {oldest} is needed")
+            raise ToolError(
+                f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
+            )
         yield from numbered(1, destination.ready(step.name))
         line = self._command_line(step)
         for number in range(2):
@@ -48,7 +50,7 @@ class FioPair(Drives):
             for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).told(line, kept)
+        yield from FioWatch(*lanes).numbered_batches(line, kept)
 
     def _command_line(self, step: Copy) -> list[str]:
         source, destination = self._both

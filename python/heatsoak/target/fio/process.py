@@ -1,4 +1,4 @@
-"""A running fio: its own process group, tied to our life, ended within seconds."""
+"""A running fio in its own process group, which ends with us, and within seconds."""
 
 import contextlib
 import fcntl
@@ -16,22 +16,22 @@ from heatsoak.errors import ToolError
 from heatsoak.target.fio.tool import setpriv
 from heatsoak.tools import environment
 
-#: How long fio may take for its last document once it was told to end.
+#: How long fio may take for its last document once it was told to stop.
 FAREWELL_S = 5.0
 
-#: Room for some ten documents, so that a reader that is late does not hold up fio's own clock.
+#: Space for about ten documents, so that a late reader does not block fio.
 _PIPE_BYTES = 1 << 20
 
 
 class FioProcess:
-    """Starts fio and hands over what it prints.
+    """Starts fio and reads its output.
 
-    The kernel kills fio when the *thread* that started it ends, whatever ends it, so it is to be
-    started from the thread that reads it to the end, usually the main one.
+    The kernel kills fio when the *thread* that started it ends for any reason, so start it from the
+    thread that reads it to the end, usually the main one.
     """
 
     def __init__(self, command: Sequence[str], keep_fds: Sequence[int], stderr: IO[bytes]) -> None:
-        """Start `command`; raises ToolError where that cannot be done."""
+        """Start `command`; raises ToolError if that fails."""
         self._stderr = stderr
         try:
             self._process = subprocess.Popen(
@@ -53,11 +53,11 @@ class FioProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, which is the group's too."""
+        """The process id, which is also the group's."""
         return self._process.pid
 
     def is_stopped(self) -> bool:
-        """Whether somebody has stopped it, as a shell does with Ctrl-Z."""
+        """Whether it was stopped, as by Ctrl-Z in a shell."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace")
         except OSError:
@@ -65,7 +65,7 @@ class FioProcess:
         return stat.rpartition(")")[2].split()[0] in "Tt"
 
     def pieces(self, patience_s: float) -> Iterator[bytes | None]:
-        """Yield what fio prints as it comes, None after each `patience_s` of silence."""
+        """Yield fio's output as it arrives, and None after each `patience_s` of silence."""
         while True:
             ready, _, _ = select.select([self._out], [], [], patience_s)
             if not ready:
@@ -86,11 +86,11 @@ class FioProcess:
             return self._process.wait(FAREWELL_S)
         except subprocess.TimeoutExpired as error:
             raise ToolError(
-                f"fio (process {self.pid}) cannot be ended: the kernel waits for the drive"
+                f"fio (process {self.pid}) cannot be killed: the kernel is waiting for the drive"
             ) from error
 
     def interrupt(self) -> bytes:
-        """End fio now; return what it still printed, the last document if it came in time."""
+        """Stop fio now; return its remaining output, including the last document if in time."""
         if self._process.poll() is None:
             self._signal(signal.SIGINT)
         rest = bytearray()
@@ -104,13 +104,13 @@ class FioProcess:
         return bytes(rest)
 
     def complaint(self) -> str:
-        """Return the line of fio's standard error that says most, or an empty string."""
+        """Return the most informative line of fio's standard error, or an empty string."""
         lines = _lines(self._stderr)
         telling = [line for line in lines if "error" in line.lower() or "fail" in line.lower()]
         return (telling or lines or [""])[-1][:300]
 
     def close(self) -> None:
-        """Make sure that nothing of fio is left."""
+        """Make sure that no process of fio is left."""
         if self._process.poll() is None:
             self._signal(signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -141,7 +141,7 @@ def _lines(stream: IO[bytes]) -> list[str]:
 
 
 def free_path(path: Path) -> Path:
-    """Return `path`, or one with a number behind its stem where that exists already."""
+    """Return `path`, or if that exists, the first one with a number appended to its stem."""
     number = 2
     free = path
     while free.exists():

@@ -1,7 +1,7 @@
-"""A replay by fio: the trace as an iolog of our own writing, and what fio made of it.
+"""Replays with fio: the trace as an iolog that we write, and what fio did with it.
 
-fio opens every file that an iolog names, so no iolog of a user's ever reaches it: records are read,
-fitted to the target, and written anew with the target as the only name.
+fio opens every file that an iolog names, so it never gets a user's iolog: its records are read,
+fitted to the target, and written to a new iolog that only names the target.
 """
 
 import os
@@ -25,25 +25,25 @@ from heatsoak.units import format_bytes
 
 #: The oldest fio that reads iologs of version 3.
 OLDEST = (3, 31)
-#: fio holds an I/O in some 200 bytes; traces with more are read piece by piece.
+#: fio needs about 200 bytes per I/O; traces with more I/Os are read in chunks.
 _HELD_IOS = 2_000_000
-#: How long fio waits for the last I/Os of a trace, or it would not count them.
+#: How long fio waits for the last I/Os of a trace, which otherwise it would not count.
 _LAST_US = 200_000
-#: fio holds buffers for as many I/Os of the largest size as may be in flight.
+#: fio allocates buffers for all I/Os in flight, of the largest size.
 _BUFFER_BYTES = 1 << 30
 
 
 class _StoppedError(Exception):
-    """Nobody wants the iolog any more."""
+    """The iolog is no longer needed."""
 
 
 @dataclass(frozen=True)
 class Iolog:
-    """A trace as fio reads it, and what it asks for.
+    """A trace in fio's format, and its totals.
 
     Attributes:
-        file: has no name, so that nothing can be left of it.
-        asked: what :attr:`heatsoak._core.Trace.fitted` says of it.
+        file: has no name, so that it cannot be left behind.
+        asked: the totals from :attr:`heatsoak._core.Trace.fitted`.
     """
 
     file: IO[bytes]
@@ -56,12 +56,12 @@ class Iolog:
 
     @property
     def read_region(self) -> list[tuple[int, int]]:
-        """Begin and end of what is read; nothing where nothing is."""
+        """Start and end of what is read; empty if nothing is."""
         begin, end = self.asked["read_begin"], self.asked["read_end"]
         return [(begin, end)] if end > begin else []
 
     def load(self, step: Replay) -> Load:
-        """Return what is to be watched."""
+        """Return the load to watch."""
         return Load(
             step.name,
             step.iodepth,
@@ -74,14 +74,14 @@ class Iolog:
 
 
 def new_file() -> IO[bytes]:
-    """Return a file for an iolog, which is gone once it is closed."""
+    """Return a file for an iolog, which is deleted when it is closed."""
     return tempfile.TemporaryFile(prefix="heatsoak-")
 
 
 def new_ticks(place: FioPlace) -> int | None:
-    """Return the descriptor of a file in memory, whose sync does nothing, for ticks.
+    """Return the descriptor of a file in memory for ticks, on which a sync does nothing.
 
-    None where fio cannot use one beside the place.
+    None if fio cannot use one together with the place.
     """
     if place.engine == "nbd":
         return None
@@ -94,18 +94,18 @@ def new_ticks(place: FioPlace) -> int | None:
 
 
 def fd_path(fd: int) -> str:
-    """Return a path that leads to an open file."""
+    """Return a path to an open file."""
     return f"/proc/self/fd/{fd}"
 
 
 def write_iolog(
     step: Replay, place: FioPlace, file: IO[bytes], ticks: int | None
 ) -> Generator[Batch, None, Iolog]:
-    """Write what `step` replays on `place` into `file`, with signs of life; return the iolog.
+    """Write the trace of `step` for `place` to `file`, with heartbeats; return the iolog.
 
-    `ticks` is the descriptor of :func:`new_ticks`.
+    `ticks` is the descriptor from :func:`new_ticks`.
 
-    Raises UsageError for a trace that cannot be replayed there, ToolError for want of room.
+    Raises UsageError if the trace cannot be replayed there, ToolError if the disk is full.
     """
     trace = open_trace(
         step,
@@ -139,13 +139,13 @@ def write_iolog(
             raise trace_error(step, error) from error
         finally:
             stop = True
-    # else it would be written to the drive while that is measured
+    # otherwise it could be written to the drive during the measurement
     os.fsync(file.fileno())
     yield from notes_of(step, trace)
     if ticks is None:
         yield Note(
             "warning",
-            f"step '{step.name}': of I/Os before a pause, fio counts the pause as latency here",
+            f"step '{step.name}': fio includes pauses in the latency of the I/Os before them here",
         )
     return _checked(step, trace, file)
 
@@ -153,12 +153,12 @@ def write_iolog(
 def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     log = Iolog(file, trace.fitted or {})
     if log.ios == 0:
-        raise UsageError(f"{step.name}: {step.trace}: nothing of it is left to replay here")
+        raise UsageError(f"{step.name}: {step.trace}: has no I/Os that can be replayed here")
     largest = log.asked["largest_bytes"]
     if largest * step.iodepth > _BUFFER_BYTES:
         raise UsageError(
-            f"{step.name}: {step.trace} has I/Os of {format_bytes(largest)}, and {step.iodepth} of "
-            "them may be in flight: choose a smaller iodepth"
+            f"{step.name}: {step.trace} has I/Os of {format_bytes(largest)}, and up to "
+            f"{step.iodepth} in flight need too much memory: choose a smaller iodepth"
         )
     return log
 
@@ -166,10 +166,10 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
 def replay_command(
     fio: Fio, step: Replay, place: FioPlace, status_interval_s: float, seed: int, log: Iolog
 ) -> list[str]:
-    """Return fio's command line for a replay; raises ToolError for a fio that is too old."""
+    """Return fio's command line for a replay; raises ToolError if fio is too old."""
     if fio.number < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise ToolError(f"{fio.version} cannot replay: fio {oldest} or newer is needed for that")
+        raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
     return [
         *measured(fio.path, status_interval_s),
         f"--name={job_name(step.name)}",
@@ -181,7 +181,7 @@ def replay_command(
         f"--direct={int(place.direct)}",
         f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
-        # else it looks for what came back only once as many as may be are in flight
+        # otherwise fio only reaps completions when iodepth I/Os are in flight
         "--iodepth_batch_complete_min=0",
         "--iodepth_batch_complete_max=0",
         *(["--read_iolog_chunked=1"] if log.ios > _HELD_IOS else []),
@@ -196,7 +196,7 @@ def replay_command(
 
 
 def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[Note]:
-    """Say where fio did something else than it was asked for."""
+    """Yield notes on what fio did differently than asked."""
     if status is None:
         return
     asked, where = log.asked, f"step '{step.name}'"

@@ -1,4 +1,4 @@
-"""What all places that fio loads have in common: running a step, waiting, letting go."""
+"""The base of all targets that fio loads: running steps, waiting, releasing."""
 
 import os
 import shlex
@@ -23,22 +23,22 @@ from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.spare import note_of, used_bytes
 from heatsoak.units import Size, format_bytes
 
-#: Shorter ones work, but what fio spends on them becomes visible.
+#: Shorter ones work, but cost fio noticeable time.
 _SHORTEST_INTERVAL_S = 0.1
 
 
-#: Begin and end of parts of a place, in bytes.
+#: Start and end of parts of a place, in bytes.
 Regions = Sequence[tuple[int, int]]
 
 
 @dataclass
 class Settings:
-    """How fio is run, whatever the place.
+    """How to run fio on any target.
 
     Attributes:
-        status_interval_s: how often fio says how far it is, 0.1 to 60 s.
-        raw_dir: where the last document and the standard error of each step are kept
-            (``<step>.json``, ``<step>.stderr``); None keeps them nowhere. May be set later.
+        status_interval_s: how often fio reports its status, 0.1 to 60 s.
+        raw_dir: where to save the last document and the standard error of each step
+            (``<step>.json``, ``<step>.stderr``); None to not save them. May be set later.
         seed: the same seed gives the same offsets in every run.
     """
 
@@ -50,20 +50,20 @@ class Settings:
         """Check the interval."""
         if not _SHORTEST_INTERVAL_S <= self.status_interval_s <= 60:
             raise UsageError(
-                f"a status interval of {self.status_interval_s} s: "
-                f"{_SHORTEST_INTERVAL_S} to 60 s are possible"
+                f"a status interval of {self.status_interval_s} s: must be "
+                f"{_SHORTEST_INTERVAL_S} to 60 s"
             )
 
 
 class FioTarget(ABC):
-    """A place that fio loads; subclasses say which, and how it is held and purged."""
+    """A target that fio loads; subclasses say which, and how it is claimed and purged."""
 
     identity: Identity
 
     def __init__(
         self, settings: Settings | None = None, clock: RecordingClock | None = None
     ) -> None:
-        """Touch nothing yet; time counts from here unless a `clock` is given."""
+        """Access nothing yet; time starts here unless a `clock` is given."""
         self.settings = settings or Settings()
         self.clock: RecordingClock = clock or MonotonicClock()
         self._fio: tool.Fio | None = None
@@ -73,52 +73,54 @@ class FioTarget(ABC):
 
     @abstractmethod
     def _claim(self, writes: bool) -> Iterator[Note]:
-        """Check that the place may be used, and hold it; the first thing that is done."""
+        """Check that the target may be used, and claim it; called first."""
 
     @abstractmethod
     def _place(self) -> FioPlace:
-        """Return where fio loads; called once the place is held and fio is found."""
+        """Return what fio loads; called once the target is claimed and fio is found."""
 
     @abstractmethod
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
-        """Forget all data; a warning note says so where that could not be done."""
+        """Forget all data, or yield a warning note that this was not possible."""
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
-        """Forget all data, and use the whole place from then on."""
+        """Forget all data, and use the whole target from then on."""
         self._used_bytes = None
         return self._purge(method)
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
-        """Load only so much of the place, from its begin, until it is purged again."""
+        """Limit steps to the first `capacity` of the target, until it is purged again."""
         used = used_bytes(capacity, self.identity.size_bytes)
         yield self._spare(used, spare)
         self._used_bytes = used
 
     def _spare(self, used: int, spare: Spare) -> Note:
-        """Give up what is beyond the first `used` bytes; returns what to record."""
+        """Make spare area of everything beyond the first `used` bytes; returns the note."""
         if spare != "unwritten":
-            raise UsageError(f"{self.identity.path}: spare = '{spare}' is of whole SATA drives")
+            raise UsageError(
+                f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
+            )
         return note_of(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:
-        """How much of the place is used."""
+        """How much of the target is used."""
         return self.identity.size_bytes if self._used_bytes is None else self._used_bytes
 
     @abstractmethod
     def _release(self) -> None:
-        """Let go of the place; may be called twice."""
+        """Release the target; may be called twice."""
 
     def _keep_fds(self) -> list[int]:
         """Return the descriptors that fio inherits."""
         return []
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
-        """Make the place ready for the step `name`, which reads `regions`."""
+        """Prepare for the step `name`, which reads `regions`."""
         yield from ()
 
     def _disk(self) -> str | None:
-        """Return the kernel name of the drive underneath, where there is one to be known."""
+        """Return the kernel name of the underlying drive, if known."""
         return None
 
     def columns(self) -> list[str]:
@@ -144,9 +146,9 @@ class FioTarget(ABC):
         return made
 
     def command_line(self, step: WorkloadStep, writes: bool | None = None) -> list[str]:
-        """Return the command line of fio for a step; the target is open.
+        """Return fio's command line for a step; the target must be open.
 
-        Unless it `writes`, by default as the target was opened, fio is told to write nothing.
+        Without `writes` (default: as the target was opened), fio gets ``--readonly``.
         """
         return command(
             self.fio.path,
@@ -159,13 +161,13 @@ class FioTarget(ABC):
 
     @property
     def fio(self) -> tool.Fio:
-        """The fio that loads; known once the target is open."""
+        """The installed fio; known once the target is open."""
         if self._fio is None:
             raise ToolError("the target is not open")
         return self._fio
 
     def open(self, writes: bool) -> list[Note]:
-        """Claim the place, then look for fio: a refusal comes before any other complaint."""
+        """Claim the target, then look for fio: a refusal comes before any other error."""
         self._writes = writes
         try:
             notes = list(self._claim(writes))
@@ -180,21 +182,23 @@ class FioTarget(ABC):
             notes.append(
                 Note(
                     "warning",
-                    "neither io_uring nor libaio works here: each job has one I/O in flight, "
-                    "whatever its iodepth",
+                    "neither io_uring nor libaio works here: each job has only one I/O in flight, "
+                    "regardless of its iodepth",
                 )
             )
         return notes
 
     def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload or replay to its end; batches of no rows are signs of life.
+        """Run one workload or replay to its end; empty batches are heartbeats.
 
-        Closing the iterator ends fio within seconds and keeps its last document.
+        Closing the iterator stops fio within seconds and saves its last document.
         """
         if not self._opened:
             raise ToolError("the target is not open")
         if not self._writes and step.changes_data:
-            raise RefusedError(f"step '{step.name}' writes, and the target is open for reading")
+            raise RefusedError(
+                f"step '{step.name}' writes, but the target is only open for reading"
+            )
         if isinstance(step, Replay):
             yield from self._replay(step)
         else:
@@ -207,8 +211,8 @@ class FioTarget(ABC):
             if region.capped:
                 yield Note(
                     "warning",
-                    f"step '{step.name}': the target holds only {format_bytes(region.span)} of "
-                    f"the span of {format_bytes(load.span.bytes or 0)}",
+                    f"step '{step.name}': the target only has {format_bytes(region.span)} of the "
+                    f"span of {format_bytes(load.span.bytes or 0)}",
                 )
         line = self.command_line(step)
         read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
@@ -234,7 +238,7 @@ class FioTarget(ABC):
             yield from compared(step, log, watch.status)
 
     def place(self) -> FioPlace:
-        """Return where fio loads; the target is open."""
+        """Return what fio loads; the target must be open."""
         return self._place()
 
     def kept_fds(self) -> list[int]:
@@ -242,14 +246,14 @@ class FioTarget(ABC):
         return self._keep_fds()
 
     def ready(self, name: str) -> Iterator[Batch]:
-        """Make sure that the place is still what was claimed, before the step `name`."""
+        """Check before the step `name` that the target is still the claimed one."""
         yield from self._before(name, [])
 
     def _watch(self, load: Load) -> FioWatch:
         return FioWatch(self.lane(load))
 
     def lane(self, load: Load, job: str | None = None) -> Lane:
-        """Return what follows a load on this place; of several jobs only `job`."""
+        """Return what follows a load on this target; with `job`, only that job."""
         disk = self._disk()
         return Lane(
             load,
@@ -261,14 +265,14 @@ class FioTarget(ABC):
         )
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
-        """Let time pass without load, yielding batches of no rows."""
+        """Let time pass without load, yielding heartbeats."""
         until = time.monotonic() + duration_s
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, BEAT_S))
             yield HEARTBEAT
 
     def close(self) -> None:
-        """Release the place and remove whatever was made; may be called twice."""
+        """Release the target and remove what was created; may be called twice."""
         self._opened = False
         self._release()
 

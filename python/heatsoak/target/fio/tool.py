@@ -1,4 +1,4 @@
-"""The fio of this machine: whether it is there, what it can do, and which engine to load with."""
+"""The fio of this machine: whether it is installed, what it can do, and its best engine."""
 
 import ctypes
 import os
@@ -10,8 +10,8 @@ from functools import lru_cache
 from heatsoak.errors import ToolError
 from heatsoak.tools import environment, find_tool
 
-#: The oldest fio that heatsoak takes: its documents have latency bins of their own
-#: (``lat_percentiles`` with ``json+``), and it knows the nbd engine.
+#: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
+#: with ``json+``), and it has the nbd engine.
 OLDEST = (3, 20)
 
 _ENGINES = ("io_uring", "libaio", "psync")
@@ -24,8 +24,8 @@ class Fio:
 
     Attributes:
         path: the program.
-        version: as it names itself, ``fio-3.33``.
-        number: the same to compare, ``(3, 33)``.
+        version: as it prints it, ``fio-3.33``.
+        number: the same for comparisons, ``(3, 33)``.
         engines: the I/O engines it was built with.
     """
 
@@ -43,22 +43,22 @@ class Fio:
 
 
 def find() -> Fio:
-    """Return the fio of this machine; raises ToolError where it is missing or too old."""
+    """Return the fio of this machine; raises ToolError if it is missing or too old."""
     path = find_tool("fio", "fio")
     return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from find_tool()
 
 
 def setpriv() -> str:
-    """Return the program that ties fio's life to ours; raises ToolError where it is missing."""
+    """Return the program that makes fio end with us; raises ToolError if it is missing."""
     return find_tool("setpriv", "util-linux")
 
 
 @lru_cache(maxsize=8)
-def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- a new fio is asked anew
+def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- part of the cache's key
     version = _output(path, "--version").strip()
     number = re.match(r"fio-(\d+)\.(\d+)", version)
     if number is None:
-        raise ToolError(f"{path} does not say that it is fio, but '{version[:60]}'")
+        raise ToolError(f"{path} is not fio: its version is '{version[:60]}'")
     numbers = int(number[1]), int(number[2])
     if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
@@ -83,7 +83,7 @@ def _output(path: str, option: str) -> str:
     except OSError as error:
         raise ToolError(f"{path} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{path} {option} has not answered for 30 s") from error
+        raise ToolError(f"{path} {option} did not answer within 30 s") from error
     if asked.returncode != 0:
         complaint = (asked.stderr.strip() or "no reason given").splitlines()[-1]
         raise ToolError(f"{path} {option} ended with exit code {asked.returncode}: {complaint}")
@@ -92,7 +92,7 @@ def _output(path: str, option: str) -> str:
 
 @lru_cache(maxsize=1)
 def io_uring_works() -> bool:
-    """Whether the kernel lets us make a ring; containers and sysctl often forbid it."""
+    """Whether io_uring is allowed; containers and sysctl often forbid it."""
     parameters = ctypes.create_string_buffer(120)
     ring = ctypes.CDLL(None).syscall(_IO_URING_SETUP, 1, parameters)
     if ring < 0:
@@ -102,7 +102,7 @@ def io_uring_works() -> bool:
 
 
 def takes_direct(path: str) -> bool:
-    """Whether `path` can be opened past the page cache."""
+    """Whether `path` can be opened with direct I/O."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC))
     except OSError:

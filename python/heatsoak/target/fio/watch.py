@@ -1,4 +1,4 @@
-"""Watching one fio from start to end: its status stream, signs of life, and how it ended."""
+"""Watches one run of fio: its status stream, heartbeats, and how it ended."""
 
 import errno
 import os
@@ -19,18 +19,18 @@ from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
 from heatsoak.target.fio.process import FioProcess, free_path
 
-#: A document of one group with all latency bins in use is about 100 kB.
+#: A document of one group with all latency bins is about 100 kB.
 LARGEST_DOCUMENT = 64_000_000
-#: Text of fio's own between documents is a line or two.
+#: fio prints a line or two of text between documents.
 _LONGEST_TEXT = 1_000_000
 
 _NOT_A_NUMBER = re.compile(rb"(:\s*)-?(?:nan|inf)\b")
 
 
 class Splitter:
-    """Cuts bytes, in whatever pieces they arrive, into JSON documents.
+    """Splits a byte stream into JSON documents.
 
-    fio indents its documents, so only the brace that closes one stands at the start of a line.
+    fio indents its documents, so only the closing brace of one is at the start of a line.
     """
 
     def __init__(self, largest_bytes: int = LARGEST_DOCUMENT) -> None:
@@ -42,7 +42,7 @@ class Splitter:
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         """Yield the documents that `piece` completes.
 
-        Raises ToolError where the stream cannot be fio's; the documents before stand.
+        Raises ToolError if the stream cannot be fio's; the documents before are valid.
         """
         self._rest += piece
         while True:
@@ -54,22 +54,22 @@ class Splitter:
             self._searched = 0
             yield _parse(document)
         self._searched = max(len(self._rest) - 1, 0)
-        begun = b"{" in self._rest
-        if not begun and len(self._rest) > _LONGEST_TEXT:
+        has_started = b"{" in self._rest
+        if not has_started and len(self._rest) > _LONGEST_TEXT:
             raise ToolError("fio's status stream is not JSON: is there another program named fio?")
         if len(self._rest) > self._largest_bytes:
             raise ToolError(
-                f"fio's status stream holds a document of over {self._largest_bytes} bytes"
+                f"fio's status stream has a document of over {self._largest_bytes} bytes"
             )
 
     def finish(self) -> None:
-        """Say that the stream has ended; raises ToolError where that cut a document."""
+        """End the stream; raises ToolError if it ends within a document."""
         if b"{" in self._rest:
             raise ToolError("fio's status stream ended in the middle of a document")
 
 
 def _parse(document: bytes) -> dict[str, Any]:
-    """Return the document that ends `document`, whatever text stands before it."""
+    """Parse the document at the end of `document`, which may have text before it."""
     start = document.find(b"{")
     if start > 0 and document[start - 1 : start] != b"\n":
         own_line = document.rfind(b"\n{")
@@ -84,14 +84,14 @@ def _parse(document: bytes) -> dict[str, Any]:
             continue
         if isinstance(parsed, dict):
             return parsed
-    raise ToolError("fio's status stream holds a document that is not valid JSON")
+    raise ToolError("fio's status stream has a document that is not valid JSON")
 
 
 class FioWatch:
-    """One run of fio for one step, on one place or on several at once."""
+    """One run of fio for one step, on one or several targets."""
 
     def __init__(self, *lanes: Lane) -> None:
-        """Prepare to follow `lanes`; fio's standard error is kept where the last one's raw is."""
+        """Prepare to follow `lanes`; fio's standard error goes to the last one's `raw_dir`."""
         self._lanes = lanes
         self._splitter = Splitter()
 
@@ -101,15 +101,17 @@ class FioWatch:
         return self._lanes[0].status
 
     def batches(self, command: Sequence[str], keep_fds: Sequence[int]) -> Iterator[Batch]:
-        """Run `command`, yielding a row for each status, and batches of no rows in between.
+        """Run `command`, yielding a row for each status, and heartbeats in between.
 
-        Raises ToolError for every way in which fio can fail; fio is gone when this ends.
+        Raises ToolError however fio fails; fio has ended when this ends.
         """
-        for _, batch in self.told(command, keep_fds):
+        for _, batch in self.numbered_batches(command, keep_fds):
             yield batch
 
-    def told(self, command: Sequence[str], keep_fds: Sequence[int]) -> Iterator[tuple[int, Batch]]:
-        """Do the same for several lanes: with each batch comes the number of its lane."""
+    def numbered_batches(
+        self, command: Sequence[str], keep_fds: Sequence[int]
+    ) -> Iterator[tuple[int, Batch]]:
+        """Do the same for several lanes: each batch comes with the number of its lane."""
         last = self._lanes[-1]
         with ExitStack() as stack:
             stderr = stack.enter_context(_stderr_file(last.raw_dir, last.load.name))
@@ -123,7 +125,7 @@ class FioWatch:
                 self._keep_documents()
                 raise
             except BaseException:
-                self._hear_out(process)
+                self._stop(process)
                 self._keep_documents()
                 raise
             for number, (lane, kept) in enumerate(
@@ -170,21 +172,21 @@ class FioWatch:
             if lane.status is not None and lane.status.error:
                 on = f" on the {lane.job}" if lane.job is not None else ""
                 reason = _reason(lane.status.error)
-                raise ToolError(f"{where}: fio met an I/O error{on}{reason}{because}")
+                raise ToolError(f"{where}: fio reported an I/O error{on}{reason}{because}")
         if exit_code != 0:
             raise ToolError(f"{where}: fio ended with exit code {exit_code}{because}")
         self._splitter.finish()
         if any(lane.status is None for lane in self._lanes):
             raise ToolError(f"{where}: fio ended without a status document{because}")
 
-    def _hear_out(self, process: FioProcess) -> None:
-        """End fio because we are to end; its last document is still worth keeping."""
+    def _stop(self, process: FioProcess) -> None:
+        """Stop fio because we are stopping, and keep its last document."""
         try:
             for document in self._splitter.feed(process.interrupt()):
                 for lane in self._lanes:
                     lane.see(document)
         except ToolError:
-            return  # the run is over for another reason already
+            return  # the run is already ending for another reason
 
     def _keep_documents(self) -> list[Path | Note | None]:
         return [lane.keep_document() for lane in self._lanes]
@@ -192,7 +194,7 @@ class FioWatch:
 
 @contextmanager
 def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
-    """Open where fio's standard error goes; kept in `raw_dir` unless there was none."""
+    """Open a file for fio's standard error, which is kept in `raw_dir` unless it is empty."""
     if raw_dir is None:
         with tempfile.TemporaryFile() as file:
             yield file
@@ -212,8 +214,8 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
 
 
 def _reason(error: int) -> str:
-    """What fio's error number means; it prints some negative ones as large unsigned ones."""
+    """The text of fio's error number; fio prints some negative ones as large unsigned ones."""
     low = error & 0xFFFF_FFFF
     number = low if low < 1 << 31 else (1 << 32) - low
-    # a library that fails tells fio -1, which is no number of the system's
+    # -1 comes from a failing library, and is not a system error
     return "" if number == errno.EPERM else f", '{os.strerror(number)}'"

@@ -1,4 +1,4 @@
-"""What is on a drive: as blkid, wipefs and our own search for marks see it."""
+"""What is on a drive, according to blkid, wipefs and our own search for marks."""
 
 import os
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from heatsoak.target.guard.doubt import Doubt, run_tool
 
 _IMAGE = "a virtual machine's disk image"
-#: The footer of a VHD, in its last 512 bytes, or 511 where Virtual PC before 2004 made it:
+#: The footer of a VHD, in its last 512 bytes, or 511 if made by Virtual PC before 2004:
 #: Microsoft's Virtual Hard Disk Image Format Specification.
 _VHD = b"conectix"
-#: What has to stand where, in bytes from the begin of the drive. The on-disk formats are documented
-#: with their projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of
-#: libblkid's probers have the same numbers.
+#: Offset from the start of the drive, mark, and type. The on-disk formats are documented by their
+#: projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of libblkid's
+#: probers have the same numbers.
 _AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
     (0, b"LUKS\xba\xbe", "crypto_LUKS"),
     (0x4000, b"SKUL\xba\xbe", "crypto_LUKS (its second header)"),
@@ -46,7 +46,7 @@ _AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
     (0, b"vhdxfile", _IMAGE),  # VHDX: Microsoft's [MS-VHDX], 2.2.1
     (0x10000, b"head", _IMAGE),  # and its two headers: 2.2.2
     (0x20000, b"head", _IMAGE),
-    (0, _VHD, _IMAGE),  # one that grows has its footer at the begin, too
+    (0, _VHD, _IMAGE),  # a dynamic one has a copy of its footer at the start
     (0x40, b"\x7f\x10\xda\xbe", _IMAGE),  # VDI, 0xBEDA107F: QEMU's block/vdi.c
     (0, b"<<< ", _IMAGE),  # VDI, "<<< Oracle VM VirtualBox Disk Image >>>"; the name has changed
 )
@@ -59,16 +59,16 @@ _ZFS_UBERBLOCKS = 128 << 10
 _ZFS = (b"\x0c\xb1\xba\x00\x00\x00\x00\x00", b"\x00\x00\x00\x00\x00\xba\xb1\x0c")
 #: Windows' dynamic disks (LDM): one PRIVHEAD in sector 6, and a database of 1 MiB at the end, whose
 #: sectors 1, 2, 2045 and 2046 are a TOCBLOCK, and 1856 and 2047 a PRIVHEAD: Linux'
-#: block/partitions/ldm.h. On a GPT the table tells. Each sector is looked at, so that it is also
-#: found where the drive is larger than the one it was made on, or has larger sectors.
+#: block/partitions/ldm.h. With a GPT, the partition table is found. Every sector is searched, so
+#: that it is also found on a drive larger than the original one, or with larger sectors.
 _LDM = (b"PRIVHEAD", b"TOCBLOCK")
 _DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
 
 
 def marks(begin: bytes, end: bytes, size_bytes: int) -> list[str]:
-    """Return what the marks in a drive's first and last bytes stand for, each once.
+    """Return the types of the marks in a drive's first and last bytes, each once.
 
-    `begin` and `end` are as long as each other; of a drive of `size_bytes` they may overlap.
+    `begin` and `end` have the same length; on a drive of `size_bytes` they may overlap.
     """
     found = dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes)))
     if _has_ldm(begin) or _has_ldm(end):
@@ -111,14 +111,14 @@ def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
         label = (size_bytes & ~(_ZFS_LABEL_BYTES - 1)) - number * _ZFS_LABEL_BYTES
         if label >= begins_at and _has_uberblock(end, label - begins_at + _ZFS_UBERBLOCKS):
             yield "zfs_member"
-    # DRBD's meta data lie in the last 4 KiB block, their mark 60 bytes in, or 28 in version 7
+    # DRBD's metadata is in the last 4 KiB block, its mark at offset 60, or 28 in version 7
     block = (size_bytes & ~0xFFF) - 4096
     if any(stands_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
         yield "drbd"
 
 
 def _has_uberblock(text: bytes, begin: int) -> bool:
-    """Whether one of the places of a ZFS label's uberblocks, every KiB, has one."""
+    """Whether a ZFS label has an uberblock at one of the places, every KiB."""
     return any(
         text.startswith(mark, begin + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
     )
@@ -129,7 +129,7 @@ def _has_ldm(text: bytes) -> bool:
 
 
 _END_BYTES = 1 << 20
-_TABLES = {  # so that blkid and wipefs name them alike
+_TABLES = {  # so that blkid's and wipefs' names are the same
     "gpt": "a gpt partition table",
     "dos": "a dos partition table",
     "PMBR": "a gpt partition table",
@@ -137,7 +137,7 @@ _TABLES = {  # so that blkid and wipefs name them alike
 
 
 def content(fd: int, size_bytes: int) -> list[str]:
-    """Return what speaks against writing on the drive itself, read through `fd`."""
+    """Return the reasons in the drive's contents, read through `fd`, not to write to it."""
     length = min(_END_BYTES, size_bytes)
     ends = []
     for offset in (0, size_bytes - length):
@@ -155,7 +155,7 @@ def content(fd: int, size_bytes: int) -> list[str]:
         except Doubt as doubt:
             doubts.append(str(doubt))
     if not kinds:
-        # libblkid is behind both: what it does not know, or misses, is looked for once more
+        # both tools use libblkid: search ourselves for what it does not know or misses
         kinds |= dict.fromkeys(marks(ends[0], ends[1], size_bytes))
     if kinds:
         return [f"it holds {', '.join(kinds)} (only an empty drive can be written)", *doubts]
@@ -165,8 +165,8 @@ def content(fd: int, size_bytes: int) -> list[str]:
 def _blkid(fd: int) -> list[str]:
     """Return what libblkid's low-level probe finds (blkid(8): 0 found, 2 nothing, 8 several).
 
-    Exit code 2 also stands for a device that it could not open: it is believed only because
-    both ends of this one have just been read, and wipefs is asked too.
+    Exit code 2 can also mean that it could not open the device: it is only trusted because both
+    ends have just been read, and wipefs is run too.
     """
     code, out, err = run_tool(fd, "blkid", "-p", "-o", "export")
     if code == 2 and not out and not err:
@@ -181,7 +181,7 @@ def _blkid(fd: int) -> list[str]:
 
 
 def _wipefs(fd: int) -> list[str]:
-    """Return the types that wipefs lists; it changes nothing with -n."""
+    """Return the types that wipefs lists; with -n it changes nothing."""
     code, out, err = run_tool(fd, "wipefs", "-n")
     if code != 0 or err:
         raise Doubt(f"wipefs cannot tell what is on it (exit {code}: {err or 'no message'})")

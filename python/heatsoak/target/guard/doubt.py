@@ -1,4 +1,4 @@
-"""What all parts of the guard share: doubt, how it is said, and the tools that look at a device."""
+"""Shared by all parts of the guard: doubts, and running tools that examine a device."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from heatsoak.tools import search_path, which
 
 
 class Doubt(Exception):  # noqa: N818 -- not an error: a reason to refuse
-    """Something could not be found out; its text is a reason."""
+    """Something could not be determined; the message is a reason to refuse."""
 
 
 def listing(directory: Path) -> list[str]:
-    """Return the names in a directory that has to be there; raises Doubt otherwise."""
+    """Return the names in a directory that must exist; raises Doubt otherwise."""
     try:
         return sorted(entry.name for entry in directory.iterdir())
     except OSError as error:
@@ -22,7 +22,7 @@ def listing(directory: Path) -> list[str]:
 
 
 def processes(roots: Roots) -> Iterator[Path]:
-    """Return the directories of all processes; raises Doubt where there are none to be seen."""
+    """Return the directories of all processes; raises Doubt if none are visible."""
     found = [name for name in listing(roots.proc) if name.isdigit()]
     if not found:
         raise Doubt(f"{roots.proc} shows no processes, so who uses it cannot be known")
@@ -35,7 +35,7 @@ TIMEOUT_S = 30.0
 def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
     """Run a tool that reads the device behind `fd`; returns its exit code, output and errors.
 
-    Raises Doubt where it does not come to an end.
+    Raises Doubt if it is missing, cannot be run or does not end.
     """
     try:
         tool = which(name)
@@ -57,8 +57,8 @@ def run_on(
 ) -> "subprocess.CompletedProcess[str]":
     """Run the program `tool` on the device behind `fd`; a terminal's Ctrl-C does not reach it.
 
-    Raises OSError where it cannot be run, subprocess.TimeoutExpired, and ToolError
-    as :func:`heatsoak.tools.which` does.
+    Raises OSError if it cannot be run, subprocess.TimeoutExpired, and ToolError like
+    :func:`heatsoak.tools.which`.
     """
     return subprocess.run(
         [tool, *options, f"/proc/self/fd/{fd}"],

@@ -1,4 +1,4 @@
-"""Gives a drive out: examined, opened exclusively, locked, and examined again."""
+"""Claims a drive: examines it, opens it exclusively, locks it, and examines it again."""
 
 import errno
 import fcntl
@@ -18,9 +18,9 @@ from heatsoak.target.guard.identify import identify, misnamed, same_as, same_dri
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
 
-#: How long udev, which locks a drive while it looks at it, is waited for.
+#: How long to wait for udev, which locks a drive while it examines it.
 _LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
-#: How long a program that holds a drive exclusively for a moment is waited for.
+#: How long to wait for a program that briefly opens a drive exclusively.
 _OPEN_WAITS_S = (0.0, 0.1, 0.3)
 
 
@@ -28,8 +28,8 @@ _OPEN_WAITS_S = (0.0, 0.1, 0.3)
 class Claim:
     """A device that may be overwritten, held exclusively until :meth:`close`.
 
-    Give `fd` to the tool that writes (it is not inherited by itself) and let it open
-    :attr:`fd_path`: a path could mean another drive by then, the descriptor cannot.
+    Pass `fd` to the tool that writes (it is not inherited automatically) and let it open
+    :attr:`fd_path`: a path could lead to another drive by then, the descriptor cannot.
     """
 
     fd: int
@@ -42,13 +42,13 @@ class Claim:
 
     @property
     def fd_path(self) -> str:
-        """The name of the held device for a process that inherits `fd`."""
+        """The path of the claimed device for a process that inherits `fd`."""
         return f"/proc/self/fd/{self.fd}"
 
     def recheck(self) -> None:
-        """Raise RefusedError unless the descriptor still leads to the drive that was claimed.
+        """Raise RefusedError unless the descriptor still leads to the claimed drive.
 
-        For use between steps; that others hold it open is not looked at, since fio does.
+        For use between steps; does not check whether others have it open, since fio does.
         """
         try:
             same_drive(self.fd, self.info, self.roots)
@@ -56,7 +56,7 @@ class Claim:
             raise _refusal(self.path, [str(doubt)]) from None
 
     def close(self) -> None:
-        """Let the device go; may be called twice."""
+        """Release the device; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -75,11 +75,11 @@ def claim(
     *,
     known: DeviceInfo | None = None,
 ) -> Claim:
-    """Return `device`, held and safe to overwrite.
+    """Return `device`, claimed and safe to overwrite.
 
-    `known` is the drive that `device` led to when the run was prepared: another one is refused.
+    `known` is the drive that `device` led to when the run was prepared: any other is refused.
     Raises RefusedError, one line with every reason, in all other cases. A missing or wrong
-    `erase_id` is told only where nothing else speaks against writing.
+    `erase_id` is only reported if there is no other reason.
     """
     roots = roots or Roots()
     try:
@@ -102,7 +102,7 @@ def claim(
 
 
 def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
-    """Open a drive exclusively; who looks at it for a moment, as ``drives`` does, is waited for."""
+    """Open a drive exclusively, waiting for programs that open it briefly, like ``drives``."""
     for wait_s in _OPEN_WAITS_S:
         time.sleep(wait_s)
         try:
@@ -115,9 +115,9 @@ def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
 
 
 def why_not(device: Path, roots: Roots | None = None) -> list[str]:
-    """Return every reason why `device` would be refused, whatever it is called; none is good.
+    """Return every reason, except its name, to refuse `device`; empty if there is none.
 
-    Opens it for reading only. Answers for this moment: :func:`claim` asks everything again.
+    Only opens it for reading. Valid for this moment only: :func:`claim` checks everything again.
     """
     roots = roots or Roots()
     try:
@@ -125,7 +125,7 @@ def why_not(device: Path, roots: Roots | None = None) -> list[str]:
     except Doubt as doubt:
         return [str(doubt)]
     reasons = _uses(info, roots)
-    # Holding a drive exclusively, be it for a moment, is left out where it is in use anyway.
+    # a drive in use is not opened exclusively, not even briefly
     reasons += _read(device, info, roots, exclusively=not reasons)
     return list(dict.fromkeys(reasons))
 
@@ -137,10 +137,10 @@ def check(
     *,
     before_reading: Callable[[], None] | None = None,
 ) -> None:
-    """Raise RefusedError where :func:`claim` would; opens the device for reading only.
+    """Raise RefusedError if :func:`claim` would; only opens the device for reading.
 
-    `before_reading` is called once nothing that is known without reading speaks against writing,
-    and the drive is rightly named: for one that does not answer yet.
+    `before_reading` is called once all checks without reading have passed and the drive is named
+    correctly: for a drive that does not answer yet.
     """
     roots = roots or Roots()
     try:
@@ -160,7 +160,7 @@ def check(
 
 
 def _read(device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool) -> list[str]:
-    """Return what speaks against writing on the drive itself, which is opened for reading."""
+    """Return the reasons in the drive's contents not to write to it; opens it for reading."""
     try:
         if exclusively:
             fd = _open_alone(device, os.O_RDONLY)
@@ -180,9 +180,9 @@ def _read(device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool) ->
 
 
 def _lock(fd: int, kind: int) -> None:
-    """Lock the node, as partitioning tools do; raises Doubt where somebody else has.
+    """Lock the device node, like partitioning tools; raises Doubt if another program has.
 
-    While it is locked for us alone, udev does not look for new partitions or volumes there.
+    While we have it locked exclusively, udev does not look for new partitions or volumes.
     """
     for wait_s in _LOCK_WAITS_S:
         time.sleep(wait_s)
@@ -197,7 +197,7 @@ def _lock(fd: int, kind: int) -> None:
 
 
 def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
-    """Ask everything again of the descriptor that will be written through."""
+    """Check everything again through the descriptor that will be written to."""
     try:
         _lock(fd, fcntl.LOCK_EX)
         same_drive(fd, info, roots)
@@ -227,7 +227,7 @@ def _cannot_open(error: OSError) -> str:
 
 
 def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str]:
-    """Return all reasons that can be known without reading the drive."""
+    """Return all reasons that are known without reading the drive."""
     reasons: list[str] = []
     for question in (structure, exports, mounts, swaps, loops):
         try:

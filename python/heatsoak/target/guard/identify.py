@@ -1,4 +1,4 @@
-"""Which drive it is, and that it still is that one."""
+"""Identifies the drive, and checks that it is still the same."""
 
 import array
 import fcntl
@@ -27,13 +27,13 @@ _KINDS = (
 
 
 def identify(device: Path, roots: Roots) -> DeviceInfo:
-    """Return the whole disk that `device` leads to; raises Doubt with the reason otherwise."""
+    """Return the whole disk that `device` leads to; raises Doubt otherwise."""
     try:
         status = device.stat()
     except FileNotFoundError:
-        raise Doubt("it does not exist (`heatsoak drives` shows what does)") from None
+        raise Doubt("it does not exist (`heatsoak drives` lists drives)") from None
     except (OSError, ValueError) as error:
-        raise Doubt(f"it cannot be looked at ({error})") from None
+        raise Doubt(f"it cannot be examined ({error})") from None
     if not stat.S_ISBLK(status.st_mode):
         kind = next((word for test, word in _KINDS if test(status.st_mode)), "something else")
         raise Doubt(f"it is {kind}, not a block device such as /dev/nvme0n1")
@@ -92,13 +92,13 @@ def _ask(fd: int, request: int, length: int) -> int:
 
 
 def misnamed(info: DeviceInfo, erase_id: str | None) -> list[str]:
-    """Return why `erase_id` does not name this drive; nothing where it does."""
+    """Return why `erase_id` does not name this drive; empty if it does."""
     right = info.erase_id
     assert right is not None
     what = f"{info.model or info.transport}, {format_bytes(info.size_bytes)}"
     if erase_id is None:
         return [
-            f"all data on it ({what}) would be lost; if so meant, add --erase {shlex.quote(right)}"
+            f"all data on it ({what}) would be lost; to confirm, add --erase {shlex.quote(right)}"
         ]
     if erase_id not in info.erase_ids:
         return [f"--erase names '{erase_id}', but this drive ({what}) is '{right}'"]

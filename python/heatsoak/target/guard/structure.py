@@ -1,4 +1,4 @@
-"""What a drive is made of, and what the kernel has built upon it."""
+"""What a drive is made of, and what the kernel has built on it."""
 
 import errno
 import fcntl
@@ -15,23 +15,23 @@ from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.doubt import Doubt, listing
 
-#: What kernel servers export, below configfs: files that hold a path, and whose they are. They
-#: open a device without holding it exclusively, and no process shows that they have it open.
+#: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
+#: These open a device non-exclusively, and no process shows that they have it open.
 _EXPORTS = (
     ("nvmet/subsystems/*/namespaces/*/device_path", "an NVMe target"),
     ("target/core/*/*/udev_path", "a SCSI target"),
     ("usb_gadget/*/functions/mass_storage.*/lun.*/file", "a USB gadget"),
 )
-#: Raw flash of the machine itself: firmware lies there, often without a mark that anybody knows.
+#: Raw flash of the machine, which has firmware on it, often without a known mark.
 _RAW_FLASH = ("mtdblock", "ubiblock")
-#: linux/loop.h: the request, and struct loop_info64, which begins with lo_device, lo_inode and
+#: linux/loop.h: the request, and struct loop_info64, which starts with lo_device, lo_inode and
 #: lo_rdevice. Both device numbers are those of stat(2) (drivers/block/loop.c, huge_encode_dev).
 _LOOP_GET_STATUS64 = 0x4C05
 _LOOP_INFO_BYTES = 232
 
 
 def structure(info: DeviceInfo, roots: Roots) -> list[str]:
-    """Return what speaks against writing in how the kernel has put the disk together."""
+    """Return the reasons not to write in the structure of the disk, according to the kernel."""
     directory = sysfs.directory_of_number(info.number, roots)
     if directory is None:
         raise Doubt(f"{info.name} is gone")
@@ -68,7 +68,7 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
 
 
 def rests_on(number: str, info: DeviceInfo, roots: Roots) -> bool:
-    """Whether the block device ``MAJ:MIN`` is the drive, or made of it."""
+    """Whether the block device ``MAJ:MIN`` is the drive, or is built on it."""
     if number == info.number:
         return True
     directory = sysfs.directory_of_number(number, roots)
@@ -77,13 +77,12 @@ def rests_on(number: str, info: DeviceInfo, roots: Roots) -> bool:
 
 @dataclass(frozen=True)
 class Backing:
-    """What lies behind a loop device.
+    """The file or device behind a loop device.
 
     Attributes:
-        path: what its file was called by whoever attached it; here that may be nothing, or another.
-        file: device and inode of the file, which are the same by any name, in any mount namespace,
-            and when its name is gone.
-        block: ``MAJ:MIN`` where it is a block device itself.
+        path: its path for whoever attached it; for us it may not exist, or be another file.
+        file: device and inode of the file, which do not depend on names or mount namespaces.
+        block: ``MAJ:MIN`` if it is a block device itself.
     """
 
     path: str
@@ -92,9 +91,9 @@ class Backing:
 
 
 def loops(info: DeviceInfo, roots: Roots) -> list[str]:
-    """Look for loop devices upon the drive, and for other ways to what is behind a loop device.
+    """Look for loop devices on the drive, and if it is one, for others on the same file.
 
-    Raises Doubt where it cannot be known what one of them leads to.
+    Raises Doubt if it is unknown what one of them leads to.
     """
     found = {name: _behind(name, path, roots) for name, path in _attached(roots)}
     own = found.pop(info.name, None)
@@ -114,16 +113,16 @@ def loops(info: DeviceInfo, roots: Roots) -> list[str]:
 
 
 def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
-    """Return what lies behind a loop device, None for any other drive.
+    """Return what is behind a loop device, None for any other drive.
 
-    Raises Doubt where that cannot be known.
+    Raises Doubt if that is unknown.
     """
     path = dict(_attached(roots)).get(info.name)
     return None if path is None else _behind(info.name, path, roots)
 
 
 def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
-    """Yield each loop device that has a file, with the path that sysfs gives for that."""
+    """Yield each loop device that has a file, with the file's path from sysfs."""
     for name in listing(roots.sys / "block"):
         text = sysfs.read_text(roots.sys / "block" / name / "loop" / "backing_file")
         if text:
@@ -131,10 +130,9 @@ def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
 
 
 def _behind(name: str, path: str, roots: Roots) -> Backing | None:
-    """Return what a loop device leads to; None where it has been detached meanwhile.
+    """Return what a loop device leads to; None if it was just detached.
 
-    The driver itself is asked. Only where there is no node of it here, as in a container, its
-    path has to do.
+    Asks the driver. The path is only used without a device node or permission, as in a container.
     """
     try:
         fd = os.open(roots.dev / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -171,7 +169,7 @@ def _by_path(name: str, path: str) -> Backing:
 
 
 def exports(info: DeviceInfo, roots: Roots) -> list[str]:
-    """Look at what the kernel itself serves to other machines."""
+    """Look for exports of the drive by the kernel's own servers."""
     base = roots.sys / "kernel" / "config"
     reasons = []
     for pattern, what in _EXPORTS:

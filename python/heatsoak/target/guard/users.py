@@ -1,4 +1,4 @@
-"""Who uses a drive: where it is mounted, and which processes have it open for writing."""
+"""Who uses a drive: mounts, swap, and processes that have it open for writing."""
 
 import errno
 import os
@@ -18,12 +18,12 @@ from heatsoak.target.guard.structure import backing, rests_on
 
 
 def has_ended(error: OSError) -> bool:
-    """Whether a look into a process failed because it has ended (a zombie gives EINVAL)."""
+    """Whether examining a process failed because it has ended (a zombie gives EINVAL)."""
     return error.errno in (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 
 
 def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
-    """Look at the mounts as each process sees them: namespaces and chroots all differ."""
+    """Look at the mounts of every process, since namespaces and chroots differ."""
     unseen: list[str] = []
     texts: dict[str, None] = {}
     for process in processes(roots):
@@ -79,7 +79,7 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
 
 
 def _number_beneath(path: str, roots: Roots) -> str | None:
-    """Return the number of the device that `path` is, or that the file at `path` lies on."""
+    """Return the number of the device `path`, or of the device that the file `path` is on."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -97,11 +97,11 @@ _PSEUDO = ("socket:", "pipe:", "anon_inode:", "mnt:", "net:")
 
 @dataclass(frozen=True)
 class _Ways:
-    """All nodes and files that lead to one drive.
+    """All device nodes and files that lead to one drive.
 
     Attributes:
         block: its number.
-        chars: the numbers of character devices that pass commands on to it (``ng0n1``, ``sg0``).
+        chars: numbers of character devices that send it commands (``ng0n1``, ``sg0``).
         file: the file behind a loop device.
     """
 
@@ -119,7 +119,7 @@ class _Ways:
         )
 
     def lead_to(self, status: os.stat_result) -> bool:
-        """Whether what `status` is of is one of them."""
+        """Whether `status` is of one of them."""
         if stat.S_ISBLK(status.st_mode):
             return sysfs.number_of(status.st_rdev) == self.block
         if stat.S_ISCHR(status.st_mode):
@@ -128,13 +128,13 @@ class _Ways:
 
 
 def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
-    """Look for processes that have the drive open for writing without holding it exclusively.
+    """Look for processes that have the drive open for writing, but not exclusively.
 
-    Virtual machines and databases on bare disks do; readers come and go and are harmless, and so
-    are tools that open every disk for a moment, which a second look no longer finds.
-    Processes that hide their descriptors even from root (hardened, or of another container) are
-    passed over: root can learn no more, and the exclusive open stands on its own.
-    Raises Doubt where it cannot be known which file is behind a loop device.
+    Virtual machines and databases on raw disks do. Readers are harmless, and so are tools that
+    briefly open every disk, which another look does not find again. Processes that hide their
+    descriptors even from root (hardened, or of another container) are ignored: root cannot learn
+    more, and the exclusive open still protects the drive.
+    Raises Doubt if it is unknown which file is behind a loop device.
     """
     ways = _Ways.to(info, roots)
     for wait_s in _LOOKS_S:
@@ -167,7 +167,7 @@ def _generic_nodes(info: DeviceInfo, roots: Roots) -> Iterator[str]:
 
 
 def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str]]:
-    """Return the processes that have the drive open for writing, and those not seen into."""
+    """Return the processes that have the drive open for writing, and the unreadable ones."""
     found: list[str] = []
     unseen: list[str] = []
     own = (_own_pid(roots), str(own_fd))
@@ -215,7 +215,7 @@ def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> boo
     except OSError:
         if text.startswith(("/dev/", f"{roots.dev}/")):
             raise
-        return False  # a file of a user's own FUSE mount is closed to root, and is no device
+        return False  # a file on a user's FUSE mount, closed to root, and not a device
     if not ways.lead_to(status):
         return False
     for line in (process / "fdinfo" / descriptor).read_text().splitlines():
@@ -225,12 +225,12 @@ def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> boo
 
 
 def _maps(process: Path, ways: _Ways) -> bool:
-    """Whether a process has the drive in its memory, to be written: that needs no descriptor."""
+    """Whether a process has the drive mapped for writing, which needs no descriptor."""
     for found in _SHARED_AND_WRITABLE.finditer((process / "maps").read_bytes()):
         try:
             status = (process / "map_files" / found[1].decode()).stat()
         except FileNotFoundError:
-            continue  # gone meanwhile, or of no file that still has a name
+            continue  # unmapped meanwhile, or a deleted file
         if ways.lead_to(status):
             return True
     return False

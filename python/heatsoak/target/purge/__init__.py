@@ -1,8 +1,8 @@
-"""Makes a whole drive forget its data, in the way that it offers, and looks whether it did.
+"""Purges whole drives by the methods that they support, and checks the result.
 
-Everything here acts through the descriptor of a claim: the write guard has passed the drive, it is
-held exclusively, and right before each command it is checked that the descriptor still leads to
-the drive that was named.
+Everything here uses the descriptor of a claim: the write guard has accepted the drive, it is held
+exclusively, and right before each command it is checked that the descriptor still leads to the
+named drive.
 """
 
 from heatsoak.target.purge.choose import purge, require

@@ -1,8 +1,8 @@
-"""ATA secure erase through hdparm: the drive erases itself, for as long as it says.
+"""ATA secure erase through hdparm: the drive erases itself.
 
-For it a drive has to be given a password, which it forgets when it is done. A power cut in between
-leaves the drive locked, so it is never chosen unless asked for by name. Words and bits are those of
-IDENTIFY DEVICE (ACS-4: words 82, 89, 128).
+It needs a password on the drive, which the erase removes. A power cut in between leaves the drive
+locked, so this is only used if the protocol names it. Words and bits are those of IDENTIFY DEVICE
+(ACS-4: words 82, 89, 128).
 """
 
 from collections.abc import Generator
@@ -15,7 +15,7 @@ from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
 from heatsoak.tools import which
 
-#: What the drive is locked with while it erases itself.
+#: The drive's password while it erases itself.
 PASSWORD = "heatsoak"
 
 _SUPPORTED, _ENABLED, _LOCKED, _FROZEN, _EXPIRED = (1 << bit for bit in range(5))
@@ -27,7 +27,7 @@ class Security:
 
     Attributes:
         status: word 128.
-        erase_min: how long it says that an erase takes, None if it does not tell.
+        erase_min: its own estimate of an erase's duration, None if unknown.
     """
 
     status: int
@@ -35,30 +35,30 @@ class Security:
 
     @property
     def why_not(self) -> str | None:
-        """Why it cannot be erased now; None where it can."""
+        """Why it cannot be erased now; None if it can."""
         if not self.status & _SUPPORTED:
             return "it offers no ATA secure erase"
         if self.status & _FROZEN:
             return (
-                "its security is frozen, as most firmware leaves it at boot: suspend the machine "
-                "and wake it, or plug the drive in again"
+                "its security is frozen, as most firmware does at boot: suspend and resume the "
+                "machine, or unplug and replug the drive"
             )
         if self.status & (_LOCKED | _ENABLED):
-            return "it has a password already: take that off first (hdparm --security-disable)"
+            return "it already has a password: remove it first (hdparm --security-disable)"
         if self.status & _EXPIRED:
-            return "it takes no more passwords until it is switched off and on"
+            return "it accepts no more passwords until it is switched off and on"
         return None
 
 
 def of_words(words: list[int]) -> Security:
-    """Return what the words of IDENTIFY DEVICE tell."""
+    """Return the security features in the words of IDENTIFY DEVICE."""
     time_word = words[89]
     minutes = time_word & 0x7FFF if time_word & 0x8000 else time_word & 0xFF
     return Security(words[128], 2 * minutes or None)
 
 
 def way(claim: Claim) -> Way:
-    """Return how the drive erases itself, with hdparm."""
+    """Return the purge by secure erase with hdparm."""
     tool = which("hdparm")
 
     def run(claim: Claim) -> Generator[Batch, None, str]:
@@ -70,7 +70,7 @@ def way(claim: Claim) -> Way:
 
 def _why_not(claim: Claim, tool: str | None) -> str | None:
     if claim.info.transport != "sata":
-        return f"ATA secure erase is of SATA drives, and this is on {claim.info.transport}"
+        return f"ATA secure erase only works on SATA drives, but this is on {claim.info.transport}"
     if tool is None:
         return "hdparm is missing (apt-get install hdparm)"
     try:
@@ -88,11 +88,11 @@ def _run(claim: Claim, tool: str) -> Generator[Batch, None, str]:
     if (why_not := _why_not(claim, tool)) is not None:
         raise NotTakenError(why_not)
     security = _security(claim, tool)
-    about = "" if security.erase_min is None else f", about {security.erase_min} min by its word"
+    about = "" if security.erase_min is None else f", by its estimate {security.erase_min} min"
     yield Note(
         "info",
         f"{claim.path}: erases itself{about}, which cannot be stopped: Ctrl-C waits for its end; "
-        "after a power cut it is locked until: hdparm --user-master u --security-erase "
+        "after a power cut it stays locked, until: hdparm --user-master u --security-erase "
         f"{PASSWORD} {claim.path}",
     )
     yield from waiting_for(lambda: _erase(claim, tool))
@@ -117,7 +117,7 @@ def _erase(claim: Claim, tool: str) -> None:
 
 def _kept(claim: Claim) -> str:
     return (
-        "it keeps its password, which this takes off: hdparm --user-master u --security-disable "
+        "it still has its password; to remove it: hdparm --user-master u --security-disable "
         f"{PASSWORD} {claim.path}"
     )
 
@@ -130,7 +130,7 @@ def _identify(claim: Claim, tool: str) -> list[int]:
     try:
         return hdparm.identify(hdparm.run(tool, claim.fd, claim.path, "--Istdout"))
     except ValueError as error:
-        raise ToolError(f"{claim.path}: hdparm cannot tell what it offers: {error}") from error
+        raise ToolError(f"{claim.path}: hdparm cannot read its features: {error}") from error
 
 
 def _tell(claim: Claim, tool: str, option: str, password: str) -> None:

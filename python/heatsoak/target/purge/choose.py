@@ -1,4 +1,4 @@
-"""Chooses how a drive is purged, does it, and looks whether it did."""
+"""Chooses a purge method, runs it, and checks the result."""
 
 import time
 from collections.abc import Generator, Iterator
@@ -11,9 +11,9 @@ from heatsoak.target.guard import Claim
 from heatsoak.target.purge import ata, discard, namespaces, nvme_format, nvme_sanitize, samples
 from heatsoak.target.purge.way import NotTakenError, Way
 
-#: In which order ``auto`` looks. A format forgets everything, in seconds, and is of this namespace
-#: alone; a sanitize is as thorough, and takes the whole drive for as long as it wants; a discard
-#: is only a hint to it. ATA secure erase can leave a drive locked: never unasked.
+#: The order of ``auto``. A format takes seconds, forgets everything and only affects this
+#: namespace; a sanitize is as thorough, but affects the whole drive and can take long; a discard is
+#: only a hint to the drive. ATA secure erase can leave a drive locked: never chosen automatically.
 _AUTO: tuple[PurgeMethod, ...] = ("format", "sanitize", "discard")
 
 
@@ -22,16 +22,16 @@ def purge(
 ) -> Iterator[Batch]:
     """Purge the claimed drive, and read samples of it before and after.
 
-    The last note says how it was done, with `method`, `duration_s` and what the samples showed in
-    its data; it is a warning where the drive was not purged. Where ``auto`` chose and the drive
-    declines, the next way is taken. Raises RefusedError where the claim does not hold any more,
-    UsageError where the drive does not offer `method`, ToolError where it fails.
+    The last note says how it was done, with `method`, `duration_s` and the result of the samples in
+    its data; it is a warning if the drive was not purged. With ``auto``, if the drive rejects a
+    method, the next one is tried. Raises RefusedError if the claim is no longer valid, UsageError
+    if the drive does not support `method`, ToolError if it fails.
     """
     _check(claim)
     before = samples.take(claim)
     declined: list[str] = []
     for way in _chosen(claim, method, ioctl):
-        begin_s = time.monotonic()
+        start_s = time.monotonic()
         try:
             _check(claim)
             said = yield from way.run(claim)
@@ -40,9 +40,9 @@ def purge(
                 raise ToolError(f"{claim.path}: was not purged: {error}") from error
             declined.append(f"{way.method}: {error}")
             continue
-        duration_s = time.monotonic() - begin_s
+        duration_s = time.monotonic() - start_s
         _check(claim)
-        yield _told(claim, way, said, duration_s, samples.compare(before, samples.take(claim)))
+        yield _result(claim, way, said, duration_s, samples.compare(before, samples.take(claim)))
         return
     yield Note(
         "warning",
@@ -52,25 +52,25 @@ def purge(
 
 
 def require(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None = None) -> None:
-    """Raise UsageError where the claimed drive does not offer `method`; changes nothing."""
+    """Raise UsageError if the claimed drive does not support `method`; changes nothing."""
     _check(claim)
     _chosen(claim, method, ioctl)
 
 
 def _check(claim: Claim) -> None:
     if claim.fd < 0:
-        raise RefusedError(f"{claim.path}: is not held any more and cannot be purged")
+        raise RefusedError(f"{claim.path}: is no longer claimed and cannot be purged")
     claim.recheck()
 
 
 def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]:
-    """Return the ways to try, in order."""
+    """Return the methods to try, in order."""
     ways = _ways(claim, ioctl)
     if method == "auto":
         return [ways[name] for name in _AUTO if ways[name].why_not is None] or [ways["discard"]]
     if (why_not := ways[method].why_not) is not None:
         offered = [name for name, way in ways.items() if way.why_not is None]
-        instead = f" (it offers {', '.join(offered)})" if offered else ""
+        instead = f" (it supports {', '.join(offered)})" if offered else ""
         raise UsageError(f"{claim.path}: cannot be purged by method '{method}': {why_not}{instead}")
     return [ways[method]]
 
@@ -83,22 +83,22 @@ def _ways(claim: Claim, ioctl: Ioctl | None) -> dict[PurgeMethod, Way]:
 
 def _of_nvme(claim: Claim, ioctl: Ioctl | None) -> tuple[Way, Way]:
     if claim.info.transport != "nvme":
-        why_not = f"it is of NVMe drives, and this is on {claim.info.transport}"
+        why_not = f"it only works on NVMe drives, but this is on {claim.info.transport}"
     else:
         try:
             namespace = namespaces.look(claim.fd, ioctl)
         except (OSError, HeatsoakError) as error:
-            why_not = f"the drive does not say what it offers ({error})"
+            why_not = f"the drive's features cannot be read ({error})"
         else:
             return nvme_format.way(namespace, ioctl), nvme_sanitize.way(namespace, ioctl)
     return Way("format", why_not, _never), Way("sanitize", why_not, _never)
 
 
 def _never(claim: Claim) -> Generator[Batch, None, str]:
-    raise NotTakenError(f"{claim.path}: does not offer it")
+    raise NotTakenError(f"{claim.path}: does not support it")
 
 
-def _told(
+def _result(
     claim: Claim, way: Way, said: str, duration_s: float, found: samples.PurgeEvidence
 ) -> Note:
     data = {
@@ -110,6 +110,6 @@ def _told(
         "samples_zeros": found.zeros,
     }
     if found.kept:
-        text = f"{claim.path}: {said}, but {found.describe()}: it was not purged, or not whole"
+        text = f"{claim.path}: {said}, but {found.describe()}: it was not purged, or not completely"
         return Note("warning", text, data)
     return Note("info", f"{claim.path}: {said}; {found.describe()}", data)

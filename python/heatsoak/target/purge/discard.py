@@ -1,4 +1,4 @@
-"""Discards (trims) every block: quick, and no promise of the drive's that it forgets them."""
+"""Discards (trims) every block: quick, but the drive does not guarantee to forget them."""
 
 import errno
 import fcntl
@@ -15,8 +15,8 @@ _AT_ONCE = 1 << 30
 
 
 def way(claim: Claim) -> Way:
-    """Return how the drive discards."""
-    why_not = None if claim.info.trims else "it takes no discard"
+    """Return the purge by discard."""
+    why_not = None if claim.info.trims else "it does not support discard"
     return Way("discard", why_not, _run)
 
 
@@ -27,7 +27,7 @@ def _run(claim: Claim) -> Generator[Batch, None, str]:
             fcntl.ioctl(claim.fd, _BLKDISCARD, struct.pack("QQ", start, length))
         except OSError as error:
             if start == 0 and error.errno in (errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL):
-                raise NotTakenError("it takes no discard") from None
+                raise NotTakenError("it does not support discard") from None
             raise ToolError(
                 f"{claim.path}: discarding at byte {start} failed: {error.strerror}"
             ) from error

@@ -1,4 +1,4 @@
-"""What an NVMe drive says of itself before it is purged: what it offers, and whom it would hit."""
+"""What a purge of an NVMe drive can do, and which namespaces it would affect."""
 
 import struct
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ _LISTED = 1024
 
 @dataclass(frozen=True)
 class Namespace:
-    """A namespace and its controller, as Identify tells.
+    """A namespace and its controller, by Identify.
 
     Attributes:
         nsid: its number.
         others: the numbers of all other namespaces of the drive.
         has_hidden: whether there may be namespaces that this controller does not list.
-        formats: whether Format NVM is offered.
-        formats_all: whether a format, or its erase, is of all namespaces at once.
-        sanitize_action: what Sanitize is asked for: 2 block erase, 4 crypto erase; None if neither.
-        layout: the low 12 bits of Format NVM's parameters that leave block size, metadata and
-            protection as they are, with bits 12 and 13 for formats past the 16th.
+        formats: whether Format NVM is supported.
+        formats_all: whether a format, or its erase, affects all namespaces.
+        sanitize_action: the Sanitize action: 2 block erase, 4 crypto erase; None if neither.
+        layout: the low 12 bits of Format NVM's parameters that keep block size, metadata and
+            protection, with bits 12 and 13 for formats beyond the 16th.
         blocks: its size in blocks.
     """
 
@@ -43,7 +43,7 @@ class Namespace:
 
 
 def look(fd: int, ioctl: Ioctl | None = None) -> Namespace:
-    """Return what the drive behind a namespace's descriptor says; raises OSError, ToolError."""
+    """Return the namespace behind a descriptor; raises OSError, ToolError."""
     nsid = (ioctl or kernel_ioctl())(fd, _GET_NSID, bytearray(4))
     if nsid <= 0:
         raise ToolError("the kernel does not say which namespace it is")
@@ -73,7 +73,7 @@ def _identify(fd: int, structure: int, nsid: int, ioctl: Ioctl | None) -> bytes:
 
 
 def _layout(page: bytes) -> int:
-    """Return Format NVM's dword 10 for the format in use, without an erase."""
+    """Return Format NVM's dword 10 for the current format, without an erase."""
     in_use, protection = page[26], page[29]  # FLBAS, DPS
     has_extended_blocks = in_use >> 4 & 1
     return (

@@ -1,4 +1,4 @@
-"""Format NVM with an erase of user data, of one namespace, its layout kept."""
+"""Format NVM of one namespace with an erase of user data, keeping its layout."""
 
 from collections.abc import Generator
 
@@ -11,12 +11,12 @@ from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
 
 _FORMAT = 0x80
 _ERASE_USER_DATA = 1 << 9
-#: The kernel resets a drive that takes longer, in the middle of it: so long as none does.
+#: The kernel resets a drive that takes longer, in the middle of the format, so this is very long.
 _TIMEOUT_MS = 12 * 3600 * 1000
 
 
 def way(namespace: Namespace, ioctl: Ioctl | None = None) -> Way:
-    """Return how the namespace is formatted."""
+    """Return the purge by format."""
 
     def run(claim: Claim) -> Generator[Batch, None, str]:
         return _run(claim, ioctl)
@@ -25,16 +25,16 @@ def way(namespace: Namespace, ioctl: Ioctl | None = None) -> Way:
 
 
 def why_not(namespace: Namespace) -> str | None:
-    """Return why it is not to be formatted; None where it may be."""
+    """Return why it must not be formatted; None if it may be."""
     if not namespace.formats:
-        return "it offers no Format NVM"
+        return "it does not support Format NVM"
     if namespace.formats_all and not namespace.is_alone:
         return f"its format erases all namespaces, and there {others(namespace)}"
     return None
 
 
 def others(namespace: Namespace) -> str:
-    """Return who else would be hit: ``"is namespace 2 as well"``."""
+    """Return which others would be affected: ``"is namespace 2 as well"``."""
     if not namespace.others:
         return "may be others"
     numbers = ", ".join(str(number) for number in namespace.others)
@@ -49,7 +49,7 @@ def _run(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
     yield Note(
         "info",
         f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits for its end; "
-        "after a power cut, what it holds is undefined until it is purged again",
+        "after a power cut, its contents are undefined until it is purged again",
     )
 
     def command() -> None:
@@ -66,13 +66,13 @@ def _run(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
     try:
         yield from waiting_for(command)
     except NvmeStatusError as error:
-        raise NotTakenError(f"the drive declines to format ({error})") from error
+        raise NotTakenError(f"the drive rejected the format ({error})") from error
     except OSError as error:
         raise ToolError(f"{claim.path}: formatting failed: {error.strerror}") from error
     after = look(claim.fd, ioctl)
     if (after.layout, after.blocks) != (now.layout, now.blocks):
         raise ToolError(
-            f"{claim.path}: has {after.blocks} blocks of format {after.layout:#x} since it was "
-            f"formatted, and had {now.blocks} of {now.layout:#x}"
+            f"{claim.path}: has {after.blocks} blocks of format {after.layout:#x} after it was "
+            f"formatted, but had {now.blocks} of {now.layout:#x} before"
         )
     return "it was formatted, with an erase of user data (Format NVM, SES 1)"

@@ -1,4 +1,4 @@
-"""Sanitize of an NVMe drive: all of it, all namespaces; it goes on by itself once it has begun."""
+"""Sanitize of a whole NVMe drive with all namespaces; once started, it continues by itself."""
 
 import struct
 import time
@@ -24,22 +24,24 @@ from heatsoak.target.purge.nvme_format import others
 from heatsoak.target.purge.way import NotTakenError, Way
 
 _SANITIZE, _LOG, _LOG_SIZE = 0x84, 0x81, 512
-_MAY_LEAVE_FAILURE = 1 << 3  # AUSE: a drive whose sanitize fails may be taken back without another
+_MAY_LEAVE_FAILURE = (
+    1 << 3
+)  # AUSE: the drive may leave the failure mode of a failed sanitize without another one
 _ACTIONS = {2: "block erase", 4: "crypto erase"}
 _RUNNING, _FAILED = 2, 3
 _ENDED_WELL = (1, 4)
 _POLL_S = 1.0
-_TELL_S = 60.0
+_REPORT_S = 60.0
 
 
 @dataclass(frozen=True)
 class State:
-    """What log page 81h says.
+    """The state in log page 81h.
 
     Attributes:
         status: 0 never, 1 done, 2 running, 3 failed, 4 done without deallocating.
-        done_pct: how much of one that runs is done.
-        block_erase_s: how long the drive thinks that a block erase takes, None if it does not tell.
+        done_pct: progress of a running sanitize.
+        block_erase_s: the drive's estimate of a block erase's duration, None if unknown.
     """
 
     status: int
@@ -48,7 +50,7 @@ class State:
 
     @property
     def is_running(self) -> bool:
-        """Whether a sanitize is under way."""
+        """Whether a sanitize is running."""
         return self.status == _RUNNING
 
 
@@ -66,9 +68,9 @@ def parse(page: bytes) -> State:
 
 
 def sanitizing(info: DeviceInfo, roots: Roots, ioctl: Ioctl | None = None) -> float | None:
-    """Return how many percent of a sanitize that runs on a drive are done, None if none does.
+    """Return the progress of a sanitize running on a drive in percent, None if none is running.
 
-    Only reads, and asks only drives that can sanitize.
+    Only reads, and only from drives that support sanitize.
     """
 
     def ask(admin: NvmeAdmin, _name: str) -> State | None:
@@ -84,7 +86,7 @@ def sanitizing(info: DeviceInfo, roots: Roots, ioctl: Ioctl | None = None) -> fl
 
 
 def way(namespace: Namespace, ioctl: Ioctl | None = None) -> Way:
-    """Return how the drive is sanitized."""
+    """Return the purge by sanitize."""
 
     def run(claim: Claim) -> Generator[Batch, None, str]:
         return _run(claim, ioctl)
@@ -93,9 +95,9 @@ def way(namespace: Namespace, ioctl: Ioctl | None = None) -> Way:
 
 
 def why_not(namespace: Namespace) -> str | None:
-    """Return why it is not to be sanitized; None where it may be."""
+    """Return why it must not be sanitized; None if it may be."""
     if namespace.sanitize_action is None:
-        return "it offers no sanitize by block erase or crypto erase"
+        return "it does not support sanitize by block erase or crypto erase"
     if not namespace.is_alone:
         return f"a sanitize erases all namespaces, and there {others(namespace)}"
     return None
@@ -109,43 +111,43 @@ def _run(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
     assert now.sanitize_action is not None
     action = _ACTIONS[now.sanitize_action]
     estimate_s = _state(claim, ioctl).block_erase_s if now.sanitize_action == 2 else None
-    about = "" if estimate_s is None else f", about {estimate_s} s by its own word"
+    about = "" if estimate_s is None else f", by its own estimate {estimate_s} s"
     yield Note(
         "info",
-        f"{claim.path}: is being sanitized ({action}{about}); it goes on by itself, through Ctrl-C "
-        "and power cuts, and the next run waits for it",
+        f"{claim.path}: is being sanitized ({action}{about}); this continues even after Ctrl-C "
+        "or a power cut, and the next run waits for it",
     )
     claim.recheck()
     try:
         submit(claim.fd, _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE, ioctl=ioctl)
     except NvmeStatusError as error:
-        raise NotTakenError(f"the drive declines to sanitize ({error})") from error
+        raise NotTakenError(f"the drive rejected the sanitize ({error})") from error
     except OSError as error:
         raise ToolError(f"{claim.path}: sanitizing failed: {error.strerror}") from error
     state = yield from _wait(claim, ioctl)
     if state.status == _FAILED:
         raise ToolError(
-            f"{claim.path}: the drive says that its sanitize failed; until one succeeds it may "
-            "serve nothing: nvme sanitize --sanact=exit-failure on its controller takes it back"
+            f"{claim.path}: the drive reports that its sanitize failed; until one succeeds it may "
+            "refuse all I/O: nvme sanitize --sanact=exit-failure on its controller ends that"
         )
     if state.status not in _ENDED_WELL:
         raise ToolError(
-            f"{claim.path}: took the sanitize, and says now that it never did one "
+            f"{claim.path}: accepted the sanitize, but reports that it never did one "
             f"(status {state.status})"
         )
     return f"it was sanitized ({action})"
 
 
 def _wait(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, State]:
-    told_s = time.monotonic()
+    reported_s = time.monotonic()
     while (state := _state(claim, ioctl)).is_running:
         until_s = time.monotonic() + _POLL_S
         while time.monotonic() < until_s:
             yield HEARTBEAT
             time.sleep(BEAT_S)
-        if time.monotonic() - told_s >= _TELL_S:
-            told_s = time.monotonic()
-            yield Note("info", f"{claim.path}: {state.done_pct:.0f} % are sanitized")
+        if time.monotonic() - reported_s >= _REPORT_S:
+            reported_s = time.monotonic()
+            yield Note("info", f"{claim.path}: {state.done_pct:.0f} % sanitized")
     return state
 
 
@@ -153,4 +155,6 @@ def _state(claim: Claim, ioctl: Ioctl | None) -> State:
     try:
         return parse(log_page(claim.fd, _LOG, _LOG_SIZE, ioctl))
     except OSError as error:
-        raise ToolError(f"{claim.path}: does not tell how far its sanitize is: {error}") from error
+        raise ToolError(
+            f"{claim.path}: the progress of its sanitize cannot be read: {error}"
+        ) from error

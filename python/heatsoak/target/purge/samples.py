@@ -1,4 +1,4 @@
-"""Whether a drive still answers with what it held: pieces of it, read before and after a purge."""
+"""Checks whether a drive still returns its old data, with samples read before and after a purge."""
 
 import hashlib
 import mmap
@@ -16,7 +16,7 @@ _PIECES = 64
 
 @dataclass(frozen=True)
 class Piece:
-    """What was read at one offset: a digest, and the byte it is all made of, if it is of one."""
+    """What was read at one offset: a digest, and the byte that fills it, if it is only one."""
 
     digest: bytes
     filled_with: int | None
@@ -24,14 +24,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class PurgeEvidence:
-    """What the pieces show after a purge.
+    """What the samples show after a purge.
 
     Attributes:
         pieces: how many were read.
-        held_data: in how many there was something other than one byte repeated, before.
-        kept: how many of these read the same still.
-        zeros: how many read zeros now.
-        ones: how many read FFh now.
+        held_data: how many had data, other than one repeated byte, before.
+        kept: how many of these are unchanged.
+        zeros: how many read as zeros now.
+        ones: how many read as FFh now.
     """
 
     pieces: int
@@ -41,7 +41,7 @@ class PurgeEvidence:
     ones: int
 
     def describe(self) -> str:
-        """Return it in words."""
+        """Return it as text."""
         if self.kept:
             return f"{self.kept} of {self.held_data} samples still read what they held"
         if self.zeros == self.pieces:
@@ -55,23 +55,23 @@ class PurgeEvidence:
 
 
 def take(claim: Claim) -> dict[int, Piece]:
-    """Read pieces all over the drive, past the page cache; by their offset in bytes.
+    """Read samples from the whole drive with direct I/O; keys are offsets in bytes.
 
-    Raises ToolError where it cannot be read.
+    Raises ToolError if it cannot be read.
     """
     try:
         fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
         raise ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
     try:
-        with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, as direct reads have to be
+        with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
             return {offset: _piece(fd, memory, offset, claim) for offset in _offsets(claim)}
     finally:
         os.close(fd)
 
 
 def compare(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
-    """Return what became of the pieces; both were taken of one drive."""
+    """Compare the samples of one drive from before and after."""
     held = [offset for offset, piece in before.items() if piece.filled_with is None]
     return PurgeEvidence(
         pieces=len(after),
@@ -83,7 +83,7 @@ def compare(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
 
 
 def _offsets(claim: Claim) -> Iterator[int]:
-    """Both ends, and one at random in each of equal parts; the same each time."""
+    """Both ends, and a random one in each of equal parts; the same each time."""
     places = claim.size_bytes // _PIECE_BYTES
     chance = random.Random(claim.size_bytes)
     chosen = {0, places - 1} if places else set()

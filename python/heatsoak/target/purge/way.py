@@ -1,4 +1,4 @@
-"""What all ways to purge have in common."""
+"""The interface of all purge methods."""
 
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,21 +11,21 @@ from heatsoak.target.guard import Claim
 
 T = TypeVar("T")
 
-#: Purges what is claimed, yielding at least four times a second; returns what was done, in words.
+#: Purges a claimed drive, yielding at least four times per second; returns what was done, as text.
 PurgeRun = Callable[[Claim], Generator[Batch, None, str]]
 
 
 class NotTakenError(Exception):
-    """The drive said no before it changed anything; the text says how."""
+    """The drive rejected the purge before changing anything; the message says why."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to purge one drive.
+    """One purge method for one drive.
 
     Attributes:
-        why_not: why this drive cannot be purged so; None where it can.
-        run: does it; raises NotTakenError where the drive declines, ToolError where it fails.
+        why_not: why this drive cannot be purged this way; None if it can.
+        run: purges it; raises NotTakenError if the drive rejects it, ToolError if it fails.
     """
 
     method: PurgeMethod
@@ -34,9 +34,9 @@ class Way:
 
 
 def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:
-    """Return what `work` gives, yielding signs of life meanwhile.
+    """Return the result of `work`, yielding heartbeats meanwhile.
 
-    Whoever closes the generator waits until `work` has ended: for what cannot be stopped.
+    Closing the generator waits for the end of `work`, which cannot be stopped.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
