@@ -51,7 +51,7 @@ def waited_all_along(view: StepView) -> str | None:
     return f"it waited for the {partner.role} {100 * shares[0]:.0f} % of the time"
 
 
-def note_of(recording: Recording, *, is_alone: bool) -> str | None:
+def copy_note(recording: Recording, *, is_alone: bool) -> str | None:
     """Return what a reader must know of a recording that is one side of a copy."""
     part = recording.meta.part_of_copy
     if part is None or not is_alone:

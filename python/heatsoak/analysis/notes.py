@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from heatsoak.analysis.copies import note_of
+from heatsoak.analysis.copies import copy_note
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import Recording
 
@@ -112,7 +112,7 @@ def notes_of(recording: Recording, views: list[StepView], once: list[StepView]) 
     notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
-    if (text := note_of(recording, is_alone=is_alone)) is not None:
+    if (text := copy_note(recording, is_alone=is_alone)) is not None:
         notes.append(text)
     # how a log was read that somebody else took is part of what it shows
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)

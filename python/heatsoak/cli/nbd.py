@@ -43,7 +43,7 @@ def nbd_command(
 ) -> int:
     """Serve a simulated drive as an NBD export; it keeps no data. Ctrl-C ends it."""
     # nobody else needs it, and it is not for every system
-    from heatsoak.nbd import Export, serve
+    from heatsoak.nbd import Export, serve_export
 
     name, _, place = drive.removeprefix("sim:").partition("@")
     made = catalog.load_drive(name)
@@ -58,7 +58,7 @@ def nbd_command(
         for line in _greeting(export, socket, sensors):
             print_out(line)
 
-    serve(export, socket, sensors, ready)
+    serve_export(export, socket, sensors, ready)
     return 0
 
 

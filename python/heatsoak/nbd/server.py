@@ -27,7 +27,9 @@ _LONGEST_SOCKET = 107
 _START_S, _END_S, _LOOK_S = 30.0, 15.0, 0.2
 
 
-def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]) -> None:
+def serve_export(
+    export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]
+) -> None:
     """Serve `export` on the unix socket `socket` until interrupted; calls `ready` once it is.
 
     Its sensors appear below the new directory `sensors`, where there is one, with `TRUTH` beside

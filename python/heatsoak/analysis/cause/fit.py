@@ -27,7 +27,7 @@ WANDER_PRIOR = 0.5
 LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
+def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
     """Return `judgement` with weights and prior fitted to `drops`: their findings and causes."""
     from scipy.optimize import minimize  # not every command fits
 

@@ -42,7 +42,7 @@ def end_level(series: Series, window_s: float = END_S) -> float | None:
     return level if np.isfinite(level) else None
 
 
-def find_levels(rates: Array) -> list[RecurringRate]:
+def find_recurring_rates(rates: Array) -> list[RecurringRate]:
     """Return the levels among rates, in the order of time, rising by value.
 
     One where they scatter about a single value; none for an empty array.

@@ -123,7 +123,7 @@ _COARSER = 1.1
 _COARSEST = 1 << 24
 
 
-def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
+def fit_to_size(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
     """Return how many neighbours share a stretch, by importance, so that all stays in the budget.
 
     `budget_bytes` is of base64. What is of least importance is thinned first, down to a hundredth

@@ -28,7 +28,7 @@ def purge(
     UsageError where the drive does not offer `method`, ToolError where it fails.
     """
     _check(claim)
-    before = samples.take(claim)
+    before = samples.take_samples(claim)
     declined: list[str] = []
     for way in _chosen(claim, method, ioctl):
         begin_s = time.monotonic()
@@ -42,7 +42,13 @@ def purge(
             continue
         duration_s = time.monotonic() - begin_s
         _check(claim)
-        yield _told(claim, way, said, duration_s, samples.compare(before, samples.take(claim)))
+        yield _told(
+            claim,
+            way,
+            said,
+            duration_s,
+            samples.compare_samples(before, samples.take_samples(claim)),
+        )
         return
     yield Note(
         "warning",
