@@ -33,7 +33,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--leave-one-out", type=Path, metavar="FILE")
     given = arguments.parse_args()
-    found, second = (twin.check(stage=stage).as_dict() for stage in twin.STAGES)
+    found, second = (twin.check_calibration(stage=stage).as_dict() for stage in twin.STAGES)
     if given.leave_one_out is None:
         with progress_bar() as progress:
             predicted = twin.leave_one_out(progress=progress).as_dict()

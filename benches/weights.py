@@ -11,7 +11,7 @@ from pathlib import Path
 import heatsoak.analysis.cause as cause_package
 import tomlkit
 from heatsoak.analysis.cause.fit import LabelledDrop as Row
-from heatsoak.analysis.cause.fit import fit
+from heatsoak.analysis.cause.fit import fit_weights
 from heatsoak.analysis.cause.weigh import WeightTable, as_toml, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
@@ -88,7 +88,7 @@ def main() -> None:
                     f"\r{number} of {len(seeds)} cases, {left_s:.0f} s left  ", end="", flush=True
                 )
     print(f"\r{len(rows)} drops of {len(seeds)} cases                ")
-    rules = fit(rows, table("judgement"))
+    rules = fit_weights(rows, table("judgement"))
     likeliest = [
         max(shares, key=shares.__getitem__) for shares in (rules.shares(seen) for seen, _ in rows)
     ]

@@ -17,7 +17,7 @@ from heatsoak.twin.calibration import (
     Calibration,
     bench,
     calibrate,
-    check,
+    check_calibration,
     holdout,
     leave_one_out,
     write,
@@ -54,7 +54,7 @@ def squared_error(result: Calibration) -> float:
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_published_matrix() -> None:
-    found = check()
+    found = check_calibration()
     assert len(found.parameters) <= MOST_PARAMETERS
     assert found.held("onset_s") == found.held("depth_pct") == (14, 14)
     assert found.held("temp_c") == (3, 3)
@@ -63,7 +63,7 @@ def test_the_catalog_reproduces_the_published_matrix() -> None:
 
 @pytest.mark.slow
 def test_fitted_numbers_stay_within_their_physical_bounds() -> None:
-    for parameter in check().parameters:
+    for parameter in check_calibration().parameters:
         low, high = parameter.bounds
         assert low <= parameter.value <= high, parameter.name
         assert low <= parameter.expect[0] <= high, parameter.name
@@ -83,7 +83,7 @@ def test_a_short_fit_improves_on_what_is_expected(own_catalog: Path) -> None:
     assert seen == sorted(seen)
     assert 0 <= seen[0] <= seen[-1] <= 1
     write(after.parameters, own_catalog)
-    assert [row.simulated for row in check(own_catalog).rows] == [
+    assert [row.simulated for row in check_calibration(own_catalog).rows] == [
         row.simulated for row in after.rows
     ]
 
@@ -127,12 +127,12 @@ def test_a_fit_does_not_see_what_is_held_out() -> None:
 @pytest.mark.slow
 def test_writing_changes_nothing_but_the_fitted_numbers(own_catalog: Path) -> None:
     before = [(own_catalog / name).read_text("utf-8") for name in (DRIVE_FILE, PLACES_FILE)]
-    found = check(own_catalog)
+    found = check_calibration(own_catalog)
     write(found.parameters, own_catalog)
     after = [(own_catalog / name).read_text("utf-8") for name in (DRIVE_FILE, PLACES_FILE)]
     blank = re.compile(r"value = [^,]*, fitted")
     assert [blank.sub("", text) for text in before] == [blank.sub("", text) for text in after]
-    assert check(own_catalog).rows == found.rows
+    assert check_calibration(own_catalog).rows == found.rows
 
 
 @pytest.mark.long
@@ -148,9 +148,9 @@ def test_writing_changes_nothing_but_the_fitted_numbers(own_catalog: Path) -> No
 def test_a_number_of_the_catalog_moves_the_figures(
     own_catalog: Path, file: str, pattern: str, replacement: str
 ) -> None:
-    before = check(own_catalog)
+    before = check_calibration(own_catalog)
     edit(own_catalog / file, pattern, replacement)
-    after = check(own_catalog)
+    after = check_calibration(own_catalog)
     moved = [
         abs(one.simulated - other.simulated)
         for one, other in zip(before.rows, after.rows, strict=True)
@@ -173,15 +173,15 @@ def test_more_fitted_numbers_than_allowed_are_refused(own_catalog: Path) -> None
     edit(own_catalog / DRIVE_FILE, r"lag_s = .*", f"lag_s = {fitted}")
     edit(own_catalog / PLACES_FILE, r"(board_j_per_k|air_speed_m_s) = .*", rf"\1 = {fitted}")
     with pytest.raises(UsageError, match=f"{MOST_PARAMETERS} at most"):
-        check(own_catalog)
+        check_calibration(own_catalog)
 
 
 @pytest.mark.slow
 def test_a_directory_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        check(tmp_path)
+        check_calibration(tmp_path)
     with pytest.raises(UsageError, match="cannot be read"):
-        write(check().parameters, tmp_path)
+        write(check_calibration().parameters, tmp_path)
 
 
 # ---- the fit itself, on figures that are a line
@@ -366,7 +366,7 @@ def test_a_stage_is_given_what_those_before_have_found() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_bench() -> None:
-    rows = check(stage="anandtech").rows
+    rows = check_calibration(stage="anandtech").rows
     assert {row.role for row in rows} == {"fitted"}
     assert [row.id for row in rows if not row.ok] == []
 

@@ -24,7 +24,7 @@ from heatsoak.corpus import (
 )
 from heatsoak.corpus.loads import Like
 from heatsoak.corpus.machine import NoiselessStep
-from heatsoak.corpus.scenario import Frame, Scenario, course_of, load
+from heatsoak.corpus.scenario import Frame, Scenario, load, noiseless_step_of
 from heatsoak.corpus.truth import Gates, episodes, gates_of, is_at
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import Recording, find_recordings
@@ -194,7 +194,7 @@ def course_and_truth(scenario: Scenario) -> tuple[NoiselessStep, list[TrueEpisod
     (take,) = scenario.takes
     (step,) = take.steps
     assert isinstance(step, WorkloadStep)
-    course = course_of(take, FRAME, step)
+    course = noiseless_step_of(take, FRAME, step)
     gates = gates_of(course, take.setup.cache_gb)
     return course, episodes(course.rate_mb_s, course, gates, 0, FRAME.sampling_s)
 
@@ -249,8 +249,8 @@ def test_what_the_host_holds_back_lets_the_drive_cool() -> None:
     (take,) = scenario.takes
     (step,) = take.steps
     assert isinstance(step, WorkloadStep)
-    held = course_of(take, FRAME, step)
-    free = course_of(replace(take, paces={}), FRAME, step)
+    held = noiseless_step_of(take, FRAME, step)
+    free = noiseless_step_of(replace(take, paces={}), FRAME, step)
     end = round(take.held[0].end_s / FRAME.grid_s) - 1
     assert held.rate_mb_s[end] < 0.9 * free.rate_mb_s[end]
     assert held.controller_c[end] < free.controller_c[end]

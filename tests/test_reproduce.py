@@ -23,7 +23,7 @@ from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
-from heatsoak.twin.calibration import check
+from heatsoak.twin.calibration import check_calibration
 from heatsoak.twin.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
 from heatsoak.twin.reproduce.measures import MEASURES, Answer, FigureInput
 from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured, steps_of
@@ -96,7 +96,7 @@ def test_recordings_are_shared_between_figures() -> None:
 @pytest.mark.slow
 def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
     roles = catalog.roles()
-    assert all(roles.of(row.id) == "fitted" for row in check().rows)
+    assert all(roles.of(row.id) == "fitted" for row in check_calibration().rows)
     assert roles.of("px1.power_below_w") == "predicted"
 
 
@@ -271,7 +271,11 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
     words += ["--format", "json"]
     code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import heatsoak.analysis.cause.evidence as evidence
 import numpy as np
 import pytest
-from heatsoak.analysis.cause.fit import UNFORESEEN, fit
+from heatsoak.analysis.cause.fit import UNFORESEEN, fit_weights
 from heatsoak.analysis.cause.weigh import CAUSES, OTHER, as_toml, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,7 +103,7 @@ def test_the_fit_finds_what_findings_are_worth() -> None:
         cause = "spare-area" if chance.random() < 0.5 else "write-cache"
         is_random = chance.random() < (0.9 if cause == "spare-area" else 0.1)
         drops.append(({random if is_random else sequential}, cause))
-    rules = fit(drops, table("judgement"))
+    rules = fit_weights(drops, table("judgement"))
     assert rules.shares([random])["spare-area"] == pytest.approx(0.9, abs=0.06)
     assert rules.shares([sequential])["write-cache"] == pytest.approx(0.9, abs=0.06)
     assert rules.shares([random])[OTHER] == pytest.approx(UNFORESEEN, abs=0.03)
@@ -111,13 +111,13 @@ def test_the_fit_finds_what_findings_are_worth() -> None:
 
 def test_the_fit_never_turns_a_finding_against_what_it_speaks_for() -> None:
     held = ("temperature-course", "held")
-    rules = fit([({held}, "spare-area")] * 300, table("judgement"))
+    rules = fit_weights([({held}, "spare-area")] * 300, table("judgement"))
     assert rules.weights[held][CAUSES.index("thermal")] >= 0
 
 
 def test_the_fit_keeps_what_no_drop_shows() -> None:
     judged = table("judgement")
-    rules = fit([({("shape", "slide")}, "sliding")], judged)
+    rules = fit_weights([({("shape", "slide")}, "sliding")], judged)
     unseen = ("power-state", "lowered")
     assert rules.weights[unseen] is judged.weights[unseen]
 
@@ -126,7 +126,9 @@ def test_what_the_corpus_cannot_tell_is_not_fitted() -> None:
     judged = table("judgement")
     kept = ("onset-temperature", "very-hot")
     assert kept[0] in judged.judged
-    fitted = fit([([kept], "write-cache")] * 200 + [([("shape", "step")], "thermal")] * 200, judged)
+    fitted = fit_weights(
+        [([kept], "write-cache")] * 200 + [([("shape", "step")], "thermal")] * 200, judged
+    )
     assert fitted.weights[kept].tolist() == judged.weights[kept].tolist()
     for pair, row in table("weights").weights.items():
         if pair[0] in judged.judged:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak
 from heatsoak.analysis import Consistency, analyze
-from heatsoak.analysis.consistency import consistency, end_level, find_levels, steady_state
+from heatsoak.analysis.consistency import consistency, end_level, find_recurring_rates, steady_state
 from heatsoak.analysis.series import Series
 from heatsoak.report.findings import consistency_text
 from hypothesis import given, settings
@@ -151,7 +151,7 @@ def test_rates_that_scatter_about_one_value_are_one_level(
     seed: int, value: float, spread: float
 ) -> None:
     rates = value * np.random.default_rng(seed).normal(1, spread, 400)
-    (level,) = find_levels(rates)
+    (level,) = find_recurring_rates(rates)
     assert level.share == pytest.approx(1, abs=0.03)
     assert level.value == pytest.approx(value, rel=max(1e-9, 0.25 * spread))
 
@@ -159,7 +159,7 @@ def test_rates_that_scatter_about_one_value_are_one_level(
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.8, 0.95, 0.99]), st.sampled_from([60, 400]))
 @settings(max_examples=40, deadline=None)
 def test_rates_that_wander_are_one_level(seed: int, correlation: float, count: int) -> None:
-    assert len(find_levels(5000 * wandering(count, correlation, 0.08, seed))) == 1
+    assert len(find_recurring_rates(5000 * wandering(count, correlation, 0.08, seed))) == 1
 
 
 @pytest.mark.parametrize("count", [30, 400, 3600])
@@ -173,7 +173,7 @@ def test_skewed_and_uneven_rates_are_one_level(shape: str, count: int) -> None:
         "rounded": np.round(chance.normal(100, 3, count)),
         "even": chance.uniform(3000, 6000, count),
     }[shape]
-    assert len(find_levels(rates)) == 1
+    assert len(find_recurring_rates(rates)) == 1
 
 
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.5, 0.9])
@@ -182,7 +182,7 @@ def test_rates_that_alternate_are_two_levels(share: float, spread: float) -> Non
     chance = np.random.default_rng(1)
     is_low = np.arange(400) < share * 400
     rates = np.where(chance.permutation(is_low), 2000.0, 6000.0) + chance.normal(0, spread, 400)
-    low, high = find_levels(rates)
+    low, high = find_recurring_rates(rates)
     assert (low.value, high.value) == pytest.approx((2000, 6000), abs=60)
     assert low.share == pytest.approx(share, abs=0.01)
 
@@ -191,20 +191,20 @@ def test_rates_that_alternate_are_two_levels(share: float, spread: float) -> Non
 @settings(max_examples=30, deadline=None)
 def test_levels_do_not_depend_on_the_unit(seed: int, scale: float) -> None:
     rates = stutter(200, 0.3, seed)
-    scaled = find_levels(rates * scale)
+    scaled = find_recurring_rates(rates * scale)
     assert [level.value / scale for level in scaled] == pytest.approx(
-        [level.value for level in find_levels(rates)], rel=1e-6
+        [level.value for level in find_recurring_rates(rates)], rel=1e-6
     )
 
 
 def test_a_single_odd_second_is_no_level() -> None:
-    assert len(find_levels(np.array([6000.0] * 399 + [2000.0]))) == 1
-    assert find_levels(np.empty(0)) == []
+    assert len(find_recurring_rates(np.array([6000.0] * 399 + [2000.0]))) == 1
+    assert find_recurring_rates(np.empty(0)) == []
 
 
 def test_half_of_the_time_without_any_io_is_a_level() -> None:
     rates = np.where(np.arange(400) % 10 < 6, 0.0, np.random.default_rng(1).normal(6000, 300, 400))
-    low, high = find_levels(rates)
+    low, high = find_recurring_rates(rates)
     assert (low.value, low.share) == pytest.approx((0, 0.6))
     assert high.value == pytest.approx(6000, rel=0.02)
 

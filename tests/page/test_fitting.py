@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compared import noise
-from heatsoak.report.page.packing import Packer, decoded, fit, pack, unpacked
+from heatsoak.report.page.packing import Packer, decoded, fit_to_size, pack, unpacked
 from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 BUDGET = 1_100_000
@@ -24,13 +24,13 @@ def size_of(courses: list[QuantitySeries], every: dict[int, int]) -> int:
 
 def test_what_fits_is_kept_whole() -> None:
     courses = [course(3000, importance) for importance in (AUXILIARY, SENSOR, RATE)]
-    assert set(fit(courses, BUDGET).values()) == {1}
+    assert set(fit_to_size(courses, BUDGET).values()) == {1}
 
 
 @pytest.mark.slow
 def test_throughput_is_thinned_last() -> None:
     courses = [course(100_000, level, level) for level in (AUXILIARY, SENSOR, RATE)]
-    every = fit(courses, 400_000)
+    every = fit_to_size(courses, 400_000)
     assert every[AUXILIARY] > every[RATE] == 1
     assert size_of(courses, every) <= 400_000 * 1.05
 
@@ -38,7 +38,7 @@ def test_throughput_is_thinned_last() -> None:
 @pytest.mark.slow
 def test_a_day_of_noisy_samples_at_ten_a_second_fits() -> None:
     courses = [course(864_000, level, level, sigma=0.1) for level in (AUXILIARY, SENSOR, RATE)]
-    every = fit(courses, BUDGET)
+    every = fit_to_size(courses, BUDGET)
     assert size_of(courses, every) <= BUDGET * 1.05
     # as fine as it may be: half as many neighbours to a stretch would not have fitted
     assert size_of(courses, every | {RATE: every[RATE] // 2}) > BUDGET

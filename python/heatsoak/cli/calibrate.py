@@ -67,7 +67,7 @@ def calibrate_command(
     found: list[twin.Calibration] = []
     for name in twin.STAGES if stage is None else (stage,):
         if check:
-            found.append(twin.check(stage=name))
+            found.append(twin.check_calibration(stage=name))
             continue
         with progress_bar() as progress:
             found.append(

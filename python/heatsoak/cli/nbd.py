@@ -41,7 +41,7 @@ def nbd_command(
 ) -> int:
     """Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."""
     # only needed here, and not available on every system
-    from heatsoak.nbd import Export, serve
+    from heatsoak.nbd import Export, serve_export
 
     name, _, place = drive.removeprefix("sim:").partition("@")
     spec = catalog.load_drive(name)
@@ -56,7 +56,7 @@ def nbd_command(
         for line in _greeting(export, socket, sensors):
             print_out(line)
 
-    serve(export, socket, sensors, ready)
+    serve_export(export, socket, sensors, ready)
     return 0
 
 

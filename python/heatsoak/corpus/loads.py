@@ -15,9 +15,9 @@ from heatsoak.corpus.scenario import (
     HostKind,
     Scenario,
     Take,
-    course_of,
     fill,
     load,
+    noiseless_step_of,
     pause,
 )
 from heatsoak.protocol import WorkloadStep
@@ -55,7 +55,7 @@ def bring_to(take: Take, frame: Frame, step: WorkloadStep, at_s: float, wanted_c
     air_c = min(float(chance.uniform(*AIR_C)), wanted_c - 15.0)
     # heat is linear except for leakage, so a second iteration comes close
     for _ in range(2):
-        felt = felt_c(setup, course_of(take, frame, step))
+        felt = felt_c(setup, noiseless_step_of(take, frame, step))
         index = min(len(felt) - 1, int(at_s / frame.grid_s))
         rise_k = float(felt[index]) - setup.place["air_c"]
         factor = (wanted_c - air_c) / max(rise_k, 0.5)
@@ -180,7 +180,7 @@ def overwriting(
 def _give_room(take: Take, frame: Frame, step: WorkloadStep, depth: float) -> None:
     """Make flash fast enough for what is written and moved, so that the firmware is the limit."""
     drive = take.setup.drive
-    moved = _late_moves(course_of(take, frame, step), frame)
+    moved = _late_moves(noiseless_step_of(take, frame, step), frame)
     rate_mb_s = step.bs / drive["controller"]["write_command_us"]
     flash_mb_s = drive["nand"]["dies"] * drive["nand"]["unit_bytes"] / drive["nand"]["program_us"]
     room = max(1.0, rate_mb_s * max(1.3, 4 * (1 - depth) * (1 + moved)) / flash_mb_s)
@@ -195,7 +195,7 @@ def _give_room(take: Take, frame: Frame, step: WorkloadStep, depth: float) -> No
 def _come_to(take: Take, frame: Frame, step: WorkloadStep, like: Like) -> None:
     """Correct spare area and the firmware's time per moved page by their results."""
     controller = take.setup.drive["controller"]
-    course = course_of(take, frame, step)
+    course = noiseless_step_of(take, frame, step)
     collects = np.flatnonzero(course.moved > 0.02)
     if not len(collects):
         return
@@ -286,7 +286,7 @@ def throttle(
 def stay_below(take: Take, frame: Frame, step: WorkloadStep, chance: np.random.Generator) -> None:
     """Let the drive get warm, and its governor act only above that."""
     top_c = float(chance.uniform(42, 78))
-    course = course_of(take, frame, step)
+    course = noiseless_step_of(take, frame, step)
     hottest_s = frame.grid_s * int(np.argmax(felt_c(take.setup, course)))
     bring_to(take, frame, step, hottest_s, top_c)
     engage_c = max(top_c + float(chance.uniform(5, 20)), LIMITS_C[0])
@@ -380,7 +380,7 @@ def limited_by_host(chance: np.random.Generator, frame: Frame) -> Scenario:
     """The host gives the drive less to do for one or two stretches, so that it cools."""
     take, step = heated(chance, frame)
     stay_below(take, frame, step, chance)
-    own_mb_s = float(np.median(course_of(take, frame, step).rate_mb_s))
+    own_mb_s = float(np.median(noiseless_step_of(take, frame, step).rate_mb_s))
     ways = 2 if step.is_mixed else 1
     how: HostKind = str(chance.choice(["cpu", "link", "silent"], p=[0.45, 0.3, 0.25]))  # type: ignore[assignment]
     narrower = [link for link in LINKS_MB_S if 0.15 <= link * ways / own_mb_s <= 0.9]
@@ -423,7 +423,9 @@ def sliding(chance: np.random.Generator, frame: Frame) -> Scenario:
     take.held.append(Held(step.name, begin_s, frame.duration_s, "sliding", "silent", share))
     if is_disk:
         take.model = "Simulated disk of two zones in three"
-        mean_mb_s = float(course_of(take, frame, step).rate_mb_s.mean()) * float(share.mean())
+        mean_mb_s = float(noiseless_step_of(take, frame, step).rate_mb_s.mean()) * float(
+            share.mean()
+        )
         take.size_bytes = int(mean_mb_s * 1e6 * frame.duration_s * chance.uniform(1.0, 1.3))
     return Scenario([take], wanted=("sliding",))
 

@@ -113,7 +113,7 @@ def pause(duration_s: float) -> Pause:
     return Pause(kind="pause", duration_s=round(duration_s))
 
 
-def course_of(take: Take, frame: Frame, step: Workload) -> NoiselessStep:
+def noiseless_step_of(take: Take, frame: Frame, step: Workload) -> NoiselessStep:
     """Return how one step of a take goes, its history before it."""
     assert isinstance(step, WorkloadStep)
     machine = Machine(take.setup.drive, take.setup.place, frame.scale, frame.grid_s, take.seed)

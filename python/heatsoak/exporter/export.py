@@ -13,9 +13,9 @@ from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, ExportFormat, i
 from heatsoak.exporter.names import recording_names
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
 from heatsoak.exporter.table import (
-    about,
     count_rows,
     long_table,
+    parquet_metadata,
     sample_columns,
     samples_of,
     write_table,
@@ -68,7 +68,9 @@ def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> W
             if kind is ExportFormat.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
             else:
-                write_table(_table(named, truth=truth), file, kind, about(named), visible=False)
+                write_table(
+                    _table(named, truth=truth), file, kind, parquet_metadata(named), visible=False
+                )
                 rows = count_rows(list(named.values()))
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 

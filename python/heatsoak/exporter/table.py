@@ -72,7 +72,7 @@ def write_table(
         for_spreadsheets(frame, visible=visible).sink_csv(to)
 
 
-def about(recordings: Mapping[str, Recording]) -> dict[str, str]:
+def parquet_metadata(recordings: Mapping[str, Recording]) -> dict[str, str]:
     """Return a Parquet file's metadata: flat for one recording, one JSON object for several."""
     if len(recordings) == 1:
         (recording,) = recordings.values()

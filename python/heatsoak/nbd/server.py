@@ -27,7 +27,9 @@ _LONGEST_SOCKET = 107
 _START_S, _END_S, _LOOK_S = 30.0, 15.0, 0.2
 
 
-def serve(export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]) -> None:
+def serve_export(
+    export: Export, socket: Path, sensors: Path | None, ready: Callable[[], None]
+) -> None:
     """Serve `export` on the Unix socket `socket` until interrupted; calls `ready` once it is up.
 
     Its sensors and `TRUTH` appear below the new directory `sensors`, if given. The socket is

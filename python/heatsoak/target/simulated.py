@@ -15,8 +15,8 @@ from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.target.base import Batch, Identity, Note, Outcome, RecordingClock, latency_bins
-from heatsoak.target.spare import note_of, used_bytes
-from heatsoak.target.traces import notes_of, open_trace, trace_error
+from heatsoak.target.spare import spare_note, used_bytes
+from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
 
 #: Throughput is sampled this often; the simulator reports temperatures once per second.
@@ -135,7 +135,7 @@ class SimulatedTarget:
         if spare != "unwritten":
             raise UsageError(f"{self.identity.path}: a simulated drive has no hidden sectors")
         self._used_bytes = used_bytes(capacity, self._core.user_bytes)
-        yield note_of(self._used_bytes, self._core.user_bytes)
+        yield spare_note(self._used_bytes, self._core.user_bytes)
 
     def close(self) -> None:
         """Abort the current load."""
@@ -156,7 +156,7 @@ class SimulatedTarget:
             yield from self._until_done(REPLAY_CHUNK_S, REPLAY_CHUNK_IOS)
         except ValueError as error:
             raise trace_error(step, error) from error
-        yield from notes_of(step, trace)
+        yield from replay_notes(step, trace)
         yield self.outcome()
 
     def outcome(self) -> Outcome:

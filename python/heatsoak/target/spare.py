@@ -29,7 +29,7 @@ def used_bytes(capacity: Size, whole_bytes: int) -> int:
     return used
 
 
-def note_of(used: int, whole_bytes: int, how: str = "is left unwritten") -> Note:
+def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> Note:
     """Return the note for the recording."""
     spare = whole_bytes - used
     share = 100 * spare / whole_bytes

@@ -49,7 +49,7 @@ def trace_error(step: Replay, error: Exception) -> UsageError:
     return UsageError(f"{step.name}: {step.trace}: {what}")
 
 
-def notes_of(step: Replay, trace: Trace) -> Iterator[Note]:
+def replay_notes(step: Replay, trace: Trace) -> Iterator[Note]:
     """Yield notes on what was left out or changed of a trace that was read to its end."""
     count, line, why = trace.skipped
     if count:

@@ -28,7 +28,7 @@ PRIOR_SD_OF_PRIOR = 0.5
 LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
+def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
     """Return `judgement` with weights and prior fitted to `drops`: the findings and the cause of
     each."""
     from scipy.optimize import minimize  # not every command fits

@@ -42,7 +42,7 @@ def end_level(series: Series, window_s: float = END_S) -> float | None:
     return level if np.isfinite(level) else None
 
 
-def find_levels(rates: Array) -> list[RecurringRate]:
+def find_recurring_rates(rates: Array) -> list[RecurringRate]:
     """Return the levels of `rates` (in time order), ascending.
 
     A single level if they scatter around one value; none for an empty array.

@@ -19,7 +19,7 @@ from heatsoak.report.page.headline import headline
 from heatsoak.report.page.lines import Chart, charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.names import Names, names_of
-from heatsoak.report.page.packing import Packer, fit, pack
+from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.tracks import QuantitySeries
 
 
@@ -114,7 +114,9 @@ def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
 
 def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[WorkloadSection], str]:
     """The charts with their series packed, and the packed series."""
-    every = fit([course for chart in drawn for one in chart.drawn for course in one.series], budget)
+    every = fit_to_size(
+        [course for chart in drawn for one in chart.drawn for course in one.series], budget
+    )
     packer = Packer()
 
     def packed(course: QuantitySeries) -> ChartSeries:

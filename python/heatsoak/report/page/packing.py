@@ -123,7 +123,7 @@ _COARSER = 1.1
 _COARSEST = 1 << 24
 
 
-def fit(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
+def fit_to_size(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
     """Return the number of points per stretch, by importance, that keeps all within the budget.
 
     `budget_bytes` counts base64. The least important series are thinned first, down to a hundredth

@@ -18,7 +18,7 @@ from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import Claim, claim
-from heatsoak.target.spare import note_of
+from heatsoak.target.spare import spare_note
 
 
 class BlockTarget(FioTarget):
@@ -154,7 +154,7 @@ class BlockTarget(FioTarget):
             raise RefusedError(f"{self._path}: is only open for reading and cannot hide sectors")
         self._hidden = hidden_sectors.hide(self._claimed, used)
         how = "is hidden by the drive until the end of the run (host protected area)"
-        return note_of(used, self.identity.size_bytes, how)
+        return spare_note(used, self.identity.size_bytes, how)
 
     def _show_all(self) -> None:
         hidden, self._hidden = self._hidden, None

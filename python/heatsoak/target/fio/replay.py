@@ -20,7 +20,7 @@ from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import FioPlace, job_name, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.tool import Fio, takes_direct
-from heatsoak.target.traces import notes_of, open_trace, trace_error
+from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import format_bytes
 
 #: The oldest fio that reads iologs of version 3.
@@ -141,7 +141,7 @@ def write_iolog(
             stop = True
     # otherwise it could be written to the drive during the measurement
     os.fsync(file.fileno())
-    yield from notes_of(step, trace)
+    yield from replay_notes(step, trace)
     if ticks is None:
         yield Note(
             "warning",

@@ -20,7 +20,7 @@ from heatsoak.target.fio.command import FioPlace, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
-from heatsoak.target.spare import note_of, used_bytes
+from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.units import Size, format_bytes
 
 #: Shorter ones work, but cost fio noticeable time.
@@ -100,7 +100,7 @@ class FioTarget(ABC):
             raise UsageError(
                 f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
             )
-        return note_of(used, self.identity.size_bytes)
+        return spare_note(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -171,7 +171,7 @@ class FioTarget(ABC):
         self._writes = writes
         try:
             notes = list(self._claim(writes))
-            self._fio = tool.find()
+            self._fio = tool.find_fio()
             tool.setpriv()
             place = self._place()
         except BaseException:

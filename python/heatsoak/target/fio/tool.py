@@ -42,7 +42,7 @@ class Fio:
         raise ToolError(f"{self.version} has none of the engines {', '.join(_ENGINES)}")
 
 
-def find() -> Fio:
+def find_fio() -> Fio:
     """Return the fio of this machine; raises ToolError if it is missing or too old."""
     path = find_tool("fio", "fio")
     return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from find_tool()

@@ -13,7 +13,7 @@ class Doubt(Exception):  # noqa: N818 -- not an error: a reason to refuse
     """Something could not be determined; the message is a reason to refuse."""
 
 
-def listing(directory: Path) -> list[str]:
+def names_in(directory: Path) -> list[str]:
     """Return the names in a directory that must exist; raises Doubt otherwise."""
     try:
         return sorted(entry.name for entry in directory.iterdir())
@@ -23,7 +23,7 @@ def listing(directory: Path) -> list[str]:
 
 def processes(roots: Roots) -> Iterator[Path]:
     """Return the directories of all processes; raises Doubt if none are visible."""
-    found = [name for name in listing(roots.proc) if name.isdigit()]
+    found = [name for name in names_in(roots.proc) if name.isdigit()]
     if not found:
         raise Doubt(f"{roots.proc} shows no processes, so who uses it cannot be known")
     return (roots.proc / name for name in found)

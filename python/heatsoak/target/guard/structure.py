@@ -13,7 +13,7 @@ from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import Doubt, listing
+from heatsoak.target.guard.doubt import Doubt, names_in
 
 #: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
 #: These open a device non-exclusively, and no process shows that they have it open.
@@ -56,13 +56,13 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
         reasons.append(
             f"it is a {zones} zoned drive, which takes writes only in order of its zones"
         )
-    parts = [name for name in listing(directory) if (directory / name / "partition").exists()]
+    parts = [name for name in names_in(directory) if (directory / name / "partition").exists()]
     if parts:
         reasons.append(f"it has partitions ({', '.join(parts)})")
-    holders = {name for place in ("", *parts) for name in listing(directory / place / "holders")}
+    holders = {name for place in ("", *parts) for name in names_in(directory / place / "holders")}
     if holders:
         reasons.append(f"it is part of {', '.join(sorted(holders))}")
-    if beneath := listing(directory / "slaves"):
+    if beneath := names_in(directory / "slaves"):
         reasons.append(f"it is made of {', '.join(beneath)} (only a drive itself can be written)")
     return reasons
 
@@ -123,7 +123,7 @@ def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
 
 def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
     """Yield each loop device that has a file, with the file's path from sysfs."""
-    for name in listing(roots.sys / "block"):
+    for name in names_in(roots.sys / "block"):
         text = sysfs.read_text(roots.sys / "block" / name / "loop" / "backing_file")
         if text:
             yield name, text.removesuffix(" (deleted)")

@@ -28,7 +28,7 @@ def purge(
     if the drive does not support `method`, ToolError if it fails.
     """
     _check(claim)
-    before = samples.take(claim)
+    before = samples.take_samples(claim)
     declined: list[str] = []
     for way in _chosen(claim, method, ioctl):
         start_s = time.monotonic()
@@ -42,7 +42,13 @@ def purge(
             continue
         duration_s = time.monotonic() - start_s
         _check(claim)
-        yield _result(claim, way, said, duration_s, samples.compare(before, samples.take(claim)))
+        yield _result(
+            claim,
+            way,
+            said,
+            duration_s,
+            samples.compare_samples(before, samples.take_samples(claim)),
+        )
         return
     yield Note(
         "warning",

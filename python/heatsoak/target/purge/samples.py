@@ -54,7 +54,7 @@ class PurgeEvidence:
         return f"{self.pieces} samples read {now}{held}"
 
 
-def take(claim: Claim) -> dict[int, Piece]:
+def take_samples(claim: Claim) -> dict[int, Piece]:
     """Read samples from the whole drive with direct I/O; keys are offsets in bytes.
 
     Raises ToolError if it cannot be read.
@@ -70,7 +70,7 @@ def take(claim: Claim) -> dict[int, Piece]:
         os.close(fd)
 
 
-def compare(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
+def compare_samples(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
     """Compare the samples of one drive from before and after."""
     held = [offset for offset, piece in before.items() if piece.filled_with is None]
     return PurgeEvidence(

@@ -14,7 +14,7 @@ from heatsoak.catalog import published
 from heatsoak.output import Progress
 from heatsoak.twin.calibration import bench, matrix
 from heatsoak.twin.calibration.figures import CalibrationRow, Figures
-from heatsoak.twin.calibration.parameters import Parameter, Vector, read_text
+from heatsoak.twin.calibration.parameters import Parameter, Vector, read_catalog_text
 
 #: In order: each stage starts from the results of those before.
 STAGES = (matrix.NAME, bench.NAME)
@@ -121,7 +121,7 @@ def calibrate(
     return describe(figures, found, seed)
 
 
-def check(catalog_dir: Path | None = None, stage: str = matrix.NAME) -> Calibration:
+def check_calibration(catalog_dir: Path | None = None, stage: str = matrix.NAME) -> Calibration:
     """Simulate a stage of the catalog as it stands, without fitting anything."""
     figures = _figures(stage, catalog_dir, (), ())
     figures.refine(figures.tables.present())
@@ -278,7 +278,7 @@ def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     read.
     """
     path = directory / FILE
-    document = tomlkit.parse(read_text(path))
+    document = tomlkit.parse(read_catalog_text(path))
     roles = {listed(row): row.role for row in rows}
     for key, role in (("fitted", "fitted"), ("held_out", "held-out")):
         others = [str(name) for name in document.get(key, []) if name not in roles]

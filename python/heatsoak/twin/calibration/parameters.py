@@ -78,7 +78,7 @@ class Tables:
         texts = {
             name: (root / name).read_text("utf-8")
             if catalog_dir is None
-            else read_text(catalog_dir / name)
+            else read_catalog_text(catalog_dir / name)
             for name in names
         }
         self._tables = {name: tomllib.loads(text) for name, text in texts.items()}
@@ -144,7 +144,7 @@ def write(parameters: Sequence[Parameter], directory: Path) -> list[Path]:
     written = []
     for name in dict.fromkeys(parameter.file for parameter in parameters):
         path = directory / name
-        document = tomlkit.parse(read_text(path))
+        document = tomlkit.parse(read_catalog_text(path))
         for parameter in parameters:
             if parameter.file != name:
                 continue
@@ -190,7 +190,7 @@ def _fitted(name: str, table: dict[str, Any], keys: tuple[str, ...]) -> Iterator
             yield from _fitted(name, value, here)
 
 
-def read_text(path: Path) -> str:
+def read_catalog_text(path: Path) -> str:
     """Return the text of a catalog's file; raises UsageError where it cannot be read."""
     require_file(path)
     try:

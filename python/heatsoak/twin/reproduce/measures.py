@@ -13,7 +13,13 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
-from heatsoak.analysis.consistency import WINDOW_S, RecurringRate, by_second, end_level, find_levels
+from heatsoak.analysis.consistency import (
+    WINDOW_S,
+    RecurringRate,
+    by_second,
+    end_level,
+    find_recurring_rates,
+)
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
@@ -461,7 +467,7 @@ def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> Array:
 
 
 def _levels(run: FinishedRun, steps: tuple[str, ...]) -> list[RecurringRate]:
-    return find_levels(_seconds(run, steps))
+    return find_recurring_rates(_seconds(run, steps))
 
 
 def _two_levels(case: FigureInput) -> list[RecurringRate]:
