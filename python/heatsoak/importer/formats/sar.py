@@ -455,13 +455,13 @@ def _logs_of(source: Source, reader: _Reader, options: Options, times: Times) ->
             raise source.error(f"holds {what}: 'sar -d' with an interval reports on devices")
         for number in reader.numbers.values():
             devices.add(_ALL, number, [])
-    runs = _runs(reader, times)
+    runs = _runs(reader, times, tuple(remarks))
     if not runs:
         raise source.error("has no report whose time can be read")
-    return devices.logs("sar", options, runs, *remarks)
+    return devices.logs("sar", options, runs)
 
 
-def _runs(reader: _Reader, times: Times) -> list[Reports]:
+def _runs(reader: _Reader, times: Times, remarks: tuple[Remark, ...]) -> list[Reports]:
     """Cut the reports into runs: at restarts, and where there were none for a while."""
     t_s, restarts = times.t_s[: len(reader.numbers)], times.t_s[len(reader.numbers) :]
     order = np.argsort(t_s, kind="stable")
@@ -487,5 +487,6 @@ def _runs(reader: _Reader, times: Times) -> list[Reports]:
         lasted_s = np.where((stated > 0) & (stated < 1e6), stated, intervals(ends_s))
         if end - begin == 1 and not lasted_s[0] > 0:
             lasted_s = usual_s[part]
-        runs.append(Reports(ends_s, lasted_s, order[part], times.clock, times.begin_unix_s))
+        clock, begin_unix_s = times.clock, times.begin_unix_s
+        runs.append(Reports(ends_s, lasted_s, order[part], clock, begin_unix_s, remarks=remarks))
     return runs
