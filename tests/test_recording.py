@@ -295,7 +295,7 @@ def test_parquet_that_was_not_recorded_is_read_where_it_has_the_columns(tmp_path
     read = Recording.open(tmp_path / "r").samples()
     assert read["read_bw_mb_s"].null_count() == 20
     assert read["read_bw_mb_s"].drop_nulls().is_finite().all()
-    note = "samples.parquet was changed, or damaged, since it was recorded"
+    note = "samples.parquet was changed or damaged after it was recorded"
     assert note in judge(Recording.open(tmp_path / "r")).notes
     assert note not in judge(finished(tmp_path / "another")).notes
     for other, told in (

@@ -103,8 +103,8 @@ def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--only", "puget.tpo"), "begins with 'puget.tpo'"),
-        (("--only", "px2"), "they begin with puget, 850pro"),
+        (("--only", "puget.tpo"), "starts with 'puget.tpo'"),
+        (("--only", "px2"), "they start with puget, 850pro"),
         (("--drive", "samsung-950-pro-521"), "did you mean 'samsung-950-pro-512'?"),
         (("--drive", "nosuch.toml"), "nosuch.toml: there is no such file"),
         (("--drive", "other.toml"), "no drive of the catalog is a 'My own'"),
