@@ -256,7 +256,7 @@ class Hdparm:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
         status: int,
-        erase: str = "exit code 5",
+        erase: str = "exit 5",
         shows: str | None = None,
     ) -> "Hdparm":
         directory = tmp_path / "bin"
