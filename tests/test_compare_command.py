@@ -90,7 +90,7 @@ def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path
 
     anyway = heatsoak_here(*words, "--anyway", "--format", "json", cwd=tmp_path)
     assert anyway.returncode == 0
-    assert anyway.stderr.count("warning: not alike") == 2
+    assert anyway.stderr.count("warning: runs differ") == 2
     assert all(row["caveats"] for row in json.loads(anyway.stdout))
 
 

@@ -207,7 +207,7 @@ def test_what_a_block_device_may_not_hold_an_export_may_not_hold_either(
 @pytest.mark.parametrize("place", [0, 3 * MIB, 33 * MIB + 12345, 61 * MIB, SIZE - 1])
 def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path, place: int) -> None:
     uri = serve("file", image(tmp_path / "image", (place, b"\x01")))
-    with pytest.raises(RefusedError, match="holds data") as caught:
+    with pytest.raises(RefusedError, match="has data") as caught:
         NbdTarget(uri).open(writes=True)
     assert f"add --erase '{uri}:{SIZE}'" in str(caught.value)
     NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)

@@ -62,7 +62,7 @@ def test_quick_never_purges() -> None:
         (STEP.replace('"read"', '"red"'), r"steps\[1\].rw"),
         (STEP.replace('"read"', '["read"]'), r"steps\[1\].rw"),
         (STEP + "size = 0\n", r"steps\[1\]: span is 0"),
-        (STEP + 'size = "120%"\n', "more than the whole"),
+        (STEP + 'size = "120%"\n', "more than 100%"),
         (STEP + '[[steps]]\nname = "a"\nrw = "write"\n', "two steps are named 'a'"),
         ('name = "x"\nsteps = []\n', "steps"),
         ('nme = "x"\n' + STEP, r"unknown key 'nme' \(did you mean 'name'"),

@@ -338,8 +338,8 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere0"], "nowhere0: not a block device"),
-        (["/dev/null"], "/dev/null: not a block device"),
+        (["nowhere0"], "nowhere0: is not a block device"),
+        (["/dev/null"], "/dev/null: is not a block device"),
         (["/proc"], "/proc: is not on a drive that can be watched"),
         ([".", "--for", "soon"], "--for soon: 'soon' is not a time"),
         ([".", "--for", "0s"], "--for 0s: has to be more than nothing"),

@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "drives": (
         "drives",
-        "List drives, real and simulated, with their sensors and whether writing is safe.",
+        "List real and simulated drives, with their sensors and whether writing is safe.",
     ),
     "protocols": ("protocols", "List the bundled protocols with how long they take."),
     "run": ("run", "Run a protocol on a drive, and judge what was recorded."),

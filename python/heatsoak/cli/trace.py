@@ -32,7 +32,7 @@ class TraceFormat(StrEnum):
         return {"fio3": "iolog-v3", "fio2": "iolog-v2"}.get(self.value, self.value)
 
 
-class OnDamage(StrEnum):
+class Damaged(StrEnum):
     """What ``--damaged`` takes."""
 
     ERROR = "error"
@@ -68,8 +68,8 @@ def stats_command(
     seed: SeedOption = 0,
     idle_limit: IdleLimitOption = "25ms",
     damaged: Annotated[
-        OnDamage, typer.Option("--damaged", help="What to do with damaged lines of a file.")
-    ] = OnDamage.ERROR,
+        Damaged, typer.Option("--damaged", help="What to do with damaged lines of a file.")
+    ] = Damaged.ERROR,
     span: Annotated[
         str | None,
         typer.Option(
@@ -161,7 +161,7 @@ def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
         raise UsageError(f"{shape.id}: {error}") from error
 
 
-def _open(path: str, damaged: OnDamage, span: str | None, device: str | None) -> Trace:
+def _open(path: str, damaged: Damaged, span: str | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
             f"{path}: there is no such file or shape: shapes are {', '.join(trace_ids())}"

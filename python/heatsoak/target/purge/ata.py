@@ -37,7 +37,7 @@ class Security:
     def why_not(self) -> str | None:
         """Why it cannot be erased now; None if it can."""
         if not self.status & _SUPPORTED:
-            return "it offers no ATA secure erase"
+            return "it does not support ATA secure erase"
         if self.status & _FROZEN:
             return (
                 "its security is frozen, as most firmware does at boot: suspend and resume the "
