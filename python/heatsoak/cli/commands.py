@@ -1,7 +1,7 @@
-"""Every command by its name; its module is loaded when it is asked for.
+"""The commands by name; a command's module is imported when the command is run.
 
-What most commands need takes several times longer to load than Python takes to start, and neither
-``--help`` nor another command should wait for that.
+What most commands import takes several times as long as starting Python, and neither ``--help`` nor
+another command should wait for it.
 """
 
 import gc
@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-#: Each command's module, and what it does as ``heatsoak --help`` says: its docstring's sentence.
+#: Each command's module, and what `heatsoak --help` says of it: the first sentence of its docstring.
 COMMANDS = {
     "demo": (
         "demo",
@@ -23,64 +23,67 @@ COMMANDS = {
         "drives",
         "List real and simulated drives, with their sensors and whether writing is safe.",
     ),
-    "protocols": ("protocols", "List the bundled protocols with how long they take."),
+    "protocols": ("protocols", "List the bundled protocols and how long they take."),
     "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
-    "watch": ("watch", "Watch a drive that somebody else loads, and judge what is seen."),
+    "watch": ("watch", "Watch a drive that something else loads, and judge what is seen."),
     "analyze": (
         "analyze",
-        "Judge recordings or logs: does it throttle, when, by how much, and why.",
+        "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
-    "compare": ("compare", "Hold recordings that differ in one condition against each other."),
+    "compare": ("compare", "Compare recordings that differ in one condition."),
     "report": (
         "report",
-        "Write what recordings or logs show to a file: a page with charts, a picture, a table.",
+        "Write a report on recordings or logs: a page with charts, a picture or a table.",
     ),
     "import": (
         "import_logs",
-        "Make recordings of other tools' logs; logs of the same time become one.",
+        "Convert other tools' logs to recordings; logs of the same time are joined.",
     ),
     "export": (
         "export",
-        "Write recordings as CSV, Parquet, OpenMetrics text, or what fio-plot draws.",
+        "Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot.",
     ),
     "reproduce": (
         "reproduce",
-        "Hold the simulated drives against every figure that was published of the real ones.",
+        "Compare the simulated drives with every published figure of the real ones.",
     ),
     "calibrate": (
         "calibrate",
-        "Fit the simulated drives to the published figures: a minute; leaving out: minutes.",
+        "Fit the simulated drives to the published figures: a minute; leave-one-out: minutes.",
     ),
     "corpus": (
         "corpus",
-        "Write recordings of simulated drives whose falls, and their causes, are known.",
+        "Write recordings of simulated drives with known throughput drops and causes.",
     ),
-    "serve": (
-        "serve",
-        "Show past and running recordings in a browser on this machine, the running ones live.",
-    ),
-    "nbd": ("nbd", "Serve a simulated drive as an NBD export; it keeps no data."),
-    "trace": ("trace", "Say what a trace of I/O is like, or make one that is like that."),
+    "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
+    "nbd": ("nbd", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
+    "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
 }
+#: Commands of developers, which `heatsoak --help` does not list.
+HIDDEN = ("calibrate", "corpus")
 
 
 class Commands(TyperGroup):
-    """All commands, none of them loaded yet; help that lists them loads none."""
+    """All commands, imported only when they are run; listing them in help imports none."""
 
     def __init__(self, **settings: Any) -> None:
-        """Take Typer's `settings`; the commands among them are none."""
+        """Take Typer's `settings`, which hold no commands."""
         super().__init__(**settings)
         self.commands = _Loaded()  # type: ignore[assignment]  # nothing adds to it
 
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
-        listed: Any = {name: TyperCommand(name, help=what) for name, (_, what) in COMMANDS.items()}
+        listed: Any = {
+            name: TyperCommand(name, help=what)
+            for name, (_, what) in COMMANDS.items()
+            if name not in HIDDEN
+        }
         TyperGroup(commands=listed).format_commands(ctx, formatter)
 
 
 class _Loaded(Mapping[str, Any]):
-    """Typer's commands, each loaded when it is looked up."""
+    """Typer's commands, each imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
         module, _ = COMMANDS[name]
@@ -99,10 +102,10 @@ class _Loaded(Mapping[str, Any]):
 
 
 def _load(module: str) -> Any:
-    """Load a command's module, and whatever that imports.
+    """Import a command's module.
 
-    What is loaded stays: to look through it for garbage, again and again while it is loaded and
-    once more at the end, takes a third of a short command's time.
+    Imported modules stay, so searching them for garbage, repeatedly during the imports and once
+    more at exit, only costs time: a third of a short command's.
     """
     collects = gc.isenabled()
     gc.disable()
