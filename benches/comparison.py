@@ -12,7 +12,7 @@ from heatsoak.analysis.comparison import compare
 from heatsoak.analysis.comparison.bootstrap import RateNoise
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Conditions, Protocol
-from heatsoak.recording import HeldRecording, RecordingMeta
+from heatsoak.recording import InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
@@ -44,7 +44,7 @@ def coverage(correlation: float, length_s: float, window_s: float) -> tuple[floa
     return ours / REPETITIONS, naive / REPETITIONS
 
 
-def recording(conditions: Conditions, seed: int) -> HeldRecording:
+def recording(conditions: Conditions, seed: int) -> InMemoryRecording:
     """Return four steps of 300 s at 10 Hz."""
     protocol = {
         "name": "bench",
@@ -70,7 +70,7 @@ def recording(conditions: Conditions, seed: int) -> HeldRecording:
         columns=dict.fromkeys(samples.columns, "x"),
         started_unix_s=None,
     )
-    return HeldRecording(Path(f"bench-{seed}"), meta, samples, [])
+    return InMemoryRecording(Path(f"bench-{seed}"), meta, samples, [])
 
 
 def main() -> None:

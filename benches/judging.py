@@ -23,7 +23,7 @@ from heatsoak.analysis.series import Array
 from heatsoak.corpus import DEVELOPMENT, HELD_OUT, LabelledCase, make
 from heatsoak.corpus.recordings import averaged, factors
 from heatsoak.protocol import Observation, Observed
-from heatsoak.recording import HeldRecording, RecordingMeta
+from heatsoak.recording import InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from oracle import print_limits
 from scoring import Match, Score, score
@@ -196,7 +196,7 @@ def print_mistakes(scores: Sequence[Score]) -> None:
                     print(f"    {text}")
 
 
-def steady_hour(hour: int, sampling_s: float) -> HeldRecording:
+def steady_hour(hour: int, sampling_s: float) -> InMemoryRecording:
     """An hour of a level with the corpus's noise, made without any drive."""
     chance = np.random.default_rng([2, hour])
     fine = factors(
@@ -206,7 +206,7 @@ def steady_hour(hour: int, sampling_s: float) -> HeldRecording:
     return recording_of(values, sampling_s)
 
 
-def recording_of(values: Array, sampling_s: float) -> HeldRecording:
+def recording_of(values: Array, sampling_s: float) -> InMemoryRecording:
     t_s = sampling_s * np.arange(1, len(values) + 1)
     samples = pl.DataFrame(
         {
@@ -225,7 +225,7 @@ def recording_of(values: Array, sampling_s: float) -> HeldRecording:
         columns={name: str(dtype()) for name, dtype in schema.items()},
         started_unix_s=None,
     )
-    return HeldRecording(Path("steady"), meta, samples.select(*schema), [])
+    return InMemoryRecording(Path("steady"), meta, samples.select(*schema), [])
 
 
 def false_in_hour(task: tuple[int, float]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from heatsoak.protocol import Observation, Observed, Protocol
-from heatsoak.recording import Event, HeldRecording, RecordingMeta
+from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
@@ -55,7 +55,7 @@ def run(
     imported: bool = False,
     more: Mapping[str, float] | None = None,
     **changes: Any,
-) -> HeldRecording:
+) -> InMemoryRecording:
     """A recording in memory: each workload of `steps` with its rates at 10 Hz and noise upon it.
 
     `rest_c` is what the drive reported in the last minute before each step.
@@ -98,4 +98,4 @@ def run(
             **changes,
         }
     )
-    return HeldRecording(Path(name or f"{labels}-{seed}"), meta, samples, events)
+    return InMemoryRecording(Path(name or f"{labels}-{seed}"), meta, samples, events)

@@ -12,7 +12,7 @@ from heatsoak.analysis.series import Series
 from heatsoak.protocol import Protocol
 from heatsoak.recording import (
     Event,
-    HeldRecording,
+    InMemoryRecording,
     Recording,
     RecordingMeta,
     RecordingWriter,
@@ -305,6 +305,8 @@ def test_runs_that_share_a_path_keep_their_own_sensors(tmp_path: Path) -> None:
         tmp_path / "b", {"r": ("read", STEADY)}, temps={"r": np.full(len(T_S), 39.85)}
     )
     log = Path("two-runs.log")
-    runs = [HeldRecording(log, each.meta, each.samples(), each.events) for each in (moving, stuck)]
+    runs = [
+        InMemoryRecording(log, each.meta, each.samples(), each.events) for each in (moving, stuck)
+    ]
     trusts = [one.sensors[0].trust for one in analyze(runs).recordings]
     assert trusts == ["unknown", "poor"]

@@ -13,7 +13,7 @@ from heatsoak.catalog import PugetCell, load_drive, parse_enclosures, published
 from heatsoak.errors import UsageError
 from heatsoak.twin import calibration
 from heatsoak.twin.calibration import (
-    MOST_PARAMETERS,
+    MAX_PARAMETERS,
     Calibration,
     bench,
     calibrate,
@@ -55,7 +55,7 @@ def squared_error(result: Calibration) -> float:
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_published_matrix() -> None:
     found = check_calibration()
-    assert len(found.parameters) <= MOST_PARAMETERS
+    assert len(found.parameters) <= MAX_PARAMETERS
     assert found.held("onset_s") == found.held("depth_pct") == (14, 14)
     assert found.held("temp_c") == (3, 3)
     assert found.figures_fitted == 31
@@ -172,7 +172,7 @@ def test_more_fitted_numbers_than_allowed_are_refused(own_catalog: Path) -> None
     fitted = "{ value = 5, fitted = true, bounds = [1, 20] }"
     edit(own_catalog / DRIVE_FILE, r"lag_s = .*", f"lag_s = {fitted}")
     edit(own_catalog / PLACES_FILE, r"(board_j_per_k|air_speed_m_s) = .*", rf"\1 = {fitted}")
-    with pytest.raises(UsageError, match=f"{MOST_PARAMETERS} at most"):
+    with pytest.raises(UsageError, match=f"{MAX_PARAMETERS} at most"):
         check_calibration(own_catalog)
 
 
@@ -352,7 +352,7 @@ def test_the_second_stage_fits_its_own_numbers_alone() -> None:
     ids = {parameter.id for parameter in figures.parameters}
     assert ids.isdisjoint(parameter.id for parameter in CellFigures().parameters)
     assert "drives/samsung-950-pro-512:energy.move_uj" in ids
-    assert len(ids) <= bench.MOST_PARAMETERS
+    assert len(ids) <= bench.MAX_PARAMETERS
 
 
 def test_a_stage_is_given_what_those_before_have_found() -> None:

@@ -19,7 +19,7 @@ DRIVE = "samsung-950-pro-512"
 #: Replays fifty million I/Os.
 DESTROYER = "storage-bench-destroyer"
 #: Of the counted figures without those of the largest trace.
-LEAST_HOLDING = 65
+MIN_HOLDING = 65
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1500)]
 
@@ -93,7 +93,7 @@ def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     rows = [make_row(question, outcomes) for question in asked]
     counted = [row for row in rows if row.counted]
     assert len(counted) == 73 - len(left_out)
-    assert sum(row.ok for row in counted) >= LEAST_HOLDING
+    assert sum(row.ok for row in counted) >= MIN_HOLDING
     for row in rows:
         assert row.ok or row.simulated is not None or row.why, row.id
         assert not (row.ok and row.simulated is None)

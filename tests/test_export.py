@@ -18,7 +18,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import from_spreadsheet
 from heatsoak.protocol import Observation, Observed, Protocol
-from heatsoak.recording import HeldRecording, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, RecordingWriter
 from heatsoak.recording.columns import FAMILIES, FIXED, schema_of
 from heatsoak.recording.meta import META, PARQUET
 from hypothesis import given, settings
@@ -107,7 +107,7 @@ def test_any_number_and_any_name_comes_back_from_csv(
         {"t_s": [float(i) for i in range(len(values))], "step": step, "power_w": values},
         schema={"t_s": pl.Float64, "step": pl.String, "power_w": pl.Float64},
     )
-    held = HeldRecording(Path("x"), meta(samples.schema), samples, [])
+    held = InMemoryRecording(Path("x"), meta(samples.schema), samples, [])
     path = tmp_path_factory.mktemp("any") / "x.csv"
     export([held], str(path))
     back = pl.read_csv(path, schema=dict(samples.schema))
@@ -319,7 +319,7 @@ def test_any_condition_becomes_a_label_that_the_parser_takes(
     conditions: dict[str, str | int | bool], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     samples = SAMPLES.select("t_s", "step", "power_state")
-    held = HeldRecording(Path("x"), meta(samples.schema, conditions=conditions), samples, [])
+    held = InMemoryRecording(Path("x"), meta(samples.schema, conditions=conditions), samples, [])
     path = tmp_path_factory.mktemp("labels") / "x.om"
     export([held], str(path), ExportFormat.OPENMETRICS)
     (family,) = parsed(path.read_bytes().decode()).values()

@@ -11,7 +11,7 @@ from heatsoak.analysis.comparison.bootstrap import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
 from heatsoak.analysis.series import Series
 from heatsoak.errors import UsageError
-from heatsoak.recording import HeldRecording
+from heatsoak.recording import InMemoryRecording
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -361,7 +361,7 @@ def test_no_p_is_made_smaller_and_their_order_stays(p_values: list[float]) -> No
     assert np.all(np.diff(np.array(adjusted)[order]) >= 0)
 
 
-def two(**second: Any) -> list[HeldRecording]:
+def two(**second: Any) -> list[InMemoryRecording]:
     """Two recordings that differ in the heatsink, the second also in what is given."""
     rates = second.pop("rates", steady(1000))
     return [
@@ -457,7 +457,7 @@ def test_the_whole_steps_of_a_run_that_was_cut_are_compared() -> None:
 def test_a_place_that_is_warm_at_rest_is_no_warm_start_but_one_that_was_cooling_is() -> None:
     steps: list[dict[str, Any]] = [{"kind": "pause", "duration": "5m"}, READ]
 
-    def pair(rest_c: Sequence[float]) -> list[HeldRecording]:
+    def pair(rest_c: Sequence[float]) -> list[InMemoryRecording]:
         return [
             run({"heatsink": "none"}, steady(1000), steps=steps, temp_c=50, rest_c=rest_c),
             run({"heatsink": "big"}, steady(1000), steps=steps, temp_c=38, rest_c=(38, 38)),

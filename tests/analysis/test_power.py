@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from heatsoak.analysis import RecordingFindings, analyze
-from heatsoak.recording import HeldRecording, SensorMeta
+from heatsoak.recording import InMemoryRecording, SensorMeta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_recording import make_recording
@@ -40,7 +40,7 @@ def judged(
     samples = pl.concat([rows, readings], how="diagonal").sort("t_s")
     made = make_recording(base / "r", samples)
     meta = made.meta.model_copy(update={"sensors": sensors, "drive": drive or made.meta.drive})
-    return analyze([HeldRecording(made.path, meta, made.samples(), made.events)]).recordings[0]
+    return analyze([InMemoryRecording(made.path, meta, made.samples(), made.events)]).recordings[0]
 
 
 def sensor(name: str, *columns: str, **details: Any) -> SensorMeta:

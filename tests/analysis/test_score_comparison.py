@@ -11,7 +11,7 @@ import pytest
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load, scaled
-from heatsoak.recording import HeldRecording, RecordingMeta
+from heatsoak.recording import InMemoryRecording, RecordingMeta
 from heatsoak.report.comparison import print_comparison
 
 REPLAY = {"kind": "replay", "name": "full", "trace": "light"}
@@ -40,7 +40,7 @@ SCORES = [
 
 def held(
     protocol: Protocol, heatsink: str, by_step: dict[str, dict[str, Any]], name: str
-) -> HeldRecording:
+) -> InMemoryRecording:
     frames, begin_s = [], 0.0
     for step, columns in by_step.items():
         count = len(next(iter(v for v in columns.values() if np.ndim(v))))
@@ -64,12 +64,12 @@ def held(
         columns=dict.fromkeys(samples.columns, "Float64"),
         started_unix_s=0.0,
     )
-    return HeldRecording(Path(name), meta, samples, [])
+    return InMemoryRecording(Path(name), meta, samples, [])
 
 
 def trace(
     heatsink: str, mb_s: float, us: float, name: str = "traces", **changes: Any
-) -> HeldRecording:
+) -> InMemoryRecording:
     steps = [{**REPLAY, **changes}]
     protocol = Protocol.model_validate({"name": name, "steps": steps, "scores": SCORES})
     # a slower drive takes longer for the same bytes
@@ -140,7 +140,7 @@ def test_a_run_made_smaller_is_not_compared_with_a_whole_one() -> None:
     protocol = whole.meta.protocol
     assert isinstance(protocol, Protocol)
     smaller = protocol.model_copy(update={"scale": 0.5})
-    made = HeldRecording(
+    made = InMemoryRecording(
         small.path,
         small.meta.model_copy(update={"protocol": smaller}),
         small.samples(),
@@ -168,7 +168,7 @@ def test_three_traces_come_in_one_table_with_both_values_and_the_convention() ->
     assert "Service time: From issue to completion." in table
 
 
-def mixed(heatsink: str, last: float, seed: int) -> HeldRecording:
+def mixed(heatsink: str, last: float, seed: int) -> InMemoryRecording:
     protocol = load("anandtech-mixed-random")
     rng = np.random.default_rng(seed)
     by_step = {}
@@ -201,7 +201,7 @@ def test_a_mix_comes_step_by_step_with_its_score_below() -> None:
     assert all("better" not in line for line in lines[:5])
 
 
-def hour(heatsink: str, level: float, scatter: float, seed: int) -> HeldRecording:
+def hour(heatsink: str, level: float, scatter: float, seed: int) -> InMemoryRecording:
     protocol = load("anandtech-consistency")
     seconds = np.random.default_rng(seed).normal(level, scatter, 600)
     columns = {"write_iops": np.repeat(seconds, 10), "write_bw_mb_s": np.repeat(seconds, 10) / 244}
@@ -223,7 +223,7 @@ def test_consistency_is_compared_by_mean_deviation_and_ratio() -> None:
 
 
 def test_what_has_no_score_is_named_with_the_reason() -> None:
-    runs: Sequence[HeldRecording] = [
+    runs: Sequence[InMemoryRecording] = [
         held(
             load("anandtech-consistency"),
             heatsink,
@@ -240,7 +240,7 @@ def test_what_has_no_score_is_named_with_the_reason() -> None:
     )
 
 
-def rounds(heatsink: str, level: float, protocol: Protocol, taken: int) -> HeldRecording:
+def rounds(heatsink: str, level: float, protocol: Protocol, taken: int) -> InMemoryRecording:
     by_step = {
         f"reads-{share}-{size}/{number}": {
             "read_iops": np.full(10, level * share / 100),

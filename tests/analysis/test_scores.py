@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from heatsoak.analysis import ScoreFindings, analyze
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, HeldRecording, RecordingMeta
+from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +45,7 @@ def recorded(
     status: str = "finished",
     scale: float = 1.0,
     skipped: Mapping[str, str] | None = None,
-) -> HeldRecording:
+) -> InMemoryRecording:
     """A recording of steps that follow each other; `ends` has the data of each step's end."""
     frames, events, begin_s = [], [], 0.0
     for name, columns in by_step.items():
@@ -80,10 +80,10 @@ def recorded(
             "started_unix_s": 0.0,
         }
     )
-    return HeldRecording(Path("made"), meta, samples, events)
+    return InMemoryRecording(Path("made"), meta, samples, events)
 
 
-def only(recording: HeldRecording) -> ScoreFindings:
+def only(recording: InMemoryRecording) -> ScoreFindings:
     (found,) = analyze([recording]).recordings[0].scores
     return found
 
@@ -329,5 +329,5 @@ def test_a_log_of_somebody_else_has_no_scores() -> None:
     recording = recorded([score("iops")], {"write": writes()})
     observed = {"name": "fio-log", "steps": [{"kind": "observed", "name": "write"}]}
     meta = RecordingMeta.model_validate({**recording.meta.model_dump(), "protocol": observed})
-    held = HeldRecording(Path("log"), meta, recording.samples(), recording.events)
+    held = InMemoryRecording(Path("log"), meta, recording.samples(), recording.events)
     assert analyze([held]).recordings[0].scores == []

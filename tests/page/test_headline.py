@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 from compared import READ, falling, run, steady
 from heatsoak.importer import Options, open_all
-from heatsoak.recording import HeldRecording
+from heatsoak.recording import InMemoryRecording
 from paged import page_of
 
 
-def hot(conditions: dict[str, object], onset_s: float, share: float, seed: int) -> HeldRecording:
+def hot(
+    conditions: dict[str, object], onset_s: float, share: float, seed: int
+) -> InMemoryRecording:
     return run(conditions, falling(onset_s, share), seed=seed, temp_c=60.0)
 
 
@@ -79,7 +81,7 @@ def test_only_latencies_are_enough_for_a_verdict() -> None:
     frame = frame.drop("read_bw_mb_s", "read_iops")
     columns = dict.fromkeys(frame.columns, "Float64")
     meta = recording.meta.model_copy(update={"columns": columns})
-    only = HeldRecording(Path("lat"), meta, frame, recording.events)
+    only = InMemoryRecording(Path("lat"), meta, frame, recording.events)
     page = page_of([only])
     assert "µs a request" in page.headline.text
     assert page.workloads[0].lines[0].tracks[0].unit == "µs"

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from compared import READ, falling, run, steady
 from heatsoak.errors import UsageError
-from heatsoak.recording import Event, HeldRecording
+from heatsoak.recording import Event, InMemoryRecording
 from paged import HOSTILE, page_of, series
 
 
 def place(
     slot: str, gpus: int, load: str, onset_s: float, share: float, seed: int
-) -> HeldRecording:
+) -> InMemoryRecording:
     return run(
         {"slot": slot, "gpus": gpus, "gpu_load": load},
         {"sequential-read": falling(onset_s, share)},

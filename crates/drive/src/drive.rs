@@ -20,7 +20,7 @@ const LOADED_STEP_S: f64 = 0.01;
 /// The same without load.
 const RESTING_STEP_S: f64 = 0.1;
 /// Nothing is served for a share of less: a command would take longer than the share may last.
-const LEAST_SHARE: f64 = 1e-3;
+const MIN_SHARE: f64 = 1e-3;
 /// How far two times may lie apart and still be the same.
 const SAME_S: f64 = 1e-9;
 /// The least length of a sample.
@@ -180,7 +180,7 @@ fn even_step_s(left_s: f64, longest_s: f64) -> f64 {
 /// Whether anything is served at what is permitted, or held.
 fn serves(permit: Permit, held: Option<f64>) -> bool {
     let stopped = permit.stopped && held.is_none();
-    !stopped && held.unwrap_or(permit.share) >= LEAST_SHARE
+    !stopped && held.unwrap_or(permit.share) >= MIN_SHARE
 }
 
 pub(crate) fn of_heat(error: HeatError) -> DriveError {

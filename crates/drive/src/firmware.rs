@@ -7,7 +7,7 @@
 
 use crate::ftl::{Collected, Ftl, UNMAPPED};
 use crate::heat::Work;
-use crate::host::{Host, MOST_AHEAD_STREAMS, Request};
+use crate::host::{Host, MAX_AHEAD_STREAMS, Request};
 use crate::nand::Array;
 use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, Pacing};
 
@@ -115,7 +115,7 @@ pub struct Firmware {
     block_pages: u32,
     margin_pages: u32,
     /// By stream, since when what comes next is read ahead.
-    ahead_s: [f64; MOST_AHEAD_STREAMS],
+    ahead_s: [f64; MAX_AHEAD_STREAMS],
     /// Pages that are to be tidied; less than 0 where more were than the time asked for.
     to_tidy: f64,
 }
@@ -150,7 +150,7 @@ impl Firmware {
             move_s: controller.move_us * US,
             block_pages,
             margin_pages: MARGIN_BLOCKS * block_pages,
-            ahead_s: [0.0; MOST_AHEAD_STREAMS],
+            ahead_s: [0.0; MAX_AHEAD_STREAMS],
             to_tidy: 0.0,
             ftl,
         }

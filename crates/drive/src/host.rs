@@ -17,7 +17,7 @@ const DRAWN: usize = 16;
 /// Room for those that are drawn and not yet issued.
 const UPCOMING: usize = (AHEAD + DRAWN).next_power_of_two();
 /// Streams of reads that firmware tells apart to read ahead.
-pub const MOST_AHEAD_STREAMS: usize = 16;
+pub const MAX_AHEAD_STREAMS: usize = 16;
 
 /// One I/O.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Request {
     pub bytes: u64,
     /// Whether it goes on where the one before of its stream ended.
     pub sequential: bool,
-    /// Of a read, the stream that it belongs to, below [`MOST_AHEAD_STREAMS`].
+    /// Of a read, the stream that it belongs to, below [`MAX_AHEAD_STREAMS`].
     pub stream: usize,
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::host::{MOST_AHEAD_STREAMS, Request, Tally};
+use crate::host::{MAX_AHEAD_STREAMS, Request, Tally};
 use crate::spec::SpecError;
-use crate::workload::MOST_IN_FLIGHT;
+use crate::workload::MAX_IN_FLIGHT;
 
 /// I/Os that are known ahead, so that the map's lines are there when they are wanted.
 const AHEAD: usize = 32;
@@ -67,8 +67,8 @@ impl ReplayOptions {
             let expected = "it has to be 0 or more";
             return Err(SpecError::new("idle_limit_s", self.idle_limit_s, expected));
         }
-        if self.iodepth == 0 || u64::from(self.iodepth) > MOST_IN_FLIGHT {
-            let expected = format!("it has to be 1 or more, up to {MOST_IN_FLIGHT}");
+        if self.iodepth == 0 || u64::from(self.iodepth) > MAX_IN_FLIGHT {
+            let expected = format!("it has to be 1 or more, up to {MAX_IN_FLIGHT}");
             return Err(SpecError::new("iodepth", self.iodepth, expected));
         }
         Ok(())
@@ -188,16 +188,16 @@ impl Flights {
 /// Where reads may go on in a sequence: the ends of the streams that were read from last.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    ends: [u64; MOST_AHEAD_STREAMS],
-    used: [u64; MOST_AHEAD_STREAMS],
+    ends: [u64; MAX_AHEAD_STREAMS],
+    used: [u64; MAX_AHEAD_STREAMS],
     reads: u64,
 }
 
 impl Streams {
     pub(crate) fn new() -> Streams {
         Streams {
-            ends: [u64::MAX; MOST_AHEAD_STREAMS],
-            used: [0; MOST_AHEAD_STREAMS],
+            ends: [u64::MAX; MAX_AHEAD_STREAMS],
+            used: [0; MAX_AHEAD_STREAMS],
             reads: 0,
         }
     }
@@ -209,7 +209,7 @@ impl Streams {
         self.reads += 1;
         let known = self.ends.iter().position(|&at| at == offset);
         let stream = known.unwrap_or_else(|| {
-            let places = 0..MOST_AHEAD_STREAMS;
+            let places = 0..MAX_AHEAD_STREAMS;
             places.min_by_key(|&place| self.used[place]).unwrap_or(0)
         });
         self.ends[stream] = end;

@@ -453,11 +453,11 @@ fn whole_pages(key: &str, bytes: u64) -> Result<(), SpecError> {
 }
 
 /// More dies or channels than any drive has, and few enough for their tables.
-const MOST_DIES: u32 = 65_536;
+const MAX_DIES: u32 = 65_536;
 
 fn some_dies(key: &str, value: u32) -> Result<(), SpecError> {
-    if !(1..=MOST_DIES).contains(&value) {
-        let expected = format!("it has to be 1 or more, up to {MOST_DIES}");
+    if !(1..=MAX_DIES).contains(&value) {
+        let expected = format!("it has to be 1 or more, up to {MAX_DIES}");
         return Err(SpecError::new(key, value, expected));
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The most I/Os in flight: NVMe's deepest queue.
-pub(crate) const MOST_IN_FLIGHT: u64 = 65_536;
+pub(crate) const MAX_IN_FLIGHT: u64 = 65_536;
 
 /// fio's access pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -112,12 +112,12 @@ impl Workload {
         if self.numjobs == 0 {
             return wrong("numjobs", "0".into(), "it has to be 1 or more");
         }
-        if u64::from(self.iodepth) * u64::from(self.numjobs) > MOST_IN_FLIGHT {
+        if u64::from(self.iodepth) * u64::from(self.numjobs) > MAX_IN_FLIGHT {
             return wrong(
                 "iodepth",
                 self.iodepth.to_string(),
                 &format!(
-                    "all {} jobs have at most {MOST_IN_FLIGHT} I/Os in flight",
+                    "all {} jobs have at most {MAX_IN_FLIGHT} I/Os in flight",
                     self.numjobs
                 ),
             );

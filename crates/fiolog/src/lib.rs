@@ -12,5 +12,5 @@ mod log;
 mod row;
 
 pub use bins::{BIN_MS, Bin};
-pub use log::{FioLog, MOST_RUNS, Rows, Run};
+pub use log::{FioLog, MAX_RUNS, Rows, Run};
 pub use row::Layout;

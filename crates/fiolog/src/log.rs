@@ -10,7 +10,7 @@ const DISORDER_MS: i64 = 1000;
 /// No load stands still for so long; time that leaps further is damaged, or another run's.
 const LEAP_MS: i64 = 600_000;
 /// A file whose time falls more often is not in the order of time at all.
-pub const MOST_RUNS: usize = 256;
+pub const MAX_RUNS: usize = 256;
 /// So much of the file tells its layout.
 const HEAD_BYTES: usize = 1 << 16;
 /// A line of fio's has less; what has more is skipped as it comes.
@@ -244,7 +244,7 @@ impl FioLog {
     }
 
     fn begin_run(&mut self, time_ms: i64, line: u64) {
-        if self.runs.len() == MOST_RUNS {
+        if self.runs.len() == MAX_RUNS {
             self.disordered = true;
         }
         if self.disordered {
@@ -368,7 +368,7 @@ mod tests {
     fn a_log_whose_time_falls_all_the_time_is_said_to_be_none() {
         let log = read(&"5000, 1, 0, 0\n0, 1, 0, 0\n".repeat(1000));
         assert!(log.is_disordered());
-        assert_eq!(log.runs().len(), MOST_RUNS);
+        assert_eq!(log.runs().len(), MAX_RUNS);
     }
 
     #[test]
@@ -449,7 +449,7 @@ mod tests {
             let mut log = FioLog::new(false);
             log.feed(&bytes);
             log.finish();
-            prop_assert!(log.runs().len() <= MOST_RUNS);
+            prop_assert!(log.runs().len() <= MAX_RUNS);
         }
     }
 }

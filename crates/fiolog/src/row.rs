@@ -1,7 +1,7 @@
 //! One line of a log.
 
 /// Columns that any variant has at most: with maximum, offset, priority and issue time.
-const MOST_COLUMNS: usize = 8;
+const MAX_COLUMNS: usize = 8;
 
 /// Times above this are no milliseconds of any clock, and would not be exact as floats.
 const LATEST_MS: u64 = 1 << 52;
@@ -21,7 +21,7 @@ pub(crate) struct Row {
 /// The numbers of a line.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
-    pub values: [u64; MOST_COLUMNS],
+    pub values: [u64; MAX_COLUMNS],
     pub count: usize,
     /// Whether one was hexadecimal: the priority of `log_prio=1`.
     pub hex: bool,
@@ -42,13 +42,13 @@ pub struct Layout {
 
 /// Read the numbers of a line, without its end; None where it is none of fio's.
 pub(crate) fn fields(line: &[u8]) -> Option<Fields> {
-    let mut values = [0u64; MOST_COLUMNS];
+    let mut values = [0u64; MAX_COLUMNS];
     let (mut count, mut at, mut hex) = (0, 0, false);
     loop {
         while at < line.len() && (line[at] == b' ' || line[at] == b'\t') {
             at += 1;
         }
-        if count == MOST_COLUMNS {
+        if count == MAX_COLUMNS {
             return None;
         }
         let begin;
@@ -103,19 +103,19 @@ impl Layout {
     /// Tell the layout from the first lines of a log.
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Layout {
         let rows: Vec<Fields> = lines.filter_map(fields).collect();
-        let mut counts = [0usize; MOST_COLUMNS + 1];
+        let mut counts = [0usize; MAX_COLUMNS + 1];
         for row in &rows {
             counts[row.count] += 1;
         }
         // of the widths that are equally frequent the greater: a cut row is shorter
-        let columns = (2..=MOST_COLUMNS)
+        let columns = (2..=MAX_COLUMNS)
             .max_by_key(|width| (counts[*width], *width))
             .filter(|width| counts[*width] > 0)
             .unwrap_or(0);
         let rows: Vec<Fields> = rows.into_iter().filter(|r| r.count == columns).collect();
         let hex = rows.iter().any(|row| row.hex);
         // a window's row has no block size, and the maximum stands where else the direction does
-        let both = columns == MOST_COLUMNS
+        let both = columns == MAX_COLUMNS
             || (columns >= 6
                 && rows
                     .iter()

@@ -31,11 +31,11 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
 
 
 #: A temperature that moved less than this says nothing about the load.
-LEAST_RISE_K = 5.0
+MIN_RISE_K = 5.0
 #: A temperature this close to its maximum counts as held there.
 HELD_WITHIN_K = 3.0
 #: Held for less time than this, it may just have been passing.
-LEAST_HELD_S = 60.0
+MIN_HELD_S = 60.0
 
 
 def temperature_notes(view: StepView) -> list[str]:
@@ -57,7 +57,7 @@ def _temperature_course(temp: SensorTrack) -> list[str]:
         return [
             f"the temperature was {start_c:.0f} C, in a single reading: a series would show more"
         ]
-    if top_c - low_c < LEAST_RISE_K:
+    if top_c - low_c < MIN_RISE_K:
         return [f"the temperature hardly changed: {low_c:.0f} to {top_c:.0f} C"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
@@ -69,7 +69,7 @@ def _temperature_course(temp: SensorTrack) -> list[str]:
             f"{start_c:.0f} C"
         )
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
-    if held_s >= LEAST_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
+    if held_s >= MIN_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
         text += (
             f" and stayed within {HELD_WITHIN_K:.0f} K of that for {held_s:.0f} s, as "
             "under a governor, or in equilibrium with its cooling"

@@ -16,7 +16,7 @@ from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
 from heatsoak.recording import Recording
 
 #: If less than this share of a stretch was measured, there is no score.
-LEAST_MEASURED = 0.9
+MIN_MEASURED = 0.9
 #: Sampling may cut this much off a step: it may be shorter than its window by this.
 _EDGE_S = 1.0
 _UNITS = {
@@ -149,7 +149,7 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
         )
     begin_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
     sums = totals(view, begin_s, end_s)
-    if wanted.metric != "duration_s" and sums.measured_s < LEAST_MEASURED * sums.length_s:
+    if wanted.metric != "duration_s" and sums.measured_s < MIN_MEASURED * sums.length_s:
         share = sums.measured_s / sums.length_s if sums.length_s > 0 else 0.0
         raise _NoScoreError(f"only {100 * share:.0f} % of '{name}' was measured")
     value = _value(wanted, view, sums)

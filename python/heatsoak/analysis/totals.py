@@ -13,7 +13,7 @@ _DIRECTIONS = ("", "read_", "write_")
 #: A power reading holds for at most this many of the usual intervals.
 _LONGEST_INTERVALS = 3.0
 #: If power is known for less than this share of a stretch, there is no mean.
-_LEAST_COVERED = 0.9
+_MIN_COVERED = 0.9
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Rows:
         from_s = np.append(np.maximum(before_s, t_s - reach_s), t_s[-1])
         weights = self._overlap_s(from_s, np.append(t_s, t_s[-1] + reach_s))
         covered_s = float(np.sum(weights))
-        if covered_s <= 0 or covered_s < _LEAST_COVERED * (self._end_s - self._begin_s):
+        if covered_s <= 0 or covered_s < _MIN_COVERED * (self._end_s - self._begin_s):
             return None
         return float(np.append(watts, watts[-1]) @ weights) / covered_s
 

@@ -19,7 +19,7 @@ from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
 #: A direction that carries less than this share of the throughput is not judged by itself.
-_LEAST_SHARE = 0.1
+_MIN_SHARE = 0.1
 #: A drop that ends this close to its step's end lasted to it: in samples, and at least in seconds.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
 
@@ -138,7 +138,7 @@ class StepView:
         return [
             self._only(name, series)
             for name, series in both.items()
-            if carried[name] >= _LEAST_SHARE * sum(carried.values())
+            if carried[name] >= _MIN_SHARE * sum(carried.values())
         ]
 
     def _only(self, direction: str, series: Series) -> "StepView":

@@ -23,7 +23,7 @@ from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
     Event,
-    HeldRecording,
+    InMemoryRecording,
     Recording,
     RecordingMeta,
     RecordingWriter,
@@ -172,7 +172,7 @@ class DriveWatch:
     def _judge(self, meta: RecordingMeta, samples: pl.DataFrame) -> RecordingFindings | None:
         if samples.is_empty():
             return None
-        held = HeldRecording(self.directory, meta, samples, [])
+        held = InMemoryRecording(self.directory, meta, samples, [])
         return analyze([divided(held)]).recordings[0]
 
     def _finish(
@@ -181,7 +181,7 @@ class DriveWatch:
         """Close it, with a step for each stretch of load that was seen."""
         plain = Recording.open(self.directory)
         worked = divided(plain)
-        if not isinstance(worked, HeldRecording) or self._unwritten is not None:
+        if not isinstance(worked, InMemoryRecording) or self._unwritten is not None:
             writer.finish(status, duration_s, reason)
             return Recording.open(self.directory)
         for event in worked.events:

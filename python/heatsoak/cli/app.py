@@ -26,7 +26,7 @@ _WRONG_FILE = {
     errno.EACCES,
 }
 #: Characters of an unexpected error's message that are shown; the details have the rest.
-_MOST_SAID = 300
+_MAX_SAID = 300
 
 app = typer.Typer(
     cls=Commands,
@@ -107,7 +107,7 @@ def _run() -> int:
 
 def _internal_error(error: BaseException) -> str:
     """Return the message for a bug in heatsoak, having written the traceback to a file."""
-    what = f"internal error: {type(error).__name__}: {str(error)[:_MOST_SAID]}"
+    what = f"internal error: {type(error).__name__}: {str(error)[:_MAX_SAID]}"
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HEATSOAK_DEBUG"):
         for line in trace.splitlines():

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-#: Each command's module, and what `heatsoak --help` says of it: the first sentence of its docstring.
+#: Each command's module, and its line in `heatsoak --help`: the first sentence of its docstring.
 COMMANDS = {
     "demo": (
         "demo",

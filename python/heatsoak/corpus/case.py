@@ -178,9 +178,9 @@ def _fit_fins(setup: Setup, factor: float) -> None:
 #: Must change whenever a seed gives another case.
 EDITION = 1
 #: How often a case is redrawn if it does not show what it should.
-MOST_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 #: The effect that a case is made to show has at least this depth.
-LEAST_DEPTH_PCT = 10.0
+MIN_DEPTH_PCT = 10.0
 #: A drive hotter than this would have shut down.
 HOTTEST_C = 105.0
 #: Pairs of seeds whose two cases match in onset and depth.
@@ -197,7 +197,7 @@ RECIPES: dict[str, tuple[float, Recipe]] = {
     "sliding": (0.05, loads.sliding),
 }
 #: Sudden changes become ramps of at most this length.
-MOST_RAMP_S = 2.0
+MAX_RAMP_S = 2.0
 SAMPLING_S = {0.1: 0.5, 1.0: 0.25, 5.0: 0.25}
 _DURATIONS_S = {0.1: (120, 420), 1.0: (400, 1500), 5.0: (1500, 3600)}
 #: What the simulator runs for a step, on its own clock.
@@ -247,20 +247,20 @@ def _frame(chance: np.random.Generator) -> Frame:
 def _made(seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None) -> LabelledCase:
     made = _tried(seed, name, recipe, frame, pair)
     if made is None:
-        raise AssertionError(f"seed {seed}: nothing shows {name} in {MOST_ATTEMPTS} attempts")
+        raise AssertionError(f"seed {seed}: nothing shows {name} in {MAX_ATTEMPTS} attempts")
     return made
 
 
 def _tried(
     seed: int, name: str, recipe: Recipe, frame: Frame, pair: int | None, like: Like | None = None
 ) -> LabelledCase | None:
-    for attempt in range(MOST_ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         chance = np.random.default_rng([EDITION, 4, seed, attempt])
         scenario = recipe(chance, frame)
         if pair is None:
             extend(scenario, frame, chance)
         runs = [_run(take, frame) for take in scenario.takes]
-        ramp_s = float(chance.uniform(0, MOST_RAMP_S))
+        ramp_s = float(chance.uniform(0, MAX_RAMP_S))
         seen = [
             _seen(take, run, number, ramp_s, frame.sampling_s)
             for number, (take, run) in enumerate(zip(scenario.takes, runs, strict=True))
@@ -332,7 +332,7 @@ def _shows(
     if scenario.at_ceiling and step not in first.at_ceiling:
         return False
     here = [one for one in first.demanded(frame.sampling_s) if one.step == step]
-    causes = dict.fromkeys(one.cause for one in here if one.depth_pct >= LEAST_DEPTH_PCT)
+    causes = dict.fromkeys(one.cause for one in here if one.depth_pct >= MIN_DEPTH_PCT)
     if tuple(causes) != scenario.wanted:
         return False
     if pair is None:

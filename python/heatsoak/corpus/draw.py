@@ -38,7 +38,7 @@ _ENERGIES = (
 )  # fmt: skip
 
 #: The simulator accepts no smaller heat capacities.
-LEAST_J_PER_K = 1e-3
+MIN_J_PER_K = 1e-3
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Setup:
             for link in table["links"].values():
                 link["k_per_w"] *= resistance
             for node in table.get("nodes", {}).values():
-                node["j_per_k"] = max(LEAST_J_PER_K, node["j_per_k"] * capacity)
+                node["j_per_k"] = max(MIN_J_PER_K, node["j_per_k"] * capacity)
 
 
 def pages(count: float) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.segments import Shape
 from heatsoak.analysis.series import Array
-from heatsoak.recording import HeldRecording
+from heatsoak.recording import InMemoryRecording
 
 TrueVerdict = Cause | Literal["steady"]
 
@@ -113,7 +113,7 @@ class LabelledCase:
     """
 
     seed: int
-    recordings: list[HeldRecording]
+    recordings: list[InMemoryRecording]
     truth: list[TrueEpisode]
     verdicts: dict[tuple[int, str], TrueVerdict]
     choices: Choices

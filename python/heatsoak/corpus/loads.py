@@ -111,7 +111,7 @@ def give_governor(
 KIB = 1024
 GB = 1e9
 #: With fewer I/Os per grid point, their number would be noisy.
-LEAST_IOS = 40
+MIN_IOS = 40
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _block(
     chance: np.random.Generator, frame: Frame, rate_mb_s: float, sizes: tuple[int, ...]
 ) -> int:
     """Draw a block size in KiB with tens of I/Os to each point of the grid; return it in bytes."""
-    most = rate_mb_s * 1e6 * frame.grid_s / frame.scale / LEAST_IOS / KIB
+    most = rate_mb_s * 1e6 * frame.grid_s / frame.scale / MIN_IOS / KIB
     fitting = [size for size in sizes if size <= most] or [sizes[0]]
     return int(chance.choice(fitting)) * KIB
 

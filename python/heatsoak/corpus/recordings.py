@@ -14,7 +14,7 @@ from heatsoak.corpus.machine import NoiselessStep
 from heatsoak.corpus.scenario import Held, Take
 from heatsoak.corpus.truth import Gates
 from heatsoak.protocol import Protocol, WorkloadStep
-from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta
+from heatsoak.recording import Event, InMemoryRecording, RecordingMeta, SensorMeta
 from heatsoak.recording.columns import schema_of
 
 #: The interval at which noise is generated; coarser samples are means of it.
@@ -23,7 +23,7 @@ FINE_S = 0.1
 DIP_CHANCE = 0.01
 DIP_SHARE = (0.2, 0.6)
 #: Noise alone does not lower a sample further than this.
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 
 
 def autoregressive(
@@ -41,7 +41,7 @@ def factors(
     count: int, sigma: float, correlation: float, has_dips: bool, chance: np.random.Generator
 ) -> Array:
     """Return the factors by which samples of `FINE_S` are multiplied."""
-    noise = np.maximum(1 + autoregressive(count, sigma, correlation, chance), LEAST_SHARE)
+    noise = np.maximum(1 + autoregressive(count, sigma, correlation, chance), MIN_SHARE)
     if has_dips:
         noise = np.where(
             chance.random(count) < DIP_CHANCE, noise * chance.uniform(*DIP_SHARE, count), noise
@@ -311,7 +311,7 @@ def recorded(
     size_bytes: int,
     name: str,
     chance: np.random.Generator,
-) -> HeldRecording:
+) -> InMemoryRecording:
     """Return the recording of `courses`; `shown` are the noise-free rates of its loads."""
     instruments = Instruments(habits, chance)
     frames, events = [], []
@@ -356,7 +356,7 @@ def recorded(
         duration_s=courses[-1].begin_s + courses[-1].duration_s,
     )
     samples = samples.select(*schema).sort("t_s", maintain_order=True)
-    return HeldRecording(Path(name), meta, samples, events)
+    return InMemoryRecording(Path(name), meta, samples, events)
 
 
 def _readings(

@@ -14,7 +14,7 @@ from heatsoak.corpus.labels import SLIDE_S, TrueEpisode
 from heatsoak.corpus.machine import NoiselessStep
 
 #: A governor that oscillates by this share of the level, at least three times, makes a cycle.
-LEAST_SWING = 0.08
+MIN_SWING = 0.08
 #: A recovery shorter than this, or of fewer samples, does not separate two falls of one cause.
 BRIEF_S = 10.0
 BRIEF_SAMPLES = 4
@@ -27,7 +27,7 @@ def swings_of(rate: Array, before: float, grid_s: float) -> int:
         return 0
     smooth = np.convolve(rate, np.ones(size) / size, mode="valid")
     low, high = np.quantile(smooth, [0.05, 0.95])
-    if high - low < LEAST_SWING * before:
+    if high - low < MIN_SWING * before:
         return 0
     above = np.where(smooth > low + 0.67 * (high - low), 1, 0)
     sides = np.where(smooth < low + 0.33 * (high - low), -1, above)
@@ -141,11 +141,11 @@ Gate = NDArray[np.bool_]
 Gates = dict[Cause, Gate]
 
 #: Shallower or shorter episodes are neither required nor wrong.
-LEAST_DEPTH_PCT = 8.0
-LEAST_S = 5.0
+MIN_DEPTH_PCT = 8.0
+MIN_S = 5.0
 #: Neither are those that start earlier or last for fewer samples.
-LEAST_ONSET_S = 3.0
-LEAST_SAMPLES = 3
+MIN_ONSET_S = 3.0
+MIN_SAMPLES = 3
 #: The level before is taken over this long.
 LEVEL_S = 10.0
 #: A gate that closes for less than this was not closed.
@@ -153,13 +153,13 @@ FLICKER_S = 2.0
 #: Permitted shares from here on count as everything.
 EVERYTHING = 0.995
 #: Fewer pages moved per write are chance.
-LEAST_MOVED = 0.02
+MIN_MOVED = 0.02
 #: A cache filled to this share is about to be full.
 FULL = 0.99
 #: On top of another cause the governor must explain this share of a loss to count as its cause.
 GOVERNORS_PART = 0.5
 #: The least share of a link's rate left for data.
-LEAST_OF_LINK = 0.8
+MIN_OF_LINK = 0.8
 #: A rate that varies by more than this outside of episodes has an unlabelled cause.
 UNEXPLAINED = 0.06
 
@@ -167,7 +167,7 @@ UNEXPLAINED = 0.06
 def gates_of(course: NoiselessStep, cache_gb: float | None) -> Gates:
     """Return when governor, cache and spare area limit the drive; `cache_gb` is its cache."""
     size = max(1, round(1.0 / course.grid_s))
-    moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > LEAST_MOVED
+    moves = np.convolve(course.moved, np.ones(size) / size)[: len(course)] > MIN_MOVED
     gates: Gates = {"thermal": course.permitted < EVERYTHING}
     if cache_gb is None:
         gates["spare-area"] = np.logical_or.accumulate(moves)
@@ -220,16 +220,16 @@ def episodes(
 
 def is_grey(episode: TrueEpisode, sampling_s: float) -> bool:
     """Whether an episode is too small, too short or too early to be required."""
-    few_s = LEAST_SAMPLES * sampling_s
+    few_s = MIN_SAMPLES * sampling_s
     return (
         _is_small(episode)
         or episode.end_s - episode.onset_s < few_s
-        or episode.onset_s < max(LEAST_ONSET_S, few_s)
+        or episode.onset_s < max(MIN_ONSET_S, few_s)
     )
 
 
 def _is_small(episode: TrueEpisode) -> bool:
-    return episode.depth_pct < LEAST_DEPTH_PCT or episode.end_s - episode.onset_s < LEAST_S
+    return episode.depth_pct < MIN_DEPTH_PCT or episode.end_s - episode.onset_s < MIN_S
 
 
 def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> list[_Stretch]:
@@ -342,7 +342,7 @@ def _measured(
 def is_at(course: NoiselessStep, link_mb_s: float) -> bool:
     """Whether one direction of a course is limited by its link, which carries the same each way."""
     way_mb_s = max(float(np.median(way)) for way in (course.read_mb_s, course.write_mb_s))
-    return way_mb_s >= LEAST_OF_LINK * link_mb_s
+    return way_mb_s >= MIN_OF_LINK * link_mb_s
 
 
 def is_explained(rate: Array, grid_s: float, found: list[TrueEpisode]) -> bool:

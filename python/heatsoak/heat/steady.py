@@ -21,7 +21,7 @@ _WINDOW_SHARE = 0.25
 RISE_K = 0.5
 _LEFT_OUT = 0.25
 #: With fewer readings, a third is not meaningful.
-_LEAST_READINGS = 3
+_MIN_READINGS = 3
 #: Shortest interval between readings that are kept.
 _INTERVAL_S = 1.0
 
@@ -63,7 +63,7 @@ def _rise_k(kept: list[tuple[float, float]], since_s: float, window_s: float) ->
     t_s, temps_c = np.array(kept).T
     first = temps_c[(t_s >= since_s) & (t_s < since_s + window_s / 3)]
     last = temps_c[t_s >= since_s + window_s * 2 / 3]
-    if min(len(first), len(last)) < _LEAST_READINGS:
+    if min(len(first), len(last)) < _MIN_READINGS:
         return float("inf")
     return _middle(last) - _middle(first)
 

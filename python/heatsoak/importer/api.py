@@ -12,7 +12,7 @@ from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions
-from heatsoak.recording import META, HeldRecording, Recording, find_recordings
+from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
 
@@ -25,7 +25,7 @@ def import_files(
     shift_s: float | None = None,
     joins: bool = True,
     progress: Progress | None = None,
-) -> list[HeldRecording]:
+) -> list[InMemoryRecording]:
     """Return a recording for each run in the files, held in memory.
 
     A directory stands for the files in it, and below it, that some reader knows. With `joins`,

@@ -18,7 +18,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.runs import LEAST_SHARE
+from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 
@@ -194,7 +194,7 @@ class Devices:
             if name in disks or loads[name] <= 0 or on_disks < _SAME_BYTES * loads[name]
         ] or list(loads)
         kept.sort(key=lambda name: -loads[name])
-        least = LEAST_SHARE * loads[kept[0]]
+        least = MIN_SHARE * loads[kept[0]]
         taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MAX_DEVICES]
         if not taken:
             taken = kept[:1]

@@ -15,7 +15,7 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.recording import (
     Event,
-    HeldRecording,
+    InMemoryRecording,
     Recording,
     SensorMeta,
     find_recordings,
@@ -84,7 +84,7 @@ def save_with_meter(
     if len(found) > 1:
         raise UsageError(f"{path}: holds {len(found)} recordings: name one of them")
     (joined,) = with_meter(found, file, options, shift_s=shift_s)
-    assert isinstance(joined, HeldRecording)
+    assert isinstance(joined, InMemoryRecording)
     (saved,) = save_all([joined], directory)
     if (raw := found[0].path / RAW).is_dir():
         shutil.copytree(raw, directory / RAW, dirs_exist_ok=True)
@@ -147,7 +147,7 @@ def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
 
 def _with_power(
     recording: Recording, name: str, found: Sequence[tuple[Log, Alignment]]
-) -> HeldRecording:
+) -> InMemoryRecording:
     old = recording.samples()
     had_power = "power_w" in old.columns and old["power_w"].count() > 0
     readings = pl.concat([_readings(recording, log, how) for log, how in found]).sort("t_s")
@@ -187,9 +187,9 @@ def _with_power(
     if had_power:
         text = "the power that it was recorded with was set aside for the meter's"
         events.append(Event(t_s=0.0, kind="info", text=text))
-    return HeldRecording(recording.path, meta, samples, events)
+    return InMemoryRecording(recording.path, meta, samples, events)
 
 
-def _with_warning(recording: Recording, text: str) -> HeldRecording:
+def _with_warning(recording: Recording, text: str) -> InMemoryRecording:
     events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
-    return HeldRecording(recording.path, recording.meta, recording.samples(), events)
+    return InMemoryRecording(recording.path, recording.meta, recording.samples(), events)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.readings import Drive, Reading, Readings
-from heatsoak.importer.source import MOST_RUNS
+from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 from heatsoak.recording import SensorMeta
@@ -59,7 +59,7 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     by_device: dict[str, list[Reading]] = {}
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
-    if len(by_device) > MOST_RUNS:
+    if len(by_device) > MAX_RUNS:
         raise readings.source.error(f"names {len(by_device)} drives: no machine has so many")
     logs: list[Log] = []
     drives = _Drives(readings, is_alone=len(by_device) == 1)
@@ -140,7 +140,7 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
         remarks.append(Remark(f"{source.name}: {text}", doubt=True))
     taken, t_s = [taken[index] for index in kept], times.t_s[kept]
     runs = run_slices(t_s, least_jump_s=1.0)
-    if len(runs) > MOST_RUNS:
+    if len(runs) > MAX_RUNS:
         raise source.error(f"has a clock that goes back {len(runs) - 1} times")
     return [
         _log(

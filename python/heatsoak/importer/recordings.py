@@ -14,7 +14,7 @@ import polars as pl
 import heatsoak
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import Event, HeldRecording, RecordingMeta, SensorMeta, schema_of
+from heatsoak.recording import Event, InMemoryRecording, RecordingMeta, SensorMeta, schema_of
 from heatsoak.recording.columns import Average, column_of
 
 #: The name of a step that a log does not name.
@@ -24,7 +24,7 @@ MAX_SAMPLES = 4_000_000
 _MIN_BIN_S = 0.1
 
 
-def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> HeldRecording:
+def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> InMemoryRecording:
     """Return `log` as a recording in memory, with more `conditions`."""
     samples, begin_s = _from_zero(_with_step(log))
     labels: Conditions = {
@@ -57,7 +57,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         Event(t_s=0.0, kind="warning" if remark.doubt else "info", text=remark.text)
         for remark in dict.fromkeys(log.remarks)
     ]
-    return HeldRecording(Path(log.source), meta, samples, events + _step_events(samples))
+    return InMemoryRecording(Path(log.source), meta, samples, events + _step_events(samples))
 
 
 def _with_step(log: Log) -> Log:

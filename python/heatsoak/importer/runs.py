@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsoak.errors import UsageError
 from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.source import MOST_RUNS
+from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
 
@@ -22,7 +22,7 @@ _GAP_S = 3.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
 #: A drive counts if it moved at least this share of the bytes that the busiest one moved.
-LEAST_SHARE = 0.05
+MIN_SHARE = 0.05
 #: Rows after a changed header continue the run if they follow within this time.
 _CONTINUES_S = 60.0
 _CONTINUES_INTERVALS = 10.0
@@ -102,7 +102,7 @@ def _usual_s(t_s: Array) -> float:
 def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[Log]:
     """Return a log for each run, and for each drive in it, in the order of the rows.
 
-    Raises UsageError for more than `MOST_RUNS` of them.
+    Raises UsageError for more than `MAX_RUNS` of them.
     """
     runs: dict[str, list[_Run]] = {}
     count = 0
@@ -114,9 +114,9 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
                 continue
             own.append(run)
             count += 1
-            if count > MOST_RUNS:
+            if count > MAX_RUNS:
                 raise UsageError(
-                    f"{source_name}: has over {MOST_RUNS:,} runs or drives: split it (a "
+                    f"{source_name}: has over {MAX_RUNS:,} runs or drives: split it (a "
                     "column that divides its rows may be no run's)"
                 )
     drives = [drive for drive, own in runs.items() if own]
@@ -157,11 +157,11 @@ def _runs(rows: Rows) -> list[_Run]:
         if not is_in_order:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
         slices = _cuts(t_s[indices], indices, rows.marks)
-        for number, part in enumerate(slices[: MOST_RUNS + 1], 1):
+        for number, part in enumerate(slices[: MAX_RUNS + 1], 1):
             label = name if number == 1 else f"{name}.{number}".strip(".")
             run = _taken(rows, indices[part], label, int(known[0]), named=bool(name))
             found.append(replace(run, was_sorted=not is_in_order))
-        if len(found) > MOST_RUNS:
+        if len(found) > MAX_RUNS:
             break  # more than are read
     return found
 

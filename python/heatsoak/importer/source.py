@@ -39,9 +39,9 @@ MAX_LINE = 4 << 20
 MAX_DOCUMENT = 64 << 20
 MAX_JSON_VALUES = 5_000_000
 #: Columns of a table. HWiNFO on a large server has 2,000.
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 #: Runs, or drives, that one file may tell of: each becomes a recording.
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 #: Bytes of values that a reader may keep of a file; building samples takes twice as much again.
 #: A day at 10 readings a second with 50 columns of a drive has 350 MB; what is not kept costs
 #: nothing.

@@ -19,7 +19,7 @@ from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
-from heatsoak.recording import HeldRecording, Recording
+from heatsoak.recording import InMemoryRecording, Recording
 
 #: Below this share of the log's high level (its 95th percentile under load) the drive is idle.
 IDLE_SHARE = 0.01
@@ -260,4 +260,4 @@ def divided(recording: Recording) -> Recording:
     )
     own = [event.model_copy(update={"t_s": event.t_s + moved_s}) for event in recording.events]
     events = sorted([*own, *found.events], key=lambda event: event.t_s)
-    return HeldRecording(recording.path, told, found.samples(), events)
+    return InMemoryRecording(recording.path, told, found.samples(), events)

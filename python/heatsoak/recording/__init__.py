@@ -7,7 +7,7 @@ running and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's 
 from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable
-from heatsoak.recording.in_memory import HeldRecording, save_all
+from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import META, Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter, is_being_written
@@ -17,7 +17,7 @@ __all__ = [
     "Boot",
     "CopyPart",
     "Event",
-    "HeldRecording",
+    "InMemoryRecording",
     "Recording",
     "RecordingMeta",
     "RecordingWriter",

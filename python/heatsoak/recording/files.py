@@ -14,9 +14,9 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.meta import PARTIAL
 
 #: Hundreds of steps on a machine with hundreds of sensors take half a megabyte.
-MOST_META_BYTES = 16 << 20
+MAX_META_BYTES = 16 << 20
 #: Ten events of 150 bytes per minute for a month.
-MOST_EVENTS_BYTES = 64 << 20
+MAX_EVENTS_BYTES = 64 << 20
 
 
 #: Enough for the last events and another `recording.json` when the disk is full.

@@ -15,7 +15,7 @@ from heatsoak.recording.reader import Recording
 from heatsoak.recording.writer import RecordingWriter
 
 
-class HeldRecording(Recording):
+class InMemoryRecording(Recording):
     """Samples and events in memory, with the interface of a recording on disk.
 
     `path` is where it came from; nothing is read from there.
@@ -63,7 +63,7 @@ class HeldRecording(Recording):
         return Recording.open(directory)
 
 
-def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
+def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recording]:
     """Write one recording to `directory`, or several to numbered subdirectories.
 
     Raises UsageError if `directory` is not empty or cannot be created.
@@ -80,7 +80,7 @@ def save_all(held: Sequence[HeldRecording], directory: Path) -> list[Recording]:
     ]
 
 
-def _slug(recording: HeldRecording) -> str:
+def _slug(recording: InMemoryRecording) -> str:
     words = [recording.path.stem, *(str(value) for value in recording.meta.conditions.values())]
     plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
     return plain[:60].strip("-") or "recording"

@@ -16,7 +16,7 @@ from heatsoak.errors import UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MOST_META_BYTES, sha256_of
+from heatsoak.recording.files import MAX_META_BYTES, sha256_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 
@@ -26,9 +26,9 @@ _EARLY_S = 600.0
 _GREATEST = 1e18
 
 #: A file of 1 MB may claim any number of samples: the limit is 100 days at 10 Hz.
-MOST_ROWS = 100_000_000
+MAX_ROWS = 100_000_000
 #: Samples times columns to load at once, of 8 bytes each: 10 days at 10 Hz of 15 columns.
-MOST_VALUES = 130_000_000
+MAX_VALUES = 130_000_000
 
 
 def find_recordings(path: Path) -> list["Recording"]:
@@ -63,7 +63,7 @@ class Recording:
         file = path / META
         require_file(file)
         try:
-            meta = RecordingMeta.model_validate_json(read_regular(file, MOST_META_BYTES))
+            meta = RecordingMeta.model_validate_json(read_regular(file, MAX_META_BYTES))
             schema_of(meta.columns)
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
@@ -95,10 +95,10 @@ class Recording:
         frame = self.scan(columns)
         with self._reporting_damage():
             width = len(frame.collect_schema())
-            if self._rows() * width > MOST_VALUES:
+            if self._rows() * width > MAX_VALUES:
                 raise UsageError(
                     f"{self.path}: {self._rows():,} samples of {width} columns are too many to "
-                    f"load at once (at most {MOST_VALUES:,} values): export them as CSV with "
+                    f"load at once (at most {MAX_VALUES:,} values): export them as CSV with "
                     "'heatsoak export' and split that"
                 )
             return frame.collect()
@@ -127,10 +127,10 @@ class Recording:
         with self._reporting_damage():
             if not self.is_as_recorded and (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
-            if self._rows() > MOST_ROWS:
+            if self._rows() > MAX_ROWS:
                 raise UsageError(
                     f"{path}: is damaged: it claims {self._rows():,} samples, more than the "
-                    f"{MOST_ROWS:,} that a recording can have"
+                    f"{MAX_ROWS:,} that a recording can have"
                 )
             frame = _scan_parquet(path)
             if self.is_as_recorded:
@@ -244,7 +244,7 @@ try:
     with open(sys.argv[1], "rb") as file:
         frame = pl.scan_parquet(file)
     # more rows are refused without decoding
-    if frame.select(pl.len()).collect().item() <= {MOST_ROWS}:
+    if frame.select(pl.len()).collect().item() <= {MAX_ROWS}:
         frame.select(pl.all().max()).collect(engine="streaming")
 except (pl.exceptions.PolarsError, OSError) as error:
     print(str(error).splitlines()[0])

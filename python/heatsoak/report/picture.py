@@ -32,9 +32,9 @@ _PANELS: tuple[tuple[tuple[ChartQuantity, ...], float], ...] = (
 _WIDTH_IN, _HEIGHT_IN, _LEGEND_LINE_IN = 7.0, 1.05, 0.22
 _DPI = 150
 #: A picture with more workloads would not be readable.
-_MOST_WORKLOADS = 12
+_MAX_WORKLOADS = 12
 #: With up to this many lines, episodes are drawn as bands; with more, as a mark at each onset.
-_MOST_BANDED = 3
+_MAX_BANDED = 3
 _MARK: dict[str, Any] = {
     "marker": "v",
     "markersize": 5,
@@ -54,7 +54,7 @@ def draw(page: Page, path: Path, kind: str) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ToolError(_MISSING) from error
-    shown = [w for w in page.workloads if _tracks(w)][:_MOST_WORKLOADS]
+    shown = [w for w in page.workloads if _tracks(w)][:_MAX_WORKLOADS]
     if not shown:
         raise ToolError("there is nothing to draw: no throughput was recorded")
     with matplotlib.rc_context(_look()), warnings.catch_warnings():
@@ -135,7 +135,7 @@ def _marks(page: Page, shown: Sequence[WorkloadSection]) -> Iterator["Line2D"]:
     from matplotlib.lines import Line2D
 
     causes = palette()["causes"]
-    crowded = [workload for workload in shown if len(workload.lines) > _MOST_BANDED]
+    crowded = [workload for workload in shown if len(workload.lines) > _MAX_BANDED]
     for cause in dict.fromkeys(cause for workload in crowded for cause in _causes(page, workload)):
         look = causes.get(cause, causes["unknown"])
         yield Line2D([], [], label=f"falls: {look['label']}", color=look[_SHADE], **_MARK)
@@ -211,7 +211,7 @@ class _Block:
             step = self._page.recordings[line.recording].findings.steps[line.step]
             for episode in step.episodes:
                 look = causes.get(episode.cause, causes["unknown"])
-                if len(lines) > _MOST_BANDED:
+                if len(lines) > _MAX_BANDED:
                     level = (
                         episode.before_mb_s or episode.before_iops or episode.before_lat_us or 0.0
                     )

@@ -114,7 +114,7 @@ def _sectors(stat: Path) -> _Sectors | None:
 #: Field numbers of the counters of reads and writes: I/Os, sectors, milliseconds.
 _READS, _WRITES = (0, 2, 3), (4, 6, 7)
 _BUSY_MS, _QUEUE_MS = 9, 10
-_LEAST_FIELDS = 11
+_MIN_FIELDS = 11
 _RATES = ("bw_mb_s", "iops", "lat_us")
 
 
@@ -144,7 +144,7 @@ class CountersSensor:
         """Return the sensor of a whole disk, or None if the kernel does not count its I/O."""
         fields = (sysfs.read_text(disk / "stat") or "").split()
         is_off = sysfs.read_int(disk / "queue" / "iostats") == 0
-        if len(fields) < _LEAST_FIELDS or (is_off and "virtual" not in disk.parts):
+        if len(fields) < _MIN_FIELDS or (is_off and "virtual" not in disk.parts):
             return None
         return cls(disk, interval_s)
 
@@ -181,7 +181,7 @@ class CountersSensor:
             counts = [int(field) for field in text.split()]
         except (OSError, ValueError):
             return None
-        return (self._now_s(), counts) if len(counts) >= _LEAST_FIELDS else None
+        return (self._now_s(), counts) if len(counts) >= _MIN_FIELDS else None
 
     def close(self) -> None:
         """Release the descriptor."""

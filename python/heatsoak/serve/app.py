@@ -18,7 +18,7 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.output import printable
 from heatsoak.serve.following import Channel, Follower, News
 from heatsoak.serve.library import Entry, Library
-from heatsoak.serve.listing import MOST_TOGETHER, listing
+from heatsoak.serve.listing import MAX_TOGETHER, listing
 from heatsoak.serve.shelf import Shelf
 
 #: Allowed host names: with any other, a page elsewhere has sent the browser here.
@@ -102,7 +102,7 @@ class _Pages:
             return PlainTextResponse(f"{reasons}\n", status)
         if not entries:
             return _missing(request, None)
-        if len(entries) > MOST_TOGETHER:
+        if len(entries) > MAX_TOGETHER:
             text = f"{len(entries)} recordings are too many for one page: choose fewer\n"
             return PlainTextResponse(text, 413)
         return entries

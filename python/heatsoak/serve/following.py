@@ -19,7 +19,7 @@ from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses
 
 #: If a journal has grown by more, for example while a laptop slept, the page is fetched again.
-_MOST_BYTES = 8 << 20
+_MAX_BYTES = 8 << 20
 
 
 @dataclass
@@ -85,9 +85,9 @@ class Follower:
         """The new rows; None if there are too many to send."""
         with open_regular(journal, follow=False) as file:
             file.seek(self._offset)
-            text = file.read(_MOST_BYTES + 1)
+            text = file.read(_MAX_BYTES + 1)
         whole = text.rfind(b"\n") + 1
-        if len(text) > _MOST_BYTES:
+        if len(text) > _MAX_BYTES:
             self._offset = _size(journal)
             return None
         self._offset += whole
@@ -132,7 +132,7 @@ LOOK_S = 0.5
 #: How often a running recording is judged again.
 JUDGE_S = 15.0
 #: Maximum number of queued events per browser; beyond that it fetches the page again.
-_MOST_BEHIND = 240
+_MAX_BEHIND = 240
 
 #: An event's name and data.
 ServerEvent = tuple[str, str]
@@ -151,7 +151,7 @@ class Channel:
 
     async def listen(self) -> AsyncIterator[ServerEvent]:
         """Yield events until the recording is over."""
-        queue: asyncio.Queue[ServerEvent | None] = asyncio.Queue(_MOST_BEHIND)
+        queue: asyncio.Queue[ServerEvent | None] = asyncio.Queue(_MAX_BEHIND)
         self._listeners.add(queue)
         if self._task is None:
             self._task = asyncio.create_task(self._watch())

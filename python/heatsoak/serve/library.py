@@ -13,7 +13,7 @@ from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording
-from heatsoak.recording.files import MOST_EVENTS_BYTES, MOST_META_BYTES
+from heatsoak.recording.files import MAX_EVENTS_BYTES, MAX_META_BYTES
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 
 #: A running recording not written to for this long was cut off: even in pauses, sensors are polled
@@ -21,9 +21,9 @@ from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 _QUIET_S = 60.0
 #: Larger files are not opened. A month of samples at 10 Hz is a compressed gigabyte; a page of more
 #: would not fit in memory.
-_MOST_BYTES = {
-    META: MOST_META_BYTES,
-    EVENTS: MOST_EVENTS_BYTES,
+_MAX_BYTES = {
+    META: MAX_META_BYTES,
+    EVENTS: MAX_EVENTS_BYTES,
     JOURNAL: 2 << 30,
     PARQUET: 2 << 30,
 }
@@ -139,7 +139,7 @@ class Library:
         name = self._name(directory)
         has_meta = False
         try:
-            for file, most_bytes in _MOST_BYTES.items():
+            for file, most_bytes in _MAX_BYTES.items():
                 if file == META or (directory / file).is_symlink() or (directory / file).exists():
                     open_regular(directory / file, follow=False, most_bytes=most_bytes).close()
             recording = Recording.open(directory)

@@ -11,7 +11,7 @@ from heatsoak.serve.library import Entry, Unread
 from heatsoak.units import format_duration
 
 #: Recordings that one page may show.
-MOST_TOGETHER = 200
+MAX_TOGETHER = 200
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #ccd; --dim: #667; --link: #0b5394; --live: #a83200; }
@@ -127,7 +127,7 @@ def _groups(entries: Sequence[Entry]) -> list[tuple[str, int]]:
     for entry in entries:
         for parent in PurePosixPath(entry.name).parents:
             counts[str(parent)] = counts.get(str(parent), 0) + 1
-    return sorted((name, count) for name, count in counts.items() if 1 < count <= MOST_TOGETHER)
+    return sorted((name, count) for name, count in counts.items() if 1 < count <= MAX_TOGETHER)
 
 
 def _together(name: str, count: int) -> str:

@@ -14,7 +14,7 @@ use crate::host::{Request, Tally};
 use crate::replay::{Flight, Flights, Op, Streams, TraceIo};
 use crate::samples::Samples;
 use crate::spec::SpecError;
-use crate::workload::MOST_IN_FLIGHT;
+use crate::workload::MAX_IN_FLIGHT;
 
 /// What becomes of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,7 +76,7 @@ pub(super) struct Live {
 impl Live {
     fn new(now_s: f64, columns: &[String]) -> Live {
         Live {
-            flights: Flights::new(MOST_IN_FLIGHT as usize),
+            flights: Flights::new(MAX_IN_FLIGHT as usize),
             streams: Streams::new(),
             came_back_s: now_s,
             from_s: now_s,
@@ -245,9 +245,9 @@ impl Drive {
             );
             return wrong("offset", io.offset as f64, expected);
         }
-        if live.submitted - live.served >= MOST_IN_FLIGHT {
-            let expected = format!("at most {MOST_IN_FLIGHT} I/Os are in flight");
-            return wrong("in flight", MOST_IN_FLIGHT as f64, expected);
+        if live.submitted - live.served >= MAX_IN_FLIGHT {
+            let expected = format!("at most {MAX_IN_FLIGHT} I/Os are in flight");
+            return wrong("in flight", MAX_IN_FLIGHT as f64, expected);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 /// the host than to fill the drive that it is for, and a matrix makes one drive after the other.
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 /// Tables of one drive: a matrix drops one before it makes the next.
-const MOST_SPARE: usize = 2;
+const MAX_SPARE: usize = 2;
 /// Smaller ones are not worth keeping, larger ones too much to hold for nothing.
 const SPARE_BYTES: std::ops::RangeInclusive<usize> = 1 << 26..=1 << 30;
 
@@ -79,7 +79,7 @@ impl Drop for Table {
         };
         let map = std::mem::replace(&mut self.map, nothing);
         if let Ok(mut spare) = SPARE.lock() {
-            if spare.len() == MOST_SPARE {
+            if spare.len() == MAX_SPARE {
                 spare.remove(0);
             }
             spare.push(map);

@@ -19,7 +19,7 @@ const CLASSES: [(&str, u32); 8] = [
 ];
 
 /// More are not remembered: what came back first is taken to have come back already.
-const MOST_IN_FLIGHT: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// How many I/Os were issued at each depth.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Depths {
         {
             self.in_flight.pop();
         }
-        if self.in_flight.len() == MOST_IN_FLIGHT {
+        if self.in_flight.len() == MAX_IN_FLIGHT {
             self.in_flight.pop();
         }
         self.in_flight.push(Reverse(record.done_ns));

@@ -3,7 +3,7 @@
 use super::summary::Footprint;
 
 /// Bits of a map, at most: 512 GiB in grains of 4 KiB take 16 MiB.
-const MOST_BITS: u64 = 1 << 27;
+const MAX_BITS: u64 = 1 << 27;
 const FINEST_SHIFT: u32 = 12;
 const WORD: u64 = u64::BITS as u64;
 
@@ -28,7 +28,7 @@ impl Map {
         if end <= offset {
             return;
         }
-        while (end - 1) >> self.shift >= MOST_BITS {
+        while (end - 1) >> self.shift >= MAX_BITS {
             self.coarsen();
         }
         let (first, last) = (offset >> self.shift, (end - 1) >> self.shift);

@@ -17,9 +17,9 @@ from heatsoak.analysis.series import Array, Series
 #: Draws of each bootstrap.
 DRAWS = 2000
 #: No block is shorter: shorter ones understate the noise of a drive's 10 Hz samples.
-LEAST_BLOCK_S = 15.0
+MIN_BLOCK_S = 15.0
 #: A step has at least this many blocks, however long its noise is correlated.
-LEAST_BLOCKS = 8
+MIN_BLOCKS = 8
 #: With fewer blocks in one stretch of a step, the noise of the whole step is used.
 _ENOUGH_BLOCKS = 6
 #: Variation slower than this, and than this share of the step, counts as a slide.
@@ -44,9 +44,9 @@ class RateNoise:
         self.duration_s = float(self._measured_s[-1])
         self._edges_s = sorted({self._to_measured(edge) for edge in edges_s})
         cells = _means(self._measured_s, self._amount, self._grid_s)
-        shortest_s = max(LEAST_BLOCK_S, cycle_s or 0.0, 2 * self._grid_s)
+        shortest_s = max(MIN_BLOCK_S, cycle_s or 0.0, 2 * self._grid_s)
         correlated_s = self._grid_s * block_length(self._detrended(cells))
-        longest_s = self.duration_s / LEAST_BLOCKS
+        longest_s = self.duration_s / MIN_BLOCKS
         self.block_s = max(shortest_s, min(correlated_s, longest_s))
         size = round(self.block_s / self._grid_s)
         self.block_s = size * self._grid_s

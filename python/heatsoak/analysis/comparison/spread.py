@@ -25,7 +25,7 @@ Scale = Literal["ratio", "difference"]
 _Cells = Mapping[int, Mapping[Label, Sequence[Measure]]]
 
 #: Fewer degrees of freedom give no useful interval.
-_LEAST_DEGREES = 2
+_MIN_DEGREES = 2
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Spread:
         strata = list(dict.fromkeys(number for number, _, _ in rows))
         groups = list(dict.fromkeys(group for _, group, _ in rows))
         degrees = len(rows) - len(strata) - len(groups) + 1
-        if degrees < _LEAST_DEGREES:
+        if degrees < _MIN_DEGREES:
             return None
         model = np.zeros((len(rows), len(strata) + len(groups)))
         for index, (number, group, _) in enumerate(rows):

@@ -11,16 +11,16 @@ from heatsoak.analysis.series import Array, Series
 #: The length of a step's end, as in the published figures.
 END_S = 60.0
 #: Levels closer than about twice this share of the usual rate are one level.
-_LEAST_BANDWIDTH = 0.02
+_MIN_BANDWIDTH = 0.02
 #: A level with a smaller share of the time is an outlier, not a level.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 #: Between two levels, density falls below this share of that of the lower peak.
 _VALLEY = 0.5
 #: A valley must be this many standard deviations deeper than chance would make it.
 _SIGNIFICANT = 2.5
 _BINS_PER_BANDWIDTH = 4
-_MOST_BINS = 4096
-_LEAST_INDEPENDENT = 4.0
+_MAX_BINS = 4096
+_MIN_INDEPENDENT = 4.0
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ def find_cuts(rates: Array) -> Array:
 def _cuts(rates: Array, independent: float) -> Array:
     """Where density is lowest between clear peaks, given the number of independent rates."""
     none = np.empty(0)
-    if len(rates) < 2 or independent < _LEAST_INDEPENDENT:
+    if len(rates) < 2 or independent < _MIN_INDEPENDENT:
         return none
     low, high = float(rates.min()), float(rates.max())
     bandwidth = _bandwidth(rates)
     if high - low <= 2 * bandwidth:
         return none
     start, end = low - 4 * bandwidth, high + 4 * bandwidth
-    bins = min(_MOST_BINS, int(np.ceil((end - start) / bandwidth * _BINS_PER_BANDWIDTH)))
+    bins = min(_MAX_BINS, int(np.ceil((end - start) / bandwidth * _BINS_PER_BANDWIDTH)))
     width = (end - start) / bins
     counts = np.histogram(rates, bins, (start, end))[0].astype(float)
     sigma = max(bandwidth / width, 0.5)
@@ -109,7 +109,7 @@ def _bandwidth(rates: Array) -> float:
     lower, upper = np.quantile(rates, (0.25, 0.75))
     middle = float(upper - lower) / 1.349
     narrow = 0.9 * min(spread, middle) * len(rates) ** -0.2
-    return float(max(narrow, _LEAST_BANDWIDTH * usual, 1e-12 * spread, 1e-300))
+    return float(max(narrow, _MIN_BANDWIDTH * usual, 1e-12 * spread, 1e-300))
 
 
 def _valleys(density: Array) -> Array:
@@ -142,7 +142,7 @@ def _without_outliers(rates: Array, cuts: Array) -> Array:
         groups = np.searchsorted(cuts, rates, side="left")
         shares = np.bincount(groups, minlength=len(cuts) + 1) / len(rates)
         least = int(np.argmin(shares))
-        if shares[least] >= LEAST_SHARE:
+        if shares[least] >= MIN_SHARE:
             break
         cuts = np.delete(cuts, min(least, len(cuts) - 1))
     return cuts

@@ -44,13 +44,13 @@ def _largest(values: Array) -> float | None:
 
 
 #: The shortest phase; stays at the levels of a stutter are shorter.
-LEAST_S = 60.0
+MIN_S = 60.0
 #: Seconds are averaged to at most this many blocks: means are closer to normal, and it is faster.
-_MOST_BLOCKS = 180
+_MAX_BLOCKS = 180
 #: A standstill is treated as this share of the highest rate, so that it has a logarithm.
 _LOWEST = 0.01
 #: The noise of a phase is taken as at least this share of its mean.
-_LEAST_NOISE = 0.02
+_MIN_NOISE = 0.02
 #: The penalty of each phase, in logarithms of the number of blocks.
 _PENALTY = 4.0
 #: Phases are alike if their means differ by less than this share and their deviations by less than
@@ -66,9 +66,9 @@ def as_at_end_since_s(seconds: PerSecond) -> float | None:
     blocks raises the penalty. Phases like the last one are joined to it. None for less than two
     minutes.
     """
-    size = max(1, -(-len(seconds.values) // _MOST_BLOCKS))
+    size = max(1, -(-len(seconds.values) // _MAX_BLOCKS))
     count = len(seconds.values) // size
-    least = max(2, int(np.ceil(LEAST_S / (size * seconds.each_s))))
+    least = max(2, int(np.ceil(MIN_S / (size * seconds.each_s))))
     if count < 2 * least:
         return None
     # the remainder is at the start, not at the end
@@ -91,7 +91,7 @@ def _edges(values: Array, penalty: float, least: int) -> list[int]:
     In logarithms, where deviations are relative to the mean.
     """
     lowest = max(_LOWEST * float(np.max(values)), 1e-300)
-    ends = pelt_mean_var(np.log(np.maximum(values, lowest)), penalty, least, _LEAST_NOISE**2)
+    ends = pelt_mean_var(np.log(np.maximum(values, lowest)), penalty, least, _MIN_NOISE**2)
     return [0, *(int(end) for end in ends)]
 
 
@@ -110,7 +110,7 @@ def _alike_from(values: Array, edges: list[int]) -> int:
     """Where the first of the phases that are like the last one starts."""
     phases = [values[start:end] for start, end in pairwise(edges)]
     mean = float(np.mean(phases[-1]))
-    least = _LEAST_NOISE * abs(mean)
+    least = _MIN_NOISE * abs(mean)
     spread = max(float(np.std(phases[-1])), least)
     start = edges[-2]
     for phase, edge in zip(phases[-2::-1], edges[-3::-1], strict=True):

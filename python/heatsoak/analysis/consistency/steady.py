@@ -9,12 +9,12 @@ from heatsoak.analysis.series import Array, Series
 #: The number of rounds that must agree.
 ROUNDS = 5
 #: The range of the tracked value in these rounds is at most this share of its average.
-MOST_RANGE = 0.20
+MAX_RANGE = 0.20
 #: The straight line through them rises or falls by at most this share.
-MOST_SLOPE = 0.10
+MAX_SLOPE = 0.10
 ROUND_S = 60.0
 #: A round has no mean if less than this share of it was measured.
-_LEAST_MEASURED = 0.5
+_MIN_MEASURED = 0.5
 
 
 def steady_state(series: Series, round_s: float = ROUND_S) -> SteadyState | None:
@@ -46,7 +46,7 @@ def judge_rounds(means: Array, round_s: float) -> SteadyState | None:
     spread = np.ptp(windows[known], axis=1) / average[known]
     drift = np.abs(slope[known]) * (ROUNDS - 1) / average[known]
     # rounding must not push a value at exactly the limit over it
-    passes = (spread <= MOST_RANGE + 1e-9) & (drift <= MOST_SLOPE + 1e-9)
+    passes = (spread <= MAX_RANGE + 1e-9) & (drift <= MAX_SLOPE + 1e-9)
     reached = bool(passes.any())
     shown = int(np.argmax(passes)) if reached else len(known) - 1
     return SteadyState(
@@ -72,7 +72,7 @@ def _round_means(series: Series, round_s: float) -> Array:
     moved = _until(edges, begin_s, series.t_s, series.values * (series.t_s - begin_s))
     time_s = _until(edges, begin_s, series.t_s, series.t_s - begin_s)
     moved, time_s = np.diff(moved), np.diff(time_s)
-    enough = time_s >= _LEAST_MEASURED * round_s
+    enough = time_s >= _MIN_MEASURED * round_s
     return np.where(enough, moved / np.where(enough, time_s, 1.0), np.nan)
 
 

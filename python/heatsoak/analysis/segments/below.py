@@ -23,7 +23,7 @@ _SEEN = 1.5
 #: Throughput stays below them for so many periods: without a high part, and without a low one.
 _ON = 1.2
 #: If the swing's end comes sooner, for so many at least.
-_LEAST_ON = 0.3
+_MIN_ON = 0.3
 #: It takes so much of a period at most.
 _FALLING = 0.5
 #: A fall is so many standard errors of the two means about it.
@@ -104,7 +104,7 @@ def _below(values: Array, period: float, step_s: float) -> _Below | None:
     from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
     seen, back, on, lag = (round(share * period) for share in (_SEEN, _BACK, _ON, _FALLING))
-    least = max(round(_LEAST_ON * period), round(SETTLED_S / step_s))
+    least = max(round(_MIN_ON * period), round(SETTLED_S / step_s))
     smooth = uniform_filter1d(values, max(1, round(period * _SMOOTH / _STEPS)), mode="nearest")
     # of what ends at a step, and of what begins there
     lows = minimum_filter1d(smooth, back, origin=(back - 1) // 2, mode="nearest")

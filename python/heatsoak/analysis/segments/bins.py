@@ -11,7 +11,7 @@ from heatsoak.analysis.series import Array, Series
 #: Samples closer together than this are averaged before levels are looked for.
 BIN_S = 0.5
 #: A series of more bins than this has longer ones.
-_MOST_BINS = 2_000_000
+_MAX_BINS = 2_000_000
 #: Outliers shorter than about this, such as single dips, do not reach the means.
 _DIP_S = 0.5
 #: Below about this share of the usual rate differences do not count: all of it is standstill.
@@ -59,7 +59,7 @@ def binned(series: Series, width_s: float = BIN_S) -> Bins:
     They are about `width_s` long, and no shorter than the usual interval.
     """
     sampling_s = series.sampling_s
-    size = max(1, round(width_s / sampling_s), -(-len(series.values) // _MOST_BINS))
+    size = max(1, round(width_s / sampling_s), -(-len(series.values) // _MAX_BINS))
     width_s = size * sampling_s
     clean = hampel(np.ascontiguousarray(series.values), max(1, round(_DIP_S / sampling_s)))
     middle_s = series.t_s - series.interval_s / 2

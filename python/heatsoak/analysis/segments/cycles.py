@@ -15,8 +15,8 @@ _REGULAR, _REGULAR_IF_FEW, _FEW_FALLS = 0.5, 0.15, 3
 #: work comes at three even times by chance, but hardly lasts as long each time.
 _AS_LONG_IF_FEW = 1.35
 #: So alike is a swing to itself one period later, at least.
-_LEAST_ALIKE = 0.4
-_MOST_POINTS = 4096
+_MIN_ALIKE = 0.4
+_MAX_POINTS = 4096
 #: A mean cycle is drawn in so many parts.
 PARTS = 24
 
@@ -79,7 +79,7 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
         if alike[k] >= 0.8 * alike[lag] and alike[k - 1] <= alike[k] >= alike[min(k + 1, longest)]
     ]
     lag = peaks[0] if peaks else lag
-    if lag < 2 or alike[lag] < _LEAST_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
+    if lag < 2 or alike[lag] < _MIN_ALIKE or _at_double(alike, lag) < 0.5 * alike[lag]:
         return None
     period = lag + _summit(alike, lag)
     mean = _folded(rest, _phase(x - x[0], period))
@@ -134,7 +134,7 @@ def even(
     Where nothing was measured it is what was last, or what comes first; empty where nothing was.
     Steps are `least_step_s` and one sample long at least.
     """
-    step_s = max(series.sampling_s, least_step_s, (end_s - begin_s) / _MOST_POINTS)
+    step_s = max(series.sampling_s, least_step_s, (end_s - begin_s) / _MAX_POINTS)
     values = resampled(series, begin_s, end_s, step_s)
     known = np.isfinite(values)
     if not known.any():

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from heatsoak.analysis.series import Array
 
 #: No measurement is better than this share of the level.
-_LEAST_NOISE = 3e-4
+_MIN_NOISE = 3e-4
 #: Fewer steps than this fit nothing.
-LEAST_ROWS = 6
+MIN_ROWS = 6
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def fit_bends(
     used = known.copy()
     used[1:] &= known[:-1]
     used[0] = False
-    if used.sum() < LEAST_ROWS:
+    if used.sum() < MIN_ROWS:
         # hardly any have a neighbour
         correlation, used = 0.0, known
     level = 1 - correlation
@@ -78,7 +78,7 @@ def fit_bends(
     squares = along(row, shapes**2) - sums**2 / count
     by_slope = along(row, shapes * shapes[-2]) - sums * sums[-2] / count
     by_bend = along(row, shapes * shapes[-1]) - sums * sums[-1] / count
-    least = count * (_LEAST_NOISE * level * np.max(np.abs(values[known]))) ** 2 + 1e-300
+    least = count * (_MIN_NOISE * level * np.max(np.abs(values[known]))) ** 2 + 1e-300
 
     def fitted(slope: Array, bend: Array, both: Array, more: int) -> tuple[Array, Array, Array]:
         """What each shape leaves beside slope and bend, by the inverse of their products."""

@@ -26,7 +26,7 @@ BLIP_S = 2.0
 _BLIP_BINS = 4
 #: A change is worth as many variances of its noise per doubling (by e) of the bins.
 PENALTY_FACTOR = 3.0
-_LEAST_BINS = 2000
+_MIN_BINS = 2000
 #: About as far apart are independent estimates of the noise.
 _INDEPENDENT_S = 4.0
 #: The mean of so many bins is half as certain as it seems.
@@ -34,7 +34,7 @@ _FEW = 4.0
 #: Proposals are cheaper than what is kept.
 _PROPOSAL_FACTOR = 1.5
 #: More proposals than this are noise that no block length shows.
-_MOST_PROPOSALS = 20_000
+_MAX_PROPOSALS = 20_000
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ def find_levels(bins: Bins, noise: Noise) -> list[Level]:
     """Return the levels in order; bins between two of them are the transition."""
     # the noise of a short series is known less well
     known = np.sum(bins.measured_s) / _INDEPENDENT_S
-    unit = PENALTY_FACTOR * np.log(max(len(bins), _LEAST_BINS)) * (1 + 10 / known)
+    unit = PENALTY_FACTOR * np.log(max(len(bins), _MIN_BINS)) * (1 + 10 / known)
     variance = noise.sigma**2 / bins.width_s
     penalty = _PROPOSAL_FACTOR / PENALTY_FACTOR * unit * variance
     ends = fpop(bins.logs, float(penalty))
-    while len(ends) > _MOST_PROPOSALS:
+    while len(ends) > _MAX_PROPOSALS:
         penalty *= 2
         ends = fpop(bins.logs, float(penalty))
     starts = np.concatenate([[0], ends[:-1]])

@@ -17,7 +17,7 @@ from heatsoak.analysis.series import Array, Series
 MIN_SAMPLES = 12
 #: Noise that falls to no less than this share of what it was is known.
 _KNOWN = 0.95
-_MOST_LOOKS = 4
+_MAX_LOOKS = 4
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def levels_of(bins: Bins) -> tuple[Noise, list[Level]]:
     """Return the noise of bins beside their levels, and those."""
     noise = noise_of(bins)
     levels = find_levels(bins, noise)
-    for _ in range(_MOST_LOOKS - 1):
+    for _ in range(_MAX_LOOKS - 1):
         if len(levels) == 1:
             break
         beside = _noise_beside(bins, levels)

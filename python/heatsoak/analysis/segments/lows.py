@@ -9,7 +9,7 @@ from heatsoak.analysis.series import Array
 #: Throughput is low in the lower two fifths of a swing and high in the upper ones.
 LOW, HIGH = 0.4, 0.6
 #: What is low for less than this part of the time of the next few is a dip.
-_LEAST_PART, _NEXT = 0.4, 5
+_MIN_PART, _NEXT = 0.4, 5
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ def lows_of(values: Array, bottom: float, top: float, begin_s: float, step_s: fl
     following = np.lib.stride_tricks.sliding_window_view(lengths_s, size)
     usual_s = np.quantile(following, 0.5, axis=1, method="lower")
     usual_s = np.append(usual_s, np.full(size - 1, usual_s[-1]))
-    return [
-        low for low, kept in zip(found, lengths_s >= _LEAST_PART * usual_s, strict=True) if kept
-    ]
+    return [low for low, kept in zip(found, lengths_s >= _MIN_PART * usual_s, strict=True) if kept]
 
 
 def share_between(values: Array, lows: list[Low], begin_s: float, step_s: float) -> float:

@@ -13,7 +13,7 @@ from heatsoak.analysis.segments.bins import Bins
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array
 
 #: No drive is quieter than this share of its level, in means over a second.
-LEAST_NOISE = 0.003
+MIN_NOISE = 0.003
 #: Lengths of blocks whose means are compared, in bins.
 _BLOCKS = (1, 2, 4, 8, 16)
 #: Correlation times that are thought of, in bins; AR(1) of 0.95 at 10 Hz has 2 s, which is 4.
@@ -51,7 +51,7 @@ def noise_of(bins: Bins) -> Noise:
     moving = bins.values > 0
     if not moving.all():
         # standstill has no noise, however long it lasts
-        inner = noise_of(bins.only(moving)) if moving.any() else Noise(LEAST_NOISE, np.empty(0))
+        inner = noise_of(bins.only(moving)) if moving.any() else Noise(MIN_NOISE, np.empty(0))
         share = np.ones(len(bins))
         share[moving] = inner.share
         return Noise(inner.sigma, share)
@@ -65,11 +65,11 @@ def noise_of(bins: Bins) -> Noise:
             sizes.append(size)
             spreads.append(MAD_TO_SIGMA * float(np.median(np.abs(steps - np.median(steps)))))
     if not sizes:
-        return Noise(LEAST_NOISE, np.ones(len(bins)))
+        return Noise(MIN_NOISE, np.ones(len(bins)))
     sigma = _limit(np.array(sizes), np.array(spreads)) * np.sqrt(bins.width_s)
     reach = min(sizes[-1], 4)
     share = _local(_steps(sums, reach), reach, bins)
-    return Noise(max(float(sigma), LEAST_NOISE), share)
+    return Noise(max(float(sigma), MIN_NOISE), share)
 
 
 def _steps(sums: Array, size: int) -> Array:
@@ -107,7 +107,7 @@ def _local(steps: Array, reach: int, bins: Bins) -> Array:
     # of five pieces, since a single one knows its noise badly
     padded = np.pad(medians, 2, mode="reflect")
     around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
-    least = LEAST_NOISE / MAD_TO_SIGMA * np.sqrt(2 / (reach * bins.width_s))
+    least = MIN_NOISE / MAD_TO_SIGMA * np.sqrt(2 / (reach * bins.width_s))
     usual = max(float(np.median(np.abs(steps))), least)
     share = np.maximum(around / usual, _QUIETEST) ** 2
     where = np.clip((np.arange(len(bins)) - reach) // size, 0, count - 1)

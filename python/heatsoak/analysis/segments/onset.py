@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import ONSET_LOSS
-from heatsoak.analysis.segments.gls import LEAST_ROWS, Bends, fit_bends
+from heatsoak.analysis.segments.gls import MIN_ROWS, Bends, fit_bends
 from heatsoak.analysis.segments.shapes import ShapeFamily, quick_falls, slow_falls
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series, resampled
 
 #: What is fitted on either side of the candidates, and in how many steps at least.
-_BEFORE_S, _LEAST_BEFORE = 30.0, 20
-_AFTER_S, _LEAST_AFTER = 10.0, 8
+_BEFORE_S, _MIN_BEFORE = 30.0, 20
+_AFTER_S, _MIN_AFTER = 10.0, 8
 #: At most as many steps are fitted.
-_MOST_STEPS = 600
+_MAX_STEPS = 600
 #: Fewer samples than this before a fall say nothing of the noise's correlation.
 _FEWEST = 20
 #: Of a slow fall so much more than its length is fitted, before it and in all after its begin.
@@ -37,7 +37,7 @@ _DIP_S = 0.5
 #: A dip is farther than this from what is beside it, in standard deviations.
 _OUTLIER = 4.0
 #: Between samples onsets are tried at so many places at most.
-_MOST_PHASES = 8
+_MAX_PHASES = 8
 #: Bends with less than this share of the best one's probability do not count.
 _UNLIKELY = 1e-3
 _AGES = 60
@@ -67,8 +67,8 @@ def fit_onset(
     `low_for_s`. `high_s` where too little was measured.
     """
     sampling_s = series.sampling_s
-    first_s = max(begin_s, low_s - max(_BEFORE_S, _LEAST_BEFORE * sampling_s))
-    last_s = min(end_s, high_s + max(_AFTER_S, _LEAST_AFTER * sampling_s))
+    first_s = max(begin_s, low_s - max(_BEFORE_S, _MIN_BEFORE * sampling_s))
+    last_s = min(end_s, high_s + max(_AFTER_S, _MIN_AFTER * sampling_s))
     grid = _grid_of(series, first_s, last_s, low_for_s)
     if grid is None:
         return Onset(high_s, high_s, 0.0)
@@ -116,15 +116,15 @@ def _grid_of(series: Series, first_s: float, last_s: float, low_for_s: float) ->
     if at >= len(series.t_s):
         return None
     first_s = max(first_s, float(series.t_s[at] - series.interval_s[at]))
-    step_s = sampling_s * max(1, -(-round((last_s - first_s) / sampling_s) // _MOST_STEPS))
+    step_s = sampling_s * max(1, -(-round((last_s - first_s) / sampling_s) // _MAX_STEPS))
     values = resampled(series, first_s, last_s, step_s)
     known = np.isfinite(values)
-    if known.sum() < LEAST_ROWS:
+    if known.sum() < MIN_ROWS:
         return None
     values = np.where(known, values, 0.0)
     half_width = min(max(2, round(_DIP_S / step_s)), max(low_for_s / step_s, 1) - 1)
     known &= ~_outliers(values, known, int(half_width))
-    return _Grid(first_s, step_s, values, known) if known.sum() >= LEAST_ROWS else None
+    return _Grid(first_s, step_s, values, known) if known.sum() >= MIN_ROWS else None
 
 
 def _median(
@@ -143,7 +143,7 @@ def _median(
     """
     low, high = (low_s - grid.first_s) / grid.step_s, (high_s - grid.first_s) / grid.step_s
     correlation = _correlation(grid.values, grid.known, int(low))
-    phases = min(_MOST_PHASES, max(1, round(grid.step_s / family.apart_s)))
+    phases = min(_MAX_PHASES, max(1, round(grid.step_s / family.apart_s)))
     ages_s = np.arange(len(grid.values) + 1) * grid.step_s
     late_s = np.arange(phases) / phases * grid.step_s
     # the value a step has when it ends so long after the onset, for onsets between steps

@@ -15,7 +15,7 @@ from heatsoak.analysis.segments.spans import is_back
 #: A second fall takes at least this share of it.
 SECOND_FALL = 0.08
 #: The first stair of a slow one takes this share.
-_LEAST_STAIR = 0.04
+_MIN_STAIR = 0.04
 #: The stairs of one fall are no more than so many times as high as its first.
 _SAME_FALL = 1.5
 #: What noise makes of a slide has stairs up to twice as high as a fall has to be, in logarithms.
@@ -52,7 +52,7 @@ def second_falls(bins: Bins, noise: Noise, lowered: list[Level]) -> list[Second]
     while index + 1 < len(lowered):
         before, after = lowered[index : index + 2]
         index += 1
-        if held_s[index - 1] >= SETTLED_S and after.value < (1 - _LEAST_STAIR) * before.value:
+        if held_s[index - 1] >= SETTLED_S and after.value < (1 - _MIN_STAIR) * before.value:
             settled = [lowered[at] for at in range(since, index) if held_s[at] >= SETTLED_S]
             is_new = after.value < (1 - MIN_DROP) * lowest
             is_new |= _held_s(lowered, held_s, since, index) > 0.5 * sum(held_s[since:index])

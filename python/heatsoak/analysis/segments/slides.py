@@ -17,12 +17,12 @@ from heatsoak.analysis.series import Array
 
 #: Of a slide less than this share is lost in its first quarter; half is what a straight line loses
 #: in its first half.
-MOST_AT_FIRST = 0.4
+MAX_AT_FIRST = 0.4
 #: How fast the sudden part may be, in shares of the stretch.
 _SUDDEN = (0.0, 0.02, 0.05, 0.1, 0.2)
-_MOST_POINTS = 300
-_MOST_ONSETS = 60
-_LEAST_LENGTH_S = 20.0
+_MAX_POINTS = 300
+_MAX_ONSETS = 60
+_MIN_LENGTH_S = 20.0
 #: A bent line alone leaves no more error than this many times what it leaves with a sudden part.
 _AS_GOOD = 1.3
 #: A later onset than the stretch's begin must take this many variances of the noise off the error.
@@ -59,14 +59,14 @@ def find_slide(
 
     A level, then a bent line down from the onset, is fitted with an exponential approach of several
     time constants beside it, for each of many onsets. It is a slide where the best of them loses
-    less than `MOST_AT_FIRST` in the first quarter after its onset, and the line alone fits as well:
+    less than `MAX_AT_FIRST` in the first quarter after its onset, and the line alone fits as well:
     what falls fast and then creeps, as under a governor, is a step.
     """
     t_s, values = _coarse(bins, begin, end)
-    if len(t_s) < 12 or bins.end_s[end - 1] - bins.begin_s[begin] < _LEAST_LENGTH_S:
+    if len(t_s) < 12 or bins.end_s[end - 1] - bins.begin_s[begin] < _MIN_LENGTH_S:
         return None
     span_s = float(t_s[-1] - t_s[0])
-    onsets = t_s[: max(1, int(0.8 * len(t_s))) : max(1, len(t_s) // _MOST_ONSETS)]
+    onsets = t_s[: max(1, int(0.8 * len(t_s))) : max(1, len(t_s) // _MAX_ONSETS)]
     fall_s = bins.begin_s[fall] + bins.width_s * np.arange(-2, 5)
     onsets = np.concatenate([[bins.begin_s[begin]], onsets[1:], fall_s])
     x = np.maximum(t_s - onsets[:, None], 0) / span_s
@@ -82,7 +82,7 @@ def find_slide(
         lost = level[index] - fitted[index]
         quarter = int(np.searchsorted(x[index], 0.25 * x[index, -1]))
         at_first = float(lost[quarter] / lost[-1]) if lost[-1] > 0 else 1.0
-    if at_first > MOST_AT_FIRST:
+    if at_first > MAX_AT_FIRST:
         return None
     error, fitted, level = _fits(values, np.stack([x, x**2], axis=2))
     index = int(np.argmin(error))
@@ -115,7 +115,7 @@ def _lost_s(t_s: Array, fitted: Array, level: float) -> float:
 
 
 def _coarse(bins: Bins, begin: int, end: int) -> tuple[Array, Array]:
-    size = max(1, -(-(end - begin) // _MOST_POINTS))
+    size = max(1, -(-(end - begin) // _MAX_POINTS))
     first = np.arange(begin, end, size)
     stop = np.append(first[1:], end)
     sums = np.concatenate([[0.0], np.cumsum(bins.values[begin:end])])

@@ -22,13 +22,13 @@ _BESIDE = 2.0
 _REGULAR_PART, _ABOUT, _LIKE_THE_LAST = 0.8, (0.5, 1.5), 1.5
 #: The two sides of a swing take so much of its variance, of noise that is cut in two up to 0.64;
 #: and by chance the more the fewer cycles there are.
-_LEAST_APART, _IF_FEW = 0.6, 0.6
+_MIN_APART, _IF_FEW = 0.6, 0.6
 #: Lows that come this near to a period apart have that period.
 _SAME = 0.25
 #: So many lows that come otherwise are no chance.
-_LEAST_IF_OTHER = 12
+_MIN_IF_OTHER = 12
 #: So many periods, each about as long as the last, are none either.
-_LEAST_IF_DRIFTING = 5
+_MIN_IF_DRIFTING = 5
 #: A first high part this many times as long as the later ones is a level that the swing fell from.
 _LONGER = 1.3
 #: One this many times as long, and higher, is such a level too.
@@ -100,7 +100,7 @@ def since(
         return None
     lows, period_s, least_cycles = _together(series, lows, inside, step_s, found)
     periods_s = np.diff([low.low_s for low in lows])
-    least = _LEAST_APART + _IF_FEW / len(lows)
+    least = _MIN_APART + _IF_FEW / len(lows)
     is_clear = len(lows) >= least_cycles and _are_regular(periods_s, period_s)
     is_clear = is_clear and share_between(values, lows, begin_s, step_s) >= least
     low_s = np.array([low.back_s - low.low_s for low in lows[:-1]])
@@ -126,7 +126,7 @@ def _together(
     while stop - start > 1 and seen_s[stop - 1] > alone_s:
         stop -= 1
     # what is sampled seldom may be most like itself several periods later
-    period_s, least_cycles = float(np.mean(apart_s[start:stop])), _LEAST_IF_OTHER
+    period_s, least_cycles = float(np.mean(apart_s[start:stop])), _MIN_IF_OTHER
     if abs(period_s - found.period_s) < _SAME * found.period_s:
         period_s, least_cycles = found.period_s, MIN_CYCLES
 
@@ -154,7 +154,7 @@ def _are_regular(periods_s: Array, period_s: float) -> bool:
     least_s, most_s = (share * period_s for share in _ABOUT)
     if np.mean((periods_s >= least_s) & (periods_s <= most_s)) >= _REGULAR_PART:
         return True
-    if len(periods_s) < _LEAST_IF_DRIFTING:
+    if len(periods_s) < _MIN_IF_DRIFTING:
         return False
     alike = np.abs(np.diff(np.log(periods_s))) <= np.log(_LIKE_THE_LAST)
     return bool(np.mean(alike) >= _REGULAR_PART)

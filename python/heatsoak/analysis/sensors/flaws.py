@@ -17,7 +17,7 @@ _FASTEST_K_PER_S = 20.0
 #: A reading this far from both its neighbours is an error.
 _SPIKE_K = 15.0
 #: A drive's temperature changes by at least this much between load and idle.
-_LEAST_CHANGE_K = 5.0
+_MIN_CHANGE_K = 5.0
 #: Readings farther apart than this say nothing about the time between them.
 _UNSEEN_S = 60.0
 
@@ -67,7 +67,7 @@ def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
 def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """The reading froze while the load started or stopped, or while another sensor moved."""
     t_s, values = readings.t_s, readings.values
-    if np.ptp(values) < _LEAST_CHANGE_K:
+    if np.ptp(values) < _MIN_CHANGE_K:
         return None
     # what it would have read in a gap is unknown
     parted = (np.diff(values) != 0) | (np.diff(t_s) > _UNSEEN_S)
@@ -84,7 +84,7 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
             meanwhile = other.between(begin_s, end_s).values
-            if len(meanwhile) and np.ptp(meanwhile) >= 2 * _LEAST_CHANGE_K:
+            if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None
 
@@ -202,20 +202,20 @@ def _match(value: float, known: dict[float, str]) -> str | None:
 
 
 #: Load changes closer together than this do not show the lag.
-_LEAST_STAY_S = 30
+_MIN_STAY_S = 30
 #: The time after a load change in which the response is measured.
 _REACH_S = 90
 #: Slopes are taken over this time, so that rounding to whole degrees does not dominate them.
 _SLOPE_S = 7
-_LEAST_RESPONSE_K = 5.0
-_LEAST_CHANGES = 5
+_MIN_RESPONSE_K = 5.0
+_MIN_CHANGES = 5
 
 
 def step_c(readings: TemperatureReadings) -> float | None:
     """Return the step that a temperature is rounded to; None if not rounded, or hardly changing."""
     moved = np.abs(np.diff(readings.values))
     moved = moved[moved > 1e-9]
-    if len(moved) < _LEAST_CHANGES:
+    if len(moved) < _MIN_CHANGES:
         return None
     least = float(np.min(moved))
     if least < 0.01:
@@ -227,7 +227,7 @@ def step_c(readings: TemperatureReadings) -> float | None:
 def renewed_s(readings: TemperatureReadings) -> float | None:
     """Return the shortest usual time between changes; None if it rarely changes."""
     at_s = readings.t_s[1:][np.diff(readings.values) != 0]
-    if len(at_s) < _LEAST_CHANGES + 1:
+    if len(at_s) < _MIN_CHANGES + 1:
         return None
     return float(np.quantile(np.diff(at_s), 0.05))
 
@@ -245,7 +245,7 @@ def lag_s(readings: TemperatureReadings, log: ThermalLog) -> float | None:
     if not curves:
         return None
     response = np.mean(curves, axis=0)
-    if response[-1] < _LEAST_RESPONSE_K:
+    if response[-1] < _MIN_RESPONSE_K:
         return None
     slope = response[_SLOPE_S:] - response[:-_SLOPE_S]
     # the middle of equal maxima: rounding makes flat tops
@@ -267,7 +267,7 @@ def _changes(log: ThermalLog) -> list[tuple[int, int]]:
     return [
         (int(known[turn]), 1 if state[turn] == 1 else -1)
         for index, turn in enumerate(turns.tolist())
-        if min(lengths[index], lengths[index + 1]) >= _LEAST_STAY_S
+        if min(lengths[index], lengths[index + 1]) >= _MIN_STAY_S
     ]
 
 

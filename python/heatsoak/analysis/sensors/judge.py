@@ -35,7 +35,7 @@ ALIKE_K = 5.0
 APART_K = 10.0
 #: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _varied(seen: list[ReadingAtOnset]) -> bool:
 
 
 def _listed(readings_c: list[float]) -> str:
-    if len(readings_c) > _MOST_LISTED:
+    if len(readings_c) > _MAX_LISTED:
         return f"{readings_c[0]:.0f} to {readings_c[-1]:.0f} C"
     *first, last = [f"{reading:.0f}" for reading in readings_c]
     return f"{', '.join(first)} and {last} C" if first else f"{last} C"

@@ -16,7 +16,7 @@ _LOADS = (
     ("power_w",),
 )
 #: Loads are read for at most this many seconds: three days.
-_MOST_SECONDS = 300_000
+_MAX_SECONDS = 300_000
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _load(samples: pl.DataFrame, names: list[str]) -> Array:
             "interval_s",
             pl.sum_horizontal(pl.col(name).fill_nan(None) for name in names).alias("load"),
         )
-        .filter(pl.col("t_s").is_between(0, _MOST_SECONDS))
+        .filter(pl.col("t_s").is_between(0, _MAX_SECONDS))
         .sort("t_s")
     )
     if rows.is_empty():

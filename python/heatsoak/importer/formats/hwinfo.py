@@ -9,7 +9,7 @@ import numpy as np
 from heatsoak.importer.format import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.runs import LEAST_SHARE, Rows, logs_of
+from heatsoak.importer.runs import MIN_SHARE, Rows, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined
 from heatsoak.importer.tables.headers import Meaning, meaning
@@ -374,7 +374,7 @@ def _chosen(
         kept = [
             drive
             for drive, load in zip(drives, loads, strict=True)
-            if load >= LEAST_SHARE * max(loads)
+            if load >= MIN_SHARE * max(loads)
         ]
     else:
         kept = [drive for drive in drives if _has_readings(drive, section)] or drives

@@ -16,7 +16,7 @@ from heatsoak.importer.formats.plain_columns import (
 )
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.runs import LEAST_SHARE, Indices, Rows, Texts, grouped, logs_of
+from heatsoak.importer.runs import MIN_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
@@ -182,7 +182,7 @@ class _Table:
             for part in parts
         ]
         most = max(loads)
-        has_load = [load >= LEAST_SHARE * most for load in loads]
+        has_load = [load >= MIN_SHARE * most for load in loads]
         left = [str(p.drive.get("path")) for p, has in zip(parts, has_load, strict=True) if not has]
         if left:
             self._columns.notes.setdefault(

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.source import MOST_COLUMNS, MOST_RUNS, Source
+from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
@@ -91,9 +91,9 @@ def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> l
     if not wanted:
         known = ", ".join(names[:10]) or "none by name"
         raise source.error(f"has no drive '{device or ''}': it has {known}")
-    if len(wanted) > MOST_RUNS:
+    if len(wanted) > MAX_RUNS:
         raise source.error(
-            f"tells of {len(wanted):,} drives, more than the {MOST_RUNS:,} that are read: "
+            f"tells of {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
             "--device takes one of them"
         )
     return wanted
@@ -174,9 +174,9 @@ class Reader:
                     if folded == names:
                         sink.mark()
                     elif _is_header(cells, width):
-                        if len(sections) >= MOST_RUNS:
+                        if len(sections) >= MAX_RUNS:
                             raise self._source.error(
-                                f"has over {MOST_RUNS} different headers: split it where they "
+                                f"has over {MAX_RUNS} different headers: split it where they "
                                 "change",
                                 number,
                             )
@@ -199,9 +199,9 @@ class Reader:
         return [section for section in sections if len(section)]
 
     def _begin(self, header: tuple[str, ...], units: tuple[str, ...]) -> "_Sink":
-        if len(header) > MOST_COLUMNS:
+        if len(header) > MAX_COLUMNS:
             raise self._source.error(
-                f"has {len(header):,} columns, more than the {MOST_COLUMNS:,} that are read: "
+                f"has {len(header):,} columns, more than the {MAX_COLUMNS:,} that are read: "
                 "export those of the drive"
             )
         wanted = self._choose(header, units)

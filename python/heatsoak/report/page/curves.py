@@ -11,7 +11,7 @@ from heatsoak.report.page.contract import Curve, CurveChart, CurvePoint
 from heatsoak.report.page.names import Names
 from heatsoak.units import format_block
 
-_LEAST_POINTS = 3
+_MIN_POINTS = 3
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
         for step in steps:
             groups.setdefault(axis.rest(step), []).append(step)
         for rest, members in groups.items():
-            if len({axis.x(step) for step in members}) < _LEAST_POINTS:
+            if len({axis.x(step) for step in members}) < _MIN_POINTS:
                 continue
             unit = "IOPS" if all(values[step.name].mb_s is None for step in members) else "MB/s"
             points = [
@@ -95,7 +95,7 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
                 for step in sorted(members, key=axis.x)
                 if (y := values[step.name].of(unit)) is not None
             ]
-            if len(points) >= _LEAST_POINTS:
+            if len(points) >= _MIN_POINTS:
                 chart = _chart(axis.title(members[0]), axis.label, unit, is_log=axis.is_log)
                 yield (axis.label, unit, *rest), chart, points
 

@@ -95,8 +95,8 @@ def _is_table(value: Any) -> bool:
     )
 
 
-_MOST_EVENTS = 2000
-_MOST_TEXT = 2000
+_MAX_EVENTS = 2000
+_MAX_TEXT = 2000
 
 
 def page_recording(named: Named, findings: RecordingFindings) -> PageRecording:
@@ -190,12 +190,12 @@ def _trust(sensor: SensorTrust | None) -> str:
 
 
 def _events(recording: Recording) -> Iterator[EventLine]:
-    for event in recording.events[:_MOST_EVENTS]:
+    for event in recording.events[:_MAX_EVENTS]:
         parts = [event.step or "", event.text]
         if event.kind == "step-end" and "duration_s" in event.data:
             parts.append(f"after {format_duration(event.data['duration_s'])}")
         text = ": ".join(part for part in parts if part)
-        yield EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MOST_TEXT])
+        yield EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MAX_TEXT])
 
 
 def _text(value: Any) -> str:

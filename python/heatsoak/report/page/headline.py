@@ -11,7 +11,7 @@ from heatsoak.report.page.contract import Headline, WorkloadSection
 from heatsoak.report.page.matrix import summarised
 from heatsoak.report.page.names import Named, Names
 
-_MOST_SENTENCES = 4
+_MAX_SENTENCES = 4
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _not_judged(findings: Sequence[RecordingFindings]) -> str:
 def _by_workload(workloads: Sequence[WorkloadSection], falls: Sequence[_Fall]) -> list[str]:
     if len(workloads) < 2 or not falls:
         return []
-    if len(workloads) <= _MOST_SENTENCES:
+    if len(workloads) <= _MAX_SENTENCES:
         return [f"{workload.title}: {_lower(workload.summary)}" for workload in workloads]
     steady = sum(workload.summary.startswith("Steady") for workload in workloads)
     mildest = min(falls, key=lambda fall: fall.episode.depth_pct)

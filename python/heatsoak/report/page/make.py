@@ -50,7 +50,7 @@ def _first(lines: Sequence[str]) -> list[str]:
 
 #: Bytes of base64 that series may take; less if the rest is so large that the page would exceed
 #: `PAGE_BYTES`, including its program; but never less than the minimum.
-DATA_BUDGET, LEAST_DATA = 1_100_000, 150_000
+DATA_BUDGET, MIN_DATA = 1_100_000, 150_000
 PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
 #: About what the page takes for each series besides its data.
 _SERIES_BYTES = 300
@@ -81,7 +81,7 @@ def make_page(
     bars = bar_charts(names, found, drawn, curves)
     if data_budget is None:
         left = PAGE_BYTES - PROGRAM_BYTES - _size([*told, *compared, *bars, *curves], drawn)
-        data_budget = max(LEAST_DATA, min(DATA_BUDGET, left))
+        data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
     workloads, data = _packed(drawn, data_budget)
     if any(_is_thinned(workload) for workload in workloads):
         notes.append(

@@ -20,7 +20,7 @@ from heatsoak.report.page.contract import (
 from heatsoak.report.page.names import Named, Names
 
 #: More conditions would make an unreadable table.
-_MOST_KEYS = 4
+_MAX_KEYS = 4
 #: The drive in the published table.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
@@ -39,7 +39,7 @@ def matrix(
     """Return the matrix of the conditions in which recordings differ; None if they do not
     differ."""
     keys = _keys(names)
-    if not 1 <= len(keys) <= _MOST_KEYS:
+    if not 1 <= len(keys) <= _MAX_KEYS:
         return None
     order = {key: _order(names, key) for key in keys}
     row_key = max(keys, key=lambda key: len(order[key]))

@@ -16,8 +16,8 @@ from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 #: Times are rounded to the millisecond.
 TIME_PER_UNIT = 1000
 #: Values are off by at most half of the greatest magnitude divided by this.
-_LEAST_STEPS = 10_000
-_MOST_DIGITS = 15
+_MIN_STEPS = 10_000
+_MAX_DIGITS = 15
 #: The greatest whole number for which signed differences fit into six bytes.
 _GREATEST = 2.0**45
 
@@ -58,8 +58,8 @@ def per_unit_of(values: Array) -> int:
     greatest = float(np.max(np.abs(values), initial=0.0))
     if greatest == 0:
         return 1
-    digits = math.ceil(math.log10(_LEAST_STEPS) - math.log10(greatest) - 1e-12)
-    per_unit, finest = 1, 10 ** min(max(0, digits), _MOST_DIGITS)
+    digits = math.ceil(math.log10(_MIN_STEPS) - math.log10(greatest) - 1e-12)
+    per_unit, finest = 1, 10 ** min(max(0, digits), _MAX_DIGITS)
     while per_unit < finest and not np.array_equal(np.rint(values * per_unit) / per_unit, values):
         per_unit *= 10
     return per_unit

@@ -10,7 +10,7 @@ from typing import Any
 from heatsoak.report.page.contract import Page, PageRecording
 
 #: A condition with more values than there are colours is not shown by colour.
-_MOST_MAINS = 8
+_MAX_MAINS = 8
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _main_condition(page: Page) -> str:
         for key, value in recording.findings.conditions.items():
             values.setdefault(key, set()).add(str(value))
     ranked = sorted(values, key=lambda key: -len(values[key]))
-    return next((key for key in ranked if 1 < len(values[key]) <= _MOST_MAINS), "")
+    return next((key for key in ranked if 1 < len(values[key]) <= _MAX_MAINS), "")
 
 
 def _places(values: Any) -> list[int]:

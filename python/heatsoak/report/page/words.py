@@ -18,7 +18,7 @@ CAUSES = {
 }
 _DEPTH = re.compile(r"\bqd(?=\d)")
 #: Longer values are shortened in labels and sentences.
-_MOST_LETTERS = 60
+_MAX_LETTERS = 60
 #: Characters that change the direction of the text after them, by kind.
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 _RIGHT_TO_LEFT = {"R", "AL"}
@@ -49,8 +49,8 @@ def said(value: object) -> str:
         letter if letter.isprintable() else " " for letter, kind in kinds if kind not in _TURNING
     ]
     text = " ".join("".join(kept).split())
-    if len(text) > _MOST_LETTERS:
-        text = f"{text[: _MOST_LETTERS - 1]}…"
+    if len(text) > _MAX_LETTERS:
+        text = f"{text[: _MAX_LETTERS - 1]}…"
     turns = any(kind in _RIGHT_TO_LEFT for _, kind in kinds)
     return f"{_ISOLATE}{text}{_END}" if turns else text
 

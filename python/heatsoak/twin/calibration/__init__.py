@@ -9,11 +9,11 @@ from heatsoak.twin.calibration.fit import (
     write_roles,
 )
 from heatsoak.twin.calibration.holdout import LeaveOneOut, leave_one_out
-from heatsoak.twin.calibration.matrix import MOST_PARAMETERS
+from heatsoak.twin.calibration.matrix import MAX_PARAMETERS
 from heatsoak.twin.calibration.parameters import Parameter, write
 
 __all__ = [
-    "MOST_PARAMETERS",
+    "MAX_PARAMETERS",
     "STAGES",
     "Calibration",
     "CalibrationRow",

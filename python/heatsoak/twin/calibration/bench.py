@@ -44,7 +44,7 @@ PATTERNS = (
     "*",
 )
 #: There are 9 figures, of which two are nearly one.
-MOST_PARAMETERS = 7
+MAX_PARAMETERS = 7
 
 _PAGE_BYTES = 4096
 _HOUR_S, _END_S = 3600, 400
@@ -74,7 +74,7 @@ class Bench(Figures):
 
         Raises UsageError for a catalog that cannot be read.
         """
-        super().__init__(NAME, Tables(FILES, PATTERNS, MOST_PARAMETERS, catalog_dir, given))
+        super().__init__(NAME, Tables(FILES, PATTERNS, MAX_PARAMETERS, catalog_dir, given))
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
         self._known: dict[tuple[str, str], float] = {}
         # collection does the same whatever it costs: it is measured at the expected cost

@@ -26,14 +26,14 @@ PLACES_FILE = "enclosures/puget.toml"
 #: Parameters that only AnandTech's hours of random writes determine are not fitted here.
 PATTERNS = ("!*:controller.*", "!*:energy.*", "*")
 #: More would be a lookup table, not a model: there are 31 figures.
-MOST_PARAMETERS = 20
+MAX_PARAMETERS = 20
 
 #: What a recording loses when it is judged, or to a sensor's steps: kept free at the edges.
 _KEPT_ONSET_S, _KEPT_DEPTH_PCT, _KEPT_C = 0.3, 0.3, 0.5
 _SENSOR_ID = "puget.reported_temp_onset_c"
 #: A place that is too hot for the drive counts as failing at once and completely.
 _TOO_HOT = dict.fromkeys((READ, WRITE), Fall(-10.0, 110.0, 100.0))
-_MOST_KNOWN = 50_000
+_MAX_KNOWN = 50_000
 
 
 class CellFigures(Figures):
@@ -51,7 +51,7 @@ class CellFigures(Figures):
         cell has, and for a catalog that cannot be read.
         """
         files = (DRIVE_FILE, PLACES_FILE)
-        super().__init__(NAME, Tables(files, PATTERNS, MOST_PARAMETERS, catalog_dir))
+        super().__init__(NAME, Tables(files, PATTERNS, MAX_PARAMETERS, catalog_dir))
         self.cells = published().cells
         self.hold_out = frozenset(_held_out(hold_out, [cell.id for cell in self.cells]))
         self.protocol = protocol.load("puget")
@@ -107,7 +107,7 @@ class CellFigures(Figures):
         drive_json = drive.core_json()
         wanted = [(drive_json, places[cell.enclosure].core_json()) for cell in self.cells]
         missing = [key for key in dict.fromkeys(wanted) if key not in self._known]
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             self._known = {key: self._known[key] for key in wanted if key in self._known}
 
         def one(key: tuple[str, str]) -> dict[str, Fall]:

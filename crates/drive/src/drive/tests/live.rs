@@ -1,7 +1,7 @@
 use super::replay::{io, options, some_io, source, tiny};
 use super::*;
 use crate::replay::{Op, TraceIo};
-use crate::workload::MOST_IN_FLIGHT;
+use crate::workload::MAX_IN_FLIGHT;
 
 const SAMPLE_S: f64 = 0.05;
 
@@ -96,7 +96,7 @@ proptest! {
         // counts what was issued and what came back
         live.end().unwrap();
 
-        let how = options(f64::INFINITY, MOST_IN_FLIGHT as u32);
+        let how = options(f64::INFINITY, MAX_IN_FLIGHT as u32);
         replayed.begin_replay(source(&ios), how).unwrap();
         let length_s = last_s - began_s;
         if length_s > 0.0 {

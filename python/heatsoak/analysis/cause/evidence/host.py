@@ -165,7 +165,7 @@ OTHER_SIZE = 1.5
 #: answers later.
 MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
 #: A smaller loss cannot be divided between fewer I/Os and later answers.
-LEAST_DEPTH = 0.1
+MIN_DEPTH = 0.1
 #: In shorter drops the I/Os in flight are not counted.
 MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
 #: A drive that was busy before and idles at times during the drop is waiting for its load.
@@ -221,7 +221,7 @@ def _in_flight(case: Case) -> Finding | None:
     if not (before > 0 and during > 0 and rates[0] > 0 and rates[1] > 0):
         return None
     lost = math.log(rates[0] / rates[1])
-    if lost < -math.log1p(-LEAST_DEPTH):
+    if lost < -math.log1p(-MIN_DEPTH):
         return None
     share = math.log(before / during) / lost
     said = f"{before:.2g} I/Os were in flight before, {during:.2g} during the drop"

@@ -15,7 +15,7 @@ LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
 #: This many times as noisy as before.
 WILDER = 2.5
 #: Fewer samples are too few to measure scatter.
-LEAST_SAMPLES = 20
+MIN_SAMPLES = 20
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
@@ -81,7 +81,7 @@ def unrest(case: Case) -> Finding | None:
 
 def _scatter(values: np.ndarray) -> float | None:
     """The median relative difference between neighbouring samples."""
-    if len(values) < LEAST_SAMPLES:
+    if len(values) < MIN_SAMPLES:
         return None
     level = float(np.median(values))
     return float(np.median(np.abs(np.diff(values)))) / level if level > 0 else None

@@ -20,7 +20,7 @@ HELD_WITHIN_K = 4.0
 FAR_K = 8.0
 #: A sensor lags: it still gains what it would in this time at its slope before the onset.
 LAG_S = 10.0
-MOST_LAG_K = 15.0
+MAX_LAG_K = 15.0
 #: The time before the onset over which the temperature's slope is taken.
 BEND_S = 60.0
 MIN_BEND_S = 15.0
@@ -53,7 +53,7 @@ def course(case: Case) -> Finding | None:
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
     path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, then {late_c:.0f} C"
     more_k = late_c - onset_c
-    to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MOST_LAG_K)
+    to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MAX_LAG_K)
 
     def seen(what: str, text: str) -> Finding:
         return Finding("temperature-course", what, f"{text}: {path}")
@@ -271,7 +271,7 @@ MIN_SECOND_FALL_S = 15.0
 #: A change that a sensor of whole kelvins does not show.
 UNMOVED_K = 1.0
 #: A drive that does this much less cools by more than that.
-LEAST_DEPTH = 0.15
+MIN_DEPTH = 0.15
 
 
 def balance(case: Case) -> Finding | None:
@@ -286,7 +286,7 @@ def balance(case: Case) -> Finding | None:
         return None
     since_s = case.level_since_s
     settled_s = 0.5 * (drop.onset_s - since_s)
-    if not case.is_nested or drop.depth < LEAST_DEPTH:
+    if not case.is_nested or drop.depth < MIN_DEPTH:
         return None
     if settled_s < MIN_SECOND_FALL_S or case.length_s < 2 * MIN_SECOND_FALL_S:
         return None
@@ -344,7 +344,7 @@ MIN_BALANCE_READINGS = 8
 #: Over a longer time, the case may warm as much as doing less cools the drive.
 _SLOW_S = 180.0
 #: The fit uses at most this many even steps, each at least this long.
-_MOST_STEPS, _LEAST_STEP_S = 400, 1.0
+_MAX_STEPS, _MIN_STEP_S = 400, 1.0
 _TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 #: The share of power that follows the rate: of a drive that is as busy as before, and of one that
 #: does less. In between it may be either.
@@ -388,7 +388,7 @@ def _log_likelihoods(case: Case) -> tuple[float, float] | None:
     before = temps_c[t_s <= case.drop.onset_s]
     if len(t_s) < MIN_BALANCE_READINGS or len(before) < 2 or np.ptp(before) < MIN_BALANCE_RISE_K:
         return None
-    step_s = max(_LEAST_STEP_S, end_s / _MOST_STEPS)
+    step_s = max(_MIN_STEP_S, end_s / _MAX_STEPS)
     count = int(end_s / step_s)
     rates = resampled(case.view.throughput, 0.0, count * step_s, step_s) / case.drop.before
     known = np.flatnonzero(np.isfinite(rates))
