@@ -87,7 +87,7 @@ def tcp_uri() -> str:
 
 
 def image(at: Path, *filled: tuple[int, bytes], size: int = SIZE) -> Path:
-    """Make a sparse file that holds data in some places."""
+    """Make a sparse file that has data in some places."""
     with at.open("wb") as file:
         file.truncate(size)
         for offset, data in filled:
@@ -151,7 +151,7 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve
     list(target.run(write(io_size="1m", offset="20m", span="1m")))
     target.close()
     name = f"{uri}:{64 * MIB}"
-    with pytest.raises(RefusedError, match=f"holds data, .* at byte {20 * MIB};") as caught:
+    with pytest.raises(RefusedError, match=f"has data, .* at byte {20 * MIB};") as caught:
         NbdTarget(uri).open(writes=True)
     assert f"--erase '{name}'" in str(caught.value)
     for wrong in (f"{uri}:1", uri, "", "nvme0n1"):
@@ -221,7 +221,7 @@ def test_a_large_export_that_is_empty_is_written_and_one_byte_deep_inside_it_is_
     size = 1 << 43
     NbdTarget(serve("file", image(tmp_path / "empty", size=size))).open(writes=True)
     deep = image(tmp_path / "deep", (size // 3, b"\x01"), size=size)
-    with pytest.raises(RefusedError, match="holds data"):
+    with pytest.raises(RefusedError, match="has data"):
         NbdTarget(serve("file", deep)).open(writes=True)
 
 

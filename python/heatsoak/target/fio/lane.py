@@ -131,6 +131,8 @@ COLUMNS = [
 ]
 _SCHEMA = schema_of(COLUMNS)
 
+#: A status this soon after the start of a load is no interval of its own.
+_EARLY_MS = 60
 #: If the first document seems older than this, the clocks are wrong.
 _LONGEST_LAG_S = 5.0
 
@@ -237,13 +239,16 @@ class Lane:
         """Return the samples that a document completes.
 
         A status near the end is held back until the next one, and dropped if that follows
-        immediately, so that the last interval is not a sliver.
+        immediately, so that the last interval is not a sliver. So is a first status that comes just
+        after the start: fio's interval does not wait for a load that starts late.
         """
         last, self.status = self.status, FioStatus.of(self.see(document))
         statuses: list[FioStatus] = []
-        if self._held is not None and not self._end.is_sliver(self._held, self.status):
-            statuses.append(self._held)
-        self._held = self.status if self._end.is_near(last, self.status) else None
+        held = None if self._held is None or _is_early(self._held) else self._held
+        if held is not None and not self._end.is_sliver(held, self.status):
+            statuses.append(held)
+        is_held = _is_early(self.status) or self._end.is_near(last, self.status)
+        self._held = self.status if is_held else None
         if self._held is None:
             statuses.append(self.status)
         return self._samples(statuses)
@@ -330,6 +335,11 @@ def _spread(row: dict[str, float | None], seconds: float) -> None:
     for name, value in row.items():
         if value is not None and name.endswith(("_bw_mb_s", "_iops")):
             row[name] = value * interval_s / seconds
+
+
+def _is_early(status: FioStatus) -> bool:
+    """Whether a status came so soon after the start of its load that it is no interval."""
+    return status.runtime_ms < _EARLY_MS
 
 
 def _name_of(job: Any) -> str | None:
