@@ -96,7 +96,7 @@ WRONG = (
 #: What another machine, time or version would write otherwise.
 VOLATILE = {
     *("host", "tools", "started_unix_s", "started_boot", "samples_sha256", "part_of_copy"),
-    *("own_cpu_s", "made_by", "made_at"),
+    *("own_cpu_s", "made_by", "made_unix_s"),
 }
 
 
@@ -164,7 +164,7 @@ def commands() -> Any:
                 "most": one.max,
                 "required": one.required,
                 "multiple": getattr(one, "multiple", False) or one.nargs != 1,
-                "default": repr(one.default) if not callable(one.default) else "(worked out)",
+                "default": "(worked out)" if callable(one.default) else str(one.default),
             }
             for one in command.params
         }
