@@ -20,11 +20,11 @@ import polars as pl
 from heatsoak._core import fpop
 from heatsoak.analysis import Findings, analyze
 from heatsoak.analysis.series import Array
-from heatsoak.corpus import DEVELOPMENT, HELD_OUT, LabelledCase, make
-from heatsoak.corpus.recordings import averaged, factors
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
+from heatsoak_dev.corpus import DEVELOPMENT, HELD_OUT, LabelledCase, make
+from heatsoak_dev.corpus.recordings import averaged, factors
 from oracle import print_limits
 from scoring import Match, Score, score
 from visibility import print_visible

@@ -18,10 +18,10 @@ import numpy as np
 from heatsoak.analysis import analyze
 from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.analysis.series import Array, Series, throughput, tidied
-from heatsoak.corpus import Choices, LabelledCase, TrueEpisode, make
-from heatsoak.corpus.labels import NoiseFree
-from heatsoak.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
-from heatsoak.corpus.truth import LEVEL_S
+from heatsoak_dev.corpus import Choices, LabelledCase, TrueEpisode, make
+from heatsoak_dev.corpus.labels import NoiseFree
+from heatsoak_dev.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
+from heatsoak_dev.corpus.truth import LEVEL_S
 from scipy.optimize import least_squares
 from scipy.special import ndtri
 from scoring import score

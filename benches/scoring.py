@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heatsoak.analysis import Episode, Findings, StepFindings
-from heatsoak.corpus import Choices, LabelledCase, TrueEpisode
+from heatsoak_dev.corpus import Choices, LabelledCase, TrueEpisode
 
 #: A found onset this far from a true one is that one; of slides half of the fall.
 NEAR_S = 10.0

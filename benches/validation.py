@@ -15,7 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 from heatsoak.cli.common import progress_bar
-from heatsoak.twin import calibration as twin
+from heatsoak_dev import calibration
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -33,10 +33,12 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--leave-one-out", type=Path, metavar="FILE")
     given = arguments.parse_args()
-    found, second = (twin.check_calibration(stage=stage).as_dict() for stage in twin.STAGES)
+    found, second = (
+        calibration.check_calibration(stage=stage).as_dict() for stage in calibration.STAGES
+    )
     if given.leave_one_out is None:
         with progress_bar() as progress:
-            predicted = twin.leave_one_out(progress=progress).as_dict()
+            predicted = calibration.leave_one_out(progress=progress).as_dict()
     else:
         predicted = json.loads(given.leave_one_out.read_text("utf-8"))
     # the same bytes for the same numbers

@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from heatsoak.analysis.series import Array
-from heatsoak.corpus import LabelledCase, TrueEpisode, make
-from heatsoak.corpus.recordings import FINE_S
+from heatsoak_dev.corpus import LabelledCase, TrueEpisode, make
+from heatsoak_dev.corpus.recordings import FINE_S
 from scipy.special import ndtri
 from scipy.stats import norm
 

@@ -15,7 +15,7 @@ from heatsoak.analysis.cause.fit import fit_weights
 from heatsoak.analysis.cause.weigh import WeightTable, as_toml, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
-from heatsoak.corpus import DEVELOPMENT, make
+from heatsoak_dev.corpus import DEVELOPMENT, make
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"
 #: A drop that was found this far from a true one is that one.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from heatsoak.catalog import PugetCell, load_drive, parse_enclosures, published
 from heatsoak.errors import UsageError
-from heatsoak.twin import calibration
-from heatsoak.twin.calibration import (
+from heatsoak_dev import calibration
+from heatsoak_dev.calibration import (
     MAX_PARAMETERS,
     Calibration,
     bench,
@@ -23,12 +23,12 @@ from heatsoak.twin.calibration import (
     write,
     write_roles,
 )
-from heatsoak.twin.calibration.bench import Bench
-from heatsoak.twin.calibration.figures import CalibrationRow, Figures, FitRole
-from heatsoak.twin.calibration.fit import describe, lower
-from heatsoak.twin.calibration.holdout import Guess, summary
-from heatsoak.twin.calibration.matrix import DRIVE_FILE, PLACES_FILE, CellFigures
-from heatsoak.twin.calibration.parameters import Tables
+from heatsoak_dev.calibration.bench import Bench
+from heatsoak_dev.calibration.figures import CalibrationRow, Figures, FitRole
+from heatsoak_dev.calibration.fit import describe, lower
+from heatsoak_dev.calibration.holdout import Guess, summary
+from heatsoak_dev.calibration.matrix import DRIVE_FILE, PLACES_FILE, CellFigures
+from heatsoak_dev.calibration.parameters import Tables
 from typing_extensions import override
 
 

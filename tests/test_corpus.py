@@ -13,7 +13,10 @@ import pytest
 from command import complaint, heatsoak, heatsoak_here
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings, analyze
 from heatsoak.analysis.series import Array
-from heatsoak.corpus import (
+from heatsoak.protocol import WorkloadStep
+from heatsoak.recording import Recording, find_recordings
+from heatsoak.recording.columns import dtype_of
+from heatsoak_dev.corpus import (
     DEVELOPMENT,
     HELD_OUT,
     LabelledCase,
@@ -22,13 +25,10 @@ from heatsoak.corpus import (
     make,
     recordings,
 )
-from heatsoak.corpus.loads import Like
-from heatsoak.corpus.machine import NoiselessStep
-from heatsoak.corpus.scenario import Frame, Scenario, load, noiseless_step_of
-from heatsoak.corpus.truth import Gates, episodes, gates_of, is_at
-from heatsoak.protocol import WorkloadStep
-from heatsoak.recording import Recording, find_recordings
-from heatsoak.recording.columns import dtype_of
+from heatsoak_dev.corpus.loads import Like
+from heatsoak_dev.corpus.machine import NoiselessStep
+from heatsoak_dev.corpus.scenario import Frame, Scenario, load, noiseless_step_of
+from heatsoak_dev.corpus.truth import Gates, episodes, gates_of, is_at
 from hypothesis import given
 from hypothesis import strategies as st
 

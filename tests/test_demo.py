@@ -10,9 +10,9 @@ from command import heatsoak, heatsoak_here
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import figure_ids
 from heatsoak.recording import find_recordings
-from heatsoak.twin.reproduce import Job, jobs_of, questions
-from heatsoak.twin.reproduce.rows import make_row
-from heatsoak.twin.reproduce.runner import FinishedRun, RunOrReason, make_recordings
+from heatsoak.reproduce import Job, jobs_of, questions
+from heatsoak.reproduce.rows import make_row
+from heatsoak.reproduce.runner import FinishedRun, RunOrReason, make_recordings
 from made_once import made_once
 
 DRIVE = "samsung-950-pro-512"

@@ -23,10 +23,10 @@ from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
-from heatsoak.twin.calibration import check_calibration
-from heatsoak.twin.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
-from heatsoak.twin.reproduce.measures import MEASURES, Answer, FigureInput
-from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured, steps_of
+from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
+from heatsoak.reproduce.measures import MEASURES, Answer, FigureInput
+from heatsoak.reproduce.runner import FinishedRun, NotMeasured, steps_of
+from heatsoak_dev.calibration import check_calibration
 
 DRIVE = "samsung-950-pro-512"
 DESTROYER = "storage-bench-destroyer"

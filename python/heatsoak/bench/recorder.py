@@ -27,18 +27,12 @@ from heatsoak.recording.columns import drive_temperatures, schema_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.target import Note, Target
+from heatsoak.units import is_possible_temp
 
-#: No part of a drive that runs is colder or hotter: what reads so was not measured.
-POSSIBLE_C = (-60.0, 200.0)
 #: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
 IDLE_POLL_INTERVAL_S = 10.0
 #: So few rows, as fio's reports are, cost less one by one than as a frame.
 _FEW_ROWS = 4
-
-
-def is_possible(temp_c: float) -> bool:
-    """Whether a drive can have this temperature."""
-    return POSSIBLE_C[0] < temp_c < POSSIBLE_C[1]
 
 
 class Latest:
@@ -85,7 +79,9 @@ class Latest:
 
         Temperatures that no drive can have are ignored.
         """
-        values = {name: value for name, value in dict(self._values).items() if is_possible(value)}
+        values = {
+            name: value for name, value in dict(self._values).items() if is_possible_temp(value)
+        }
         return max((values[name] for name in drive_temperatures(values)), default=None)
 
     def throughput_mb_s(self) -> float | None:
@@ -256,7 +252,7 @@ class Recorder:
             self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
             temp_c = self.latest.value(column)
-            if temp_c is not None and temp_c >= limit_c and is_possible(temp_c):
+            if temp_c is not None and temp_c >= limit_c and is_possible_temp(temp_c):
                 raise ToolError(
                     f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
                     f"critical limit is {limit_c:.0f} C: stopped"
@@ -287,7 +283,11 @@ class Recorder:
 
     def _tell_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
-            if name.startswith("temp_c.") and not is_possible(value) and name not in self._told:
+            if (
+                name.startswith("temp_c.")
+                and not is_possible_temp(value)
+                and name not in self._told
+            ):
                 self._told.add(name)
                 self.note(
                     "warning",

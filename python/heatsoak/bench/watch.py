@@ -31,7 +31,7 @@ from heatsoak.recording import (
 )
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
-from heatsoak.target.clock import MonotonicClock
+from heatsoak.target.base import MonotonicClock
 from heatsoak.target.device import DeviceInfo
 
 #: The verdict so far is about the last half hour.

@@ -94,7 +94,7 @@ class Measured(Strict):
     """How a figure is measured on simulated drives.
 
     Attributes:
-        by: the measure, a function in :mod:`heatsoak.twin.reproduce.measures`.
+        by: the measure, a function in :mod:`heatsoak.reproduce.measures`.
         protocols: the protocols to run.
         places: the enclosures to run them in.
         drives: the drives to run them on; empty for the drives that the figure is about.

@@ -7,6 +7,7 @@ another command should wait for it.
 import gc
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import typer
@@ -47,20 +48,12 @@ COMMANDS = {
         "reproduce",
         "Compare the simulated drives with every published figure of the real ones.",
     ),
-    "calibrate": (
-        "calibrate",
-        "Fit the simulated drives to the published figures: a minute; leave-one-out: minutes.",
-    ),
-    "corpus": (
-        "corpus",
-        "Write recordings of simulated drives with known throughput drops and causes.",
-    ),
     "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
     "nbd": ("nbd", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
     "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
 }
-#: Commands of developers, which `heatsoak --help` does not list.
-HIDDEN = ("calibrate", "corpus")
+#: Commands that only a checkout has; `heatsoak --help` does not list them.
+DEVELOPERS_COMMANDS = ("calibrate", "corpus") if find_spec("heatsoak_dev") else ()
 
 
 class Commands(TyperGroup):
@@ -74,11 +67,7 @@ class Commands(TyperGroup):
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
-        listed: Any = {
-            name: TyperCommand(name, help=what)
-            for name, (_, what) in COMMANDS.items()
-            if name not in HIDDEN
-        }
+        listed: Any = {name: TyperCommand(name, help=what) for name, (_, what) in COMMANDS.items()}
         TyperGroup(commands=listed).format_commands(ctx, formatter)
 
 
@@ -86,19 +75,22 @@ class _Loaded(Mapping[str, Any]):
     """Typer's commands, each imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
-        module, _ = COMMANDS[name]
+        if name in DEVELOPERS_COMMANDS:
+            module = f"heatsoak_dev.commands.{name}"
+        else:
+            module = f"heatsoak.cli.{COMMANDS[name][0]}"
         app = typer.Typer(rich_markup_mode=None)
         _load(module).add_to(app)
         return typer.main.get_group(app).commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in COMMANDS
+        return name in COMMANDS or name in DEVELOPERS_COMMANDS
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter((*COMMANDS, *DEVELOPERS_COMMANDS))
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(COMMANDS) + len(DEVELOPERS_COMMANDS)
 
 
 def _load(module: str) -> Any:
@@ -110,7 +102,7 @@ def _load(module: str) -> Any:
     collects = gc.isenabled()
     gc.disable()
     try:
-        return import_module(f"heatsoak.cli.{module}")
+        return import_module(module)
     finally:
         gc.freeze()
         if collects:

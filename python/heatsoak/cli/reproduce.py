@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from heatsoak import reproduce as reproduction
 from heatsoak.cli.common import (
     FormatOption,
     OutputFormat,
@@ -14,7 +15,6 @@ from heatsoak.cli.common import (
     write_json,
 )
 from heatsoak.report import print_reproduction
-from heatsoak.twin import reproduce as twin
 
 
 def reproduce_command(
@@ -40,11 +40,13 @@ def reproduce_command(
     """Compare the simulated drives with every published figure of the real ones."""
     custom = {}
     if drive is not None and drive.endswith(".toml"):
-        drive, spec = twin.drive_like(drive)
+        drive, spec = reproduction.drive_like(drive)
         custom[drive] = spec
-    questions = twin.questions(drive, only)
+    questions = reproduction.questions(drive, only)
     with progress_bar() as progress:
-        rows = twin.reproduce(questions, output, seed=seed, drives=custom, progress=progress)
+        rows = reproduction.reproduce(
+            questions, output, seed=seed, drives=custom, progress=progress
+        )
     document = [row.as_dict() for row in rows]
     if output is not None:
         write_json(document, output / "reproduce.json")

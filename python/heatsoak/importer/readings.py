@@ -14,13 +14,12 @@ from typing import Any
 from heatsoak.errors import UsageError
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
 
 #: What a reading takes in memory, and each value of it.
 READING_BYTES, VALUE_BYTES = 320, 48
 #: Bytes of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
 DATA_UNIT_BYTES = 512_000.0
-#: What no drive can be; such values stand for sensors that do not exist.
-_POSSIBLE_C = (-60.0, 200.0)
 #: No drive is as large.
 MAX_SIZE_BYTES = 1e18
 
@@ -67,7 +66,7 @@ def of_kelvin_or_celsius(value: float) -> float | None:
     """Return Celsius of what should be kelvin; a value too low for it is Celsius already."""
     if value == 0:
         return None
-    return value - 273.0 if value > _POSSIBLE_C[1] else value
+    return value - 273.0 if value > POSSIBLE_TEMP_C[1] else value
 
 
 def count_in(text: str) -> float | None:
@@ -369,7 +368,7 @@ class Readings:
             self.begin(self.current.device)
         if value is None or not math.isfinite(value):
             return
-        if not column.startswith("temp_c.") or _POSSIBLE_C[0] < value < _POSSIBLE_C[1]:
+        if not column.startswith("temp_c.") or is_possible_temp(value):
             self.current.values[column] = value
 
     def counter(self, name: str, value: float | None, *, starts: bool = True) -> None:
@@ -383,7 +382,7 @@ class Readings:
 
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""
-        if celsius is not None and _POSSIBLE_C[0] < celsius < _POSSIBLE_C[1]:
+        if celsius is not None and is_possible_temp(celsius):
             self._info.thresholds[name] = celsius
 
     def identity(self, name: str, value: Any) -> None:

@@ -1,6 +1,5 @@
 """Findings as reports: tables for the terminal, and files."""
 
-from heatsoak.report.calibration import print_calibration, print_leave_one_out
 from heatsoak.report.findings import print_findings
 from heatsoak.report.lists import (
     imported_rows,
@@ -16,11 +15,9 @@ from heatsoak.report.trace import print_statistics, print_trace_check
 
 __all__ = [
     "imported_rows",
-    "print_calibration",
     "print_drives",
     "print_findings",
     "print_imported",
-    "print_leave_one_out",
     "print_matrix",
     "print_preview",
     "print_protocols",

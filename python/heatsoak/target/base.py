@@ -3,6 +3,7 @@
 A run has one target, or a copy's two: :class:`Drives`.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -85,6 +86,21 @@ class RecordingClock(Protocol):
 
     def now_s(self) -> float:
         """Return the time now."""
+
+
+class MonotonicClock:
+    """The clock of real targets: seconds since its creation, plus `start_s`.
+
+    It is the kernel's monotonic clock, which setting the wall clock does not move.
+    """
+
+    def __init__(self, start_s: float = 0.0) -> None:
+        """Start at `start_s`, for a resumed recording."""
+        self._origin_s = time.monotonic() - start_s
+
+    def now_s(self) -> float:
+        """Return the time now."""
+        return time.monotonic() - self._origin_s
 
 
 class Target(Protocol):

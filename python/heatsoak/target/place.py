@@ -11,8 +11,7 @@ from heatsoak import catalog
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.base import Target
-from heatsoak.target.clock import MonotonicClock
+from heatsoak.target.base import MonotonicClock, Target
 from heatsoak.target.device import DeviceInfo, describe_device, list_devices
 from heatsoak.units import Size
 

@@ -1,7 +1,7 @@
 """Why throughput fell: the evidence, and its weight for each cause."""
 
 from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.cause.observe import observe
+from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.cause.weigh import Judgement, weigh
 
 __all__ = ["Case", "Finding", "Judgement", "observe", "weigh"]

@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.cause.observe import observe
+from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
 

@@ -13,8 +13,15 @@ from typing import Any
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Identity, Note, RecordingClock
-from heatsoak.target.clock import MonotonicClock
+from heatsoak.target.base import (
+    BEAT_S,
+    HEARTBEAT,
+    Batch,
+    Identity,
+    MonotonicClock,
+    Note,
+    RecordingClock,
+)
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import FioPlace, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load

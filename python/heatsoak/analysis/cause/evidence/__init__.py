@@ -58,4 +58,9 @@ CHECKS: tuple[Check, ...] = (
     host.link,
 )
 
-__all__ = ["CHECKS", "Check"]
+__all__ = ["CHECKS", "Check", "observe"]
+
+
+def observe(case: Case) -> list[Finding]:
+    """Return all findings about a drop's cause, whatever their weight."""
+    return [finding for check in CHECKS if (finding := check(case)) is not None]

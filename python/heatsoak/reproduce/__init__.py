@@ -13,9 +13,9 @@ from heatsoak import catalog
 from heatsoak.bench.directories import require_empty
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
-from heatsoak.twin.reproduce.plan import Job, Question, jobs_of, questions
-from heatsoak.twin.reproduce.rows import ReproductionRow, make_row
-from heatsoak.twin.reproduce.runner import make_recordings
+from heatsoak.reproduce.plan import Job, Question, jobs_of, questions
+from heatsoak.reproduce.rows import ReproductionRow, make_row
+from heatsoak.reproduce.runner import make_recordings
 
 __all__ = ["Job", "Question", "ReproductionRow", "drive_like", "jobs_of", "questions", "reproduce"]
 

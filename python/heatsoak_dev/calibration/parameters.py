@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import tomlkit
-from numpy.typing import NDArray
-
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
+from numpy.typing import NDArray
 
 #: The default spread of an expectation, as a share of the bounds.
 _SPREAD = 0.25

@@ -5,9 +5,9 @@ from typing import Any
 
 from heatsoak import catalog
 from heatsoak.catalog import PublishedFigure, PugetCell
-from heatsoak.twin.reproduce.measures import MEASURES, Answer, FigureInput
-from heatsoak.twin.reproduce.plan import Job, Question
-from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
+from heatsoak.reproduce.measures import MEASURES, Answer, FigureInput
+from heatsoak.reproduce.plan import Job, Question
+from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
 
 NOT_SIMULATED = "no recording shows it"
 

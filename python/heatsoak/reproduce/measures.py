@@ -23,7 +23,7 @@ from heatsoak.analysis.consistency import (
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
-from heatsoak.twin.reproduce.runner import FinishedRun, NotMeasured
+from heatsoak.reproduce.runner import FinishedRun, NotMeasured
 
 #: Changes smaller than this share do not count, as falls smaller than it are not episodes.
 NOTICEABLE = MIN_DROP

@@ -1,7 +1,7 @@
 """The second stage: what AnandTech's bench shows about two drives, given the first.
 
 The bench's two resistances are shared by both drives; what a drive adds is what its random writes
-cost. Sequential workloads are simulated as in :mod:`heatsoak.twin.calibration.cells`. An hour of
+cost. Sequential workloads are simulated as in :mod:`heatsoak_dev.calibration.cells`. An hour of
 random writes is taken at what the drive does at its end: the exact engine writes as much as was
 published to a filled drive once, and what collection does then is measured at each share; how far
 the exact engine's hour is off that is found after a first fit, and the fit made again.
@@ -17,17 +17,17 @@ from pathlib import Path
 
 import numpy as np
 import tomlkit
-from typing_extensions import override
-
 from heatsoak import protocol
 from heatsoak._core import Lumped
 from heatsoak.catalog import Drive, Enclosure, parse_enclosures, published
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.calibration import profiles
-from heatsoak.twin.calibration.figures import CalibrationRow, Figures
-from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
-from heatsoak.twin.calibration.profiles import fill, profile_of_filled
+from typing_extensions import override
+
+from heatsoak_dev.calibration import profiles
+from heatsoak_dev.calibration.figures import CalibrationRow, Figures
+from heatsoak_dev.calibration.parameters import Parameter, Tables, Vector
+from heatsoak_dev.calibration.profiles import fill, profile_of_filled
 
 NAME = "anandtech"
 _PRO, _SM951 = "samsung-950-pro-512", "samsung-sm951-ahci-512"

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.report import print_calibration, print_leave_one_out
+
+from heatsoak_dev.calibration.tables import print_calibration, print_leave_one_out
 
 
 def calibrate_command(
@@ -43,14 +43,13 @@ def calibrate_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Fit the simulated drives to the published figures: a minute; leave-one-out: minutes."""
-    from heatsoak.twin import (
-        calibration as twin,
-    )  # loads scipy's optimisers, which are slow to import
+    # loads scipy's optimisers, which are slow to import
+    from heatsoak_dev import calibration
 
-    if stage is not None and stage not in twin.STAGES:
+    if stage is not None and stage not in calibration.STAGES:
         raise UsageError(
-            f"--stage: there is no stage '{stage}'{suggestion(stage, twin.STAGES)}: stages are "
-            f"{', '.join(twin.STAGES)}"
+            f"--stage: there is no stage '{stage}'{suggestion(stage, calibration.STAGES)}: stages are "
+            f"{', '.join(calibration.STAGES)}"
         )
     if leave_one_out:
         if check or hold_out or directory is not None:
@@ -58,20 +57,20 @@ def calibrate_command(
                 "--leave-one-out cannot be combined with --check, --hold-out or --write"
             )
         with progress_bar() as progress:
-            predicted = twin.leave_one_out(iterations=iterations, progress=progress)
+            predicted = calibration.leave_one_out(iterations=iterations, progress=progress)
         if output_format is OutputFormat.JSON:
             print_json(predicted.as_dict())
         else:
             print_leave_one_out(predicted.as_dict(), console())
         return
-    found: list[twin.Calibration] = []
-    for name in twin.STAGES if stage is None else (stage,):
+    found: list[calibration.Calibration] = []
+    for name in calibration.STAGES if stage is None else (stage,):
         if check:
-            found.append(twin.check_calibration(stage=name))
+            found.append(calibration.check_calibration(stage=name))
             continue
         with progress_bar() as progress:
             found.append(
-                twin.calibrate(
+                calibration.calibrate(
                     stage=name,
                     given=[parameter for one in found for parameter in one.parameters],
                     seed=seed,
@@ -82,9 +81,9 @@ def calibrate_command(
                 )
             )
     if directory is not None:
-        twin.write([parameter for one in found for parameter in one.parameters], directory)
+        calibration.write([parameter for one in found for parameter in one.parameters], directory)
         if not check:
-            twin.write_roles([row for one in found for row in one.rows], directory)
+            calibration.write_roles([row for one in found for row in one.rows], directory)
     if output_format is OutputFormat.JSON:
         print_json({"stages": [one.as_dict() for one in found]})
     else:

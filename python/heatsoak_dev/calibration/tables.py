@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from rich.table import Table
-
 from heatsoak.output import Console, Text
+from rich.table import Table
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:

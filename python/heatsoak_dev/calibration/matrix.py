@@ -16,9 +16,10 @@ from heatsoak import protocol
 from heatsoak.catalog import Drive, PugetCell, published
 from heatsoak.catalog.places import PlaceFamily
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.twin.calibration.figures import CalibrationRow, Figures, FitRole
-from heatsoak.twin.calibration.parameters import Tables
-from heatsoak.twin.calibration.profiles import READ, WRITE, Fall, simulate
+
+from heatsoak_dev.calibration.figures import CalibrationRow, Figures, FitRole
+from heatsoak_dev.calibration.parameters import Tables
+from heatsoak_dev.calibration.profiles import READ, WRITE, Fall, simulate
 
 NAME = "puget"
 DRIVE_FILE = "drives/samsung-950-pro-512.toml"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-
 from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.series import Array
-from heatsoak.corpus.draw import Setup
-from heatsoak.corpus.machine import Machine, NoiselessStep, Pace
 from heatsoak.protocol import Pause, Precondition, Step, Workload, WorkloadStep
 from heatsoak.units import Size
+
+from heatsoak_dev.corpus.draw import Setup
+from heatsoak_dev.corpus.machine import Machine, NoiselessStep, Pace
 
 HostKind = Literal["cpu", "link", "silent", "traffic", "steal"]
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
 
@@ -21,8 +20,8 @@ def corpus_command(
 ) -> None:
     """Write recordings of simulated drives with known throughput drops and causes."""
     # these take a while to load, and every command loads this module
-    from heatsoak.corpus import DEVELOPMENT, HELD_OUT, make
-    from heatsoak.corpus.labels import save
+    from heatsoak_dev.corpus import DEVELOPMENT, HELD_OUT, make
+    from heatsoak_dev.corpus.labels import save
 
     seeds = HELD_OUT if held_out else DEVELOPMENT
     if count > len(seeds):

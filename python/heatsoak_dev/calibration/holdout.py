@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from heatsoak.catalog import PugetCell
 from heatsoak.output import Progress
-from heatsoak.twin.calibration.fit import ITERATIONS, lower
-from heatsoak.twin.calibration.matrix import CellFigures
-from heatsoak.twin.calibration.parameters import Vector
+
+from heatsoak_dev.calibration.fit import ITERATIONS, lower
+from heatsoak_dev.calibration.matrix import CellFigures
+from heatsoak_dev.calibration.parameters import Vector
 
 _SLOTS = ("top", "upright", "underside")  # against the bottom slot
 
@@ -114,7 +114,7 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Predict every cell from a fit of all others; some minutes.
 
-    The fit is the one that :func:`heatsoak.twin.calibration.calibrate` makes. Writes nothing.
+    The fit is the one that :func:`heatsoak_dev.calibration.calibrate` makes. Writes nothing.
     Raises UsageError for a catalog that cannot be read.
     """
     # shared by all fits, so that none repeats another's simulations

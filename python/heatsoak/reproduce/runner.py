@@ -15,8 +15,8 @@ from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
+from heatsoak.reproduce.plan import Job
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.twin.reproduce.plan import Job
 
 
 class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import tomlkit
-from scipy.optimize import least_squares
-
 from heatsoak.catalog import published
 from heatsoak.output import Progress
-from heatsoak.twin.calibration import bench, matrix
-from heatsoak.twin.calibration.figures import CalibrationRow, Figures
-from heatsoak.twin.calibration.parameters import Parameter, Vector, read_catalog_text
+from scipy.optimize import least_squares
+
+from heatsoak_dev.calibration import bench, matrix
+from heatsoak_dev.calibration.figures import CalibrationRow, Figures
+from heatsoak_dev.calibration.parameters import Parameter, Vector, read_catalog_text
 
 #: In order: each stage starts from the results of those before.
 STAGES = (matrix.NAME, bench.NAME)

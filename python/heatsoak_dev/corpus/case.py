@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-
 from heatsoak.analysis.series import Array
-from heatsoak.corpus import loads, recordings, truth
-from heatsoak.corpus.draw import Setup
-from heatsoak.corpus.labels import Choices, LabelledCase, NoiseFree, TrueEpisode, TrueVerdict
-from heatsoak.corpus.loads import LINKS_MB_S, Like
-from heatsoak.corpus.machine import Machine, NoiselessStep
-from heatsoak.corpus.recordings import Habits, recorded
-from heatsoak.corpus.scenario import Frame, Recipe, Scenario, Take, fill, load, pause
 from heatsoak.protocol import Purge, WorkloadStep
+
+from heatsoak_dev.corpus import loads, recordings, truth
+from heatsoak_dev.corpus.draw import Setup
+from heatsoak_dev.corpus.labels import Choices, LabelledCase, NoiseFree, TrueEpisode, TrueVerdict
+from heatsoak_dev.corpus.loads import LINKS_MB_S, Like
+from heatsoak_dev.corpus.machine import Machine, NoiselessStep
+from heatsoak_dev.corpus.recordings import Habits, recorded
+from heatsoak_dev.corpus.scenario import Frame, Recipe, Scenario, Take, fill, load, pause
 
 WITH_TEMPS = 0.75
 SIGMA = (0.01, 0.08)

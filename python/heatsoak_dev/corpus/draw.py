@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-
 from heatsoak.catalog import load_drive, load_enclosure
-from heatsoak.corpus.machine import Spec
+
+from heatsoak_dev.corpus.machine import Spec
 
 PAGE = 4096
 MIB = 1 << 20

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.series import Array
-from heatsoak.corpus.draw import PAGE, Setup, draw_setup, few_dies, pages
-from heatsoak.corpus.machine import NoiselessStep, Pace
-from heatsoak.corpus.scenario import (
+from heatsoak.protocol import WorkloadStep
+
+from heatsoak_dev.corpus.draw import PAGE, Setup, draw_setup, few_dies, pages
+from heatsoak_dev.corpus.machine import NoiselessStep, Pace
+from heatsoak_dev.corpus.scenario import (
     Frame,
     Held,
     HostKind,
@@ -20,7 +21,6 @@ from heatsoak.corpus.scenario import (
     noiseless_step_of,
     pause,
 )
-from heatsoak.protocol import WorkloadStep
 
 #: The range of temperatures at which drives start to throttle.
 LIMITS_C = (60.0, 90.0)

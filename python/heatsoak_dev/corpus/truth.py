@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
-
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.segments import Shape
 from heatsoak.analysis.series import Array
-from heatsoak.corpus.labels import SLIDE_S, TrueEpisode
-from heatsoak.corpus.machine import NoiselessStep
+from numpy.typing import NDArray
+
+from heatsoak_dev.corpus.labels import SLIDE_S, TrueEpisode
+from heatsoak_dev.corpus.machine import NoiselessStep
 
 #: A governor that oscillates by this share of the level, at least three times, makes a cycle.
 MIN_SWING = 0.08

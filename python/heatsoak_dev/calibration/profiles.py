@@ -13,7 +13,8 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.calibration.parameters import Vector
+
+from heatsoak_dev.calibration.parameters import Vector
 
 #: Shares that are measured; between them, and below the least, everything is taken as linear.
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import heatsoak
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-
-import heatsoak
 from heatsoak.analysis.series import Array
-from heatsoak.corpus.machine import NoiselessStep
-from heatsoak.corpus.scenario import Held, Take
-from heatsoak.corpus.truth import Gates
 from heatsoak.protocol import Protocol, WorkloadStep
 from heatsoak.recording import Event, InMemoryRecording, RecordingMeta, SensorMeta
 from heatsoak.recording.columns import schema_of
+from numpy.typing import NDArray
+
+from heatsoak_dev.corpus.machine import NoiselessStep
+from heatsoak_dev.corpus.scenario import Held, Take
+from heatsoak_dev.corpus.truth import Gates
 
 #: The interval at which noise is generated; coarser samples are means of it.
 FINE_S = 0.1

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.twin.calibration.parameters import Parameter, Tables, Vector
+from heatsoak_dev.calibration.parameters import Parameter, Tables, Vector
 
 FitRole = Literal["fitted", "held-out"]
 

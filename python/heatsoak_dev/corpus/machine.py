@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-
 from heatsoak._core import Drive as Core
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Pause, Purge, Step, WorkloadStep

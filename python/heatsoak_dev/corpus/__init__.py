@@ -3,7 +3,7 @@
 A seed always gives the same case; docs/corpus.md says what is drawn at random, and why.
 """
 
-from heatsoak.corpus.case import make
-from heatsoak.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, LabelledCase, TrueEpisode
+from heatsoak_dev.corpus.case import make
+from heatsoak_dev.corpus.labels import DEVELOPMENT, HELD_OUT, Choices, LabelledCase, TrueEpisode
 
 __all__ = ["DEVELOPMENT", "HELD_OUT", "Choices", "LabelledCase", "TrueEpisode", "make"]

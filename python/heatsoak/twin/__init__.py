@@ -1,1 +1,0 @@
-"""Models of drives in their places: their calibration, and how well they reproduce real ones."""

@@ -1,0 +1,1 @@
+"""The developers' commands, one module each."""
