@@ -48,8 +48,8 @@ def calibrate_command(
 
     if stage is not None and stage not in calibration.STAGES:
         raise UsageError(
-            f"--stage: there is no stage '{stage}'{suggestion(stage, calibration.STAGES)}: stages are "
-            f"{', '.join(calibration.STAGES)}"
+            f"--stage: there is no stage '{stage}'{suggestion(stage, calibration.STAGES)}: "
+            f"stages are {', '.join(calibration.STAGES)}"
         )
     if leave_one_out:
         if check or hold_out or directory is not None:
