@@ -44,7 +44,7 @@ _LAYER_MAJORS = frozenset((7, 9, *range(240, 255)))
 _KERNEL_NAME = re.compile(r"[a-z]+[0-9a-z]*(?:/[a-z0-9]+)?|dm-\d+")
 
 
-class Rows:
+class DeviceRows:
     """Values of one device, or of the host: the number of each report, and a column a quantity.
 
     A value that a report does not have is NaN.
@@ -122,9 +122,9 @@ class Devices:
     def __init__(self, source: Source) -> None:
         """Start without devices; `source` counts what is kept."""
         self._source = source
-        self.rows: dict[str, Rows] = {}
+        self.rows: dict[str, DeviceRows] = {}
         #: Quantities that all devices share (`cpu_pct`, `temp_c.*`).
-        self.host: dict[str, Rows] = {}
+        self.host: dict[str, DeviceRows] = {}
         #: Sums of other devices in the same log: only taken where they are asked for.
         self.groups: set[str] = set()
         #: The columns' names in the log.
@@ -135,14 +135,14 @@ class Devices:
         """Add values of a device in a report."""
         rows = self.rows.get(device)
         if rows is None:
-            rows = self.rows[device] = Rows()
+            rows = self.rows[device] = DeviceRows()
         before = rows.size_bytes
         rows.add(report, values)
         self._source.keep(rows.size_bytes - before)
 
     def share(self, column: str, report: int, value: float) -> None:
         """Add a value of the host in a report."""
-        self.host.setdefault(column, Rows()).add(report, [(column, value)])
+        self.host.setdefault(column, DeviceRows()).add(report, [(column, value)])
 
     def unread(self, line: int) -> None:
         """Count a line that could not be read."""
@@ -303,7 +303,7 @@ def path_of(name: str) -> str:
     return f"/dev/mapper/{name}"
 
 
-def _load(rows: Rows, numbers: NDArray[np.int64]) -> float:
+def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log has no bytes."""
     counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):

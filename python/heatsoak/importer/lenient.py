@@ -68,7 +68,7 @@ Count = Annotated[int, PlainValidator(_count_of)]
 Positive = Annotated[float, PlainValidator(_positive_of)]
 Text = Annotated[str, PlainValidator(text_of)]
 #: An object, and a list, as they are.
-Table = Annotated[Mapping[str, Any], PlainValidator(_table_of)]
+JsonObject = Annotated[Mapping[str, Any], PlainValidator(_table_of)]
 Items = Annotated[list[Any], PlainValidator(_list_of)]
 #: Before a model: what is not an object becomes an empty one.
 AnObject = BeforeValidator(_table_of)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.readings import Drive, Reading, Readings
+from heatsoak.importer.readings import Reading, Readings, ToldDrive
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
@@ -409,9 +409,9 @@ class _Drives:
         #: Names of namespaces, by the drive that they are of.
         self._parts = _listed((_whole_of(short) or "", name) for short, name in shorts)
 
-    def named(self, device: str) -> Drive:
+    def named(self, device: str) -> ToldDrive:
         """Return what is known of a drive, of its namespaces and of what it is one of."""
-        merged = Drive({"path": device} if device.startswith("/dev/") else {})
+        merged = ToldDrive({"path": device} if device.startswith("/dev/") else {})
         short = device.removeprefix("/dev/")
         same = {*self._names.get(short, ()), *self._names.get(_whole_of(short) or short, ())}
         same |= {*self._parts.get(short, ())} if short else set()

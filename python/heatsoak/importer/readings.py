@@ -164,7 +164,7 @@ class Reading:
 
 
 @dataclass
-class Drive:
+class ToldDrive:
     """What a file tells of a drive besides its readings."""
 
     identity: dict[str, Any] = field(default_factory=dict)
@@ -186,14 +186,14 @@ class Readings:
         self.source, self.options, self.name, self.fields = source, options, name, fields
         self.all: list[Reading] = []
         self.tools: dict[str, str] = {}
-        self.drives: dict[str, Drive] = {}
+        self.drives: dict[str, ToldDrive] = {}
         self.stamp = ""
         self.watch_s: float | None = None
         self.unit_bytes = DATA_UNIT_BYTES
         self.about_counters = ""
         self.remarks: dict[str, Remark] = {}
         self._current: Reading | None = None
-        self._info = Drive()
+        self._info = ToldDrive()
         self._unread: list[int] = []
 
     def remark(self, text: str, doubt: bool = False) -> None:
@@ -222,8 +222,8 @@ class Readings:
 
     def ascribe(self, device: str) -> None:
         """Ascribe what was told of a drive to `device`."""
-        info, self._info = self._info, Drive()
-        drive = self.drives.setdefault(device, Drive())
+        info, self._info = self._info, ToldDrive()
+        drive = self.drives.setdefault(device, ToldDrive())
         drive.identity |= info.identity
         drive.thresholds |= info.thresholds
 
@@ -392,7 +392,7 @@ class Readings:
 
     def of_drive(self, device: str, **identity: Any) -> None:
         """Take what a list of drives says of one."""
-        self.drives.setdefault(device, Drive()).identity |= {
+        self.drives.setdefault(device, ToldDrive()).identity |= {
             name: value for name, value in identity.items() if value not in ("", None)
         }
 

@@ -40,25 +40,25 @@ _HALF_FIRST = re.compile(r"\b([AP]M)\s*(\d{1,2}:\d{2}:\d{2})")
 _SHORT_DATE = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{2})(?![\d/])")
 
 #: Place, quantity, and what a value is multiplied by.
-Column = tuple[int, str, float]
+ReportColumn = tuple[int, str, float]
 #: Lines that only JSON has that is laid out as sysstat does.
 _JSON_LINES = ('{"disk_device"', '"timestamp"')
 
 
 @dataclass(frozen=True)
-class Heading:
+class ReportHeader:
     """A report's first line: ``Linux 6.1.0 (host)  11/21/2026  _x86_64_  (8 CPU)``."""
 
     release: str
     date: str
 
 
-def heading(line: str) -> Heading | None:
+def heading(line: str) -> ReportHeader | None:
     """Return the heading that `line` is, if it is one."""
     if not line.startswith(("Linux ", "GNU/kFreeBSD")) or len(line) > 500:
         return None
     match = _HEADING.match(line.strip())
-    return Heading(match.group(1), match.group(3).strip()) if match else None
+    return ReportHeader(match.group(1), match.group(3).strip()) if match else None
 
 
 def scaled(word: str, scale: float) -> float:
@@ -81,12 +81,12 @@ def scaled(word: str, scale: float) -> float:
     return value * _SUFFIXES[suffix] / 1e6
 
 
-def columns_of(headers: Iterable[str]) -> list[Column]:
+def columns_of(headers: Iterable[str]) -> list[ReportColumn]:
     """Return the columns that are known among `headers`.
 
     Of several for one quantity the first; no latency of all I/Os beside that of reads.
     """
-    found: dict[str, Column] = {}
+    found: dict[str, ReportColumn] = {}
     for at, header in enumerate(headers):
         if header in COLUMNS:
             name, scale = COLUMNS[header]
@@ -96,7 +96,9 @@ def columns_of(headers: Iterable[str]) -> list[Column]:
     return list(found.values())
 
 
-def values_of(columns: Iterable[Column], words: Sequence[str]) -> list[tuple[str, float]] | None:
+def values_of(
+    columns: Iterable[ReportColumn], words: Sequence[str]
+) -> list[tuple[str, float]] | None:
     """Return quantities and values of a row; None where one of them is not a number."""
     values = []
     for at, name, scale in columns:

@@ -264,7 +264,7 @@ class _Table:
     headers: tuple[str, ...]
     #: The index of the word that names the device: 0 or -1.
     device_at: int
-    columns: list[sysstat.Column]
+    columns: list[sysstat.ReportColumn]
     #: Columns of totals with those of their rates.
     totals: list[tuple[int, int]]
 

@@ -11,8 +11,8 @@ from heatsoak.importer.formats.plain_columns import (
     EXAMPLE,
     EXAMPLE_OF_TWO,
     MIN_ROWS_EACH,
-    Column,
     Columns,
+    ReadColumn,
 )
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options
@@ -118,7 +118,7 @@ class _Table:
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
         wanted = wanted_drives(self._source, self._device, devices) if devices else []
-        by_device: dict[str, list[Column]] = {}
+        by_device: dict[str, list[ReadColumn]] = {}
         for column in columns:
             if not column.meaning.is_role:
                 by_device.setdefault(column.device, []).append(column)
@@ -162,7 +162,7 @@ class _Table:
                     return words
         return None
 
-    def _labels(self, section: Section, column: Column | None) -> Sequence[str] | None:
+    def _labels(self, section: Section, column: ReadColumn | None) -> Sequence[str] | None:
         """The column's texts; None where they only count the rows."""
         if column is None:
             return None
@@ -208,7 +208,7 @@ class _Table:
             which = found[name]
             yield which, _part_of(rows, which, {self._identity: name})
 
-    def _times(self, section: Section, by_role: dict[str, Column]) -> Times:
+    def _times(self, section: Section, by_role: dict[str, ReadColumn]) -> Times:
         rows = len(section)
         if self._columns.interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
             return Times(
@@ -255,7 +255,7 @@ class _Table:
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
-        self, section: Section, columns: list[Column]
+        self, section: Section, columns: list[ReadColumn]
     ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}

@@ -28,7 +28,7 @@ MIN_ROWS_EACH = 2
 
 
 @dataclass(frozen=True)
-class Column:
+class ReadColumn:
     """A column that is read: its index, name and meaning, and the device it belongs to."""
 
     index: int
@@ -38,7 +38,7 @@ class Column:
 
 
 #: A section's header, and the row of units below it.
-Heading = tuple[tuple[str, ...], tuple[str, ...]]
+SectionHeader = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Columns:
@@ -63,8 +63,8 @@ class Columns:
         self.doubts: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
-        self.by_heading: dict[Heading, list[Column]] = {}
-        self.labels: dict[Heading, list[int]] = {}
+        self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
+        self.labels: dict[SectionHeader, list[int]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
         """Return the doubts and notes, under a file's name."""
@@ -97,7 +97,7 @@ class Columns:
         }
         return Wanted(tuple(keys), numbers, tuple(words))
 
-    def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[Column]:
+    def _chosen(self, header: tuple[str, ...], units: tuple[str, ...]) -> list[ReadColumn]:
         columns = self._mapped(header)
         taken = {column.index for column in columns}
         named = {column.meaning.column for column in columns}
@@ -113,7 +113,7 @@ class Columns:
                 continue
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
-            columns.append(Column(index, name, found, device_and_name(name)[0]))
+            columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
@@ -129,28 +129,30 @@ class Columns:
             )
         return columns
 
-    def _totals(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+    def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """Counters of bytes, where there are no rates of bytes."""
         if self._is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
             return []
         taken = {column.index for column in columns}
         return [
-            Column(index, name, found, device_and_name(name)[0])
+            ReadColumn(index, name, found, device_and_name(name)[0])
             for index, name in enumerate(header)
             if index not in taken and (found := total(device_and_name(name)[1])) is not None
         ]
 
     def _electric(
-        self, columns: list[Column], header: tuple[str, ...], units: tuple[str, ...]
-    ) -> list[Column]:
+        self, columns: list[ReadColumn], header: tuple[str, ...], units: tuple[str, ...]
+    ) -> list[ReadColumn]:
         """A meter's voltage and current, where there is neither power nor throughput."""
         told = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
         if told or self._is_crowded:
             return []
         taken = {column.index for column in columns}
-        return [Column(i, header[i], what) for i, what in voltage_and_current(header, units, taken)]
+        return [
+            ReadColumn(i, header[i], what) for i, what in voltage_and_current(header, units, taken)
+        ]
 
-    def _counting(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+    def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
         timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
         if timed or self.interval_s is not None:
@@ -167,7 +169,7 @@ class Columns:
                     f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
                     "--map interval_s=SECONDS says otherwise"
                 )
-                return [Column(index, name, Meaning("time"))]
+                return [ReadColumn(index, name, Meaning("time"))]
         return []
 
     def _labels_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
@@ -186,7 +188,7 @@ class Columns:
                 found.append(index)
         return found[:_MAX_LABELS]
 
-    def _mapped(self, header: tuple[str, ...]) -> list[Column]:
+    def _mapped(self, header: tuple[str, ...]) -> list[ReadColumn]:
         columns = []
         for key, wanted in self._mapping.items():
             if key in ("interval_s", "interval") and _is_interval(wanted):
@@ -197,10 +199,10 @@ class Columns:
             if not column.has_unit and column.column.endswith(("bw_mb_s", "lat_us")):
                 column = replace(column, has_unit=True)
             name = header[index] if index < len(header) else f"column {index + 1}"
-            columns.append(Column(index, name, column))
+            columns.append(ReadColumn(index, name, column))
         return columns
 
-    def _clocked(self, columns: list[Column]) -> list[Column]:
+    def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
         """Of two columns of times, the one with dates says when the other began."""
         times = [c for c in columns if c.meaning.column == "time"]
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
@@ -212,9 +214,9 @@ class Columns:
                 return [dated if c is column else c for c in columns]
         return columns
 
-    def _without_doubles(self, columns: list[Column]) -> list[Column]:
+    def _without_doubles(self, columns: list[ReadColumn]) -> list[ReadColumn]:
         """Of columns with one meaning, keep the one with the plainest header."""
-        kept: dict[tuple[str, str], Column] = {}
+        kept: dict[tuple[str, str], ReadColumn] = {}
         numbers: dict[tuple[str, str], int] = {}
         for column in columns:
             key = (column.device, column.meaning.column)
@@ -243,7 +245,7 @@ class Columns:
                 )
         return list(kept.values())
 
-    def _complain(self, columns: list[Column], header: tuple[str, ...]) -> None:
+    def _complain(self, columns: list[ReadColumn], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
         names = [name.replace("\x1f", " ") for name in header[:12] if name]
@@ -268,7 +270,9 @@ class Columns:
                 self._layout.line,
             )
 
-    def _bare_temperatures(self, columns: list[Column], header: tuple[str, ...]) -> list[Column]:
+    def _bare_temperatures(
+        self, columns: list[ReadColumn], header: tuple[str, ...]
+    ) -> list[ReadColumn]:
         """Columns that only name a drive, or a part of the host, where nothing else was measured.
 
         Taken where their values may be temperatures.
@@ -286,7 +290,7 @@ class Columns:
                 continue
             # each drive is one, so that it keeps its name
             column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
-            bare.append(Column(index, name, replace(found, column=column)))
+            bare.append(ReadColumn(index, name, replace(found, column=column)))
         if bare:
             names = ", ".join(f"'{column.header}'" for column in bare[:8])
             each = "a temperature" if len(bare) == 1 else "temperatures"

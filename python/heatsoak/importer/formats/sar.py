@@ -101,7 +101,7 @@ class _Table:
     kind: Literal["disk", "io", "cpu", "temp", "other"]
     headers: Sequence[str]
     item_at: int | None = None
-    columns: list[sysstat.Column] = field(default_factory=list)
+    columns: list[sysstat.ReportColumn] = field(default_factory=list)
     places: tuple[int, ...] = ()
 
     @property
@@ -134,7 +134,7 @@ def _table_of(words: Sequence[str]) -> _Table | None:
     return _Table("other", words)
 
 
-def _io_columns(headers: Sequence[str]) -> list[sysstat.Column]:
+def _io_columns(headers: Sequence[str]) -> list[sysstat.ReportColumn]:
     """Those of `-b`, whose sum of all transfers counts discards, too."""
     return [column for column in sysstat.columns_of(headers) if column[1] != "iops"]
 

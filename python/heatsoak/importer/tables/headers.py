@@ -11,14 +11,14 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from heatsoak.importer import sysstat_columns
-from heatsoak.importer.tables.units import Kind, Unit, split_unit, unit_of
+from heatsoak.importer.tables.units import Unit, UnitKind, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     PLACES,
     ROLE_WORDS,
     ROLES,
     TIME_WORDS,
     TOKENS,
-    Role,
+    ColumnRole,
     direction_in,
     has_any,
     mended,
@@ -190,7 +190,7 @@ class _Words:
         return not self.is_drive and self.has("elsewhere")
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> UnitKind | None:
         """Of its unit."""
         return None if self.unit is None else self.unit.kind
 
@@ -239,7 +239,7 @@ def _role(words: _Words) -> Meaning | None:
     return words.meaning(role, has_unit=False)
 
 
-def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
+def _role_of(tokens: list[str], kind: UnitKind | None) -> ColumnRole | None:
     joined = "_".join(token for token in tokens if token not in "#%")
     if joined in ("up_time", "uptime"):
         return "uptime"
@@ -266,7 +266,7 @@ def _role_of(tokens: list[str], kind: Kind | None) -> Role | None:
     return "time"
 
 
-def _time_in(word: str) -> Role | None:
+def _time_in(word: str) -> ColumnRole | None:
     """A language without blanks: ``记录时间``."""
     return (
         "time"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from heatsoak.importer.tables.words import CAMEL, TABLES, has_any, mended, tokens_of
 
-Kind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
+UnitKind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Unit:
         note: what was converted, where it is.
     """
 
-    kind: Kind
+    kind: UnitKind
     scale: float = 1.0
     offset: float = 0.0
     doubt: str = ""

@@ -12,8 +12,8 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 #: What a column is for where it holds no measurement.
-Role = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
-ROLES: frozenset[str] = frozenset(get_args(Role))
+ColumnRole = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
+ROLES: frozenset[str] = frozenset(get_args(ColumnRole))
 
 CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _NUMBERED = re.compile(
@@ -73,8 +73,8 @@ TOKENS: dict[str, frozenset[str]] = {
     name: frozenset(words) for name, words in TABLES["tokens"].items()
 }
 PLACES: dict[str, str] = _words_by(TABLES["places"])
-TIME_WORDS: dict[str, Role] = _words_by(TABLES["times"])
-ROLE_WORDS: dict[str, Role] = _words_by(TABLES["roles"])
+TIME_WORDS: dict[str, ColumnRole] = _words_by(TABLES["times"])
+ROLE_WORDS: dict[str, ColumnRole] = _words_by(TABLES["roles"])
 #: Words that begin as those of reading do.
 _NOT_READ = ("ready", "readme")
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from heatsoak.errors import HeatsoakError
 from heatsoak.fio import Differencer, FioStatus
 from heatsoak.importer.formats.results import DIRECTIONS
-from heatsoak.importer.lenient import AnObject, Count, Lenient, Positive, Table, Text
+from heatsoak.importer.lenient import AnObject, Count, JsonObject, Lenient, Positive, Text
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
 _WAITED_S = 0.1
@@ -31,8 +31,8 @@ class Latency(Lenient):
     N: Count = -1
     mean: Positive = 0.0
     max: Positive = 0.0
-    bins: Table = Field({})
-    percentile: Table = Field({})
+    bins: JsonObject = Field({})
+    percentile: JsonObject = Field({})
 
 
 class Direction(Lenient):
@@ -74,7 +74,7 @@ class Job(Lenient):
     groupid: Count = 0
     elapsed: Count = 0
     job_start: Count = 0
-    options: Table = Field({}, alias="job options")
+    options: JsonObject = Field({}, alias="job options")
     read: Annotated[Direction | None, AnObject] = None
     write: Annotated[Direction | None, AnObject] = None
     mixed: Annotated[Direction | None, AnObject] = None
@@ -96,7 +96,7 @@ class Job(Lenient):
         return found if isinstance(found, Direction) else Direction()
 
 
-class Rows:
+class CounterRows:
     """Rows of numbers with their times, kept by column, since there can be very many."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class StepCounters:
         self.mixed = False
         self.last: FioStatus | None = None
         self._differencer = Differencer(math.nan, reads=True, writes=True)
-        self._rows = Rows()
+        self._rows = CounterRows()
         self._moving = 0  # rows up to the last one in which anything was done
         self._is_completion = self._is_reset = False
 

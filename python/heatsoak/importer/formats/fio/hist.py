@@ -5,7 +5,7 @@ from array import array
 
 import numpy as np
 
-from heatsoak.importer.formats.fio.parts import Table
+from heatsoak.importer.formats.fio.parts import DirectionRows
 from heatsoak.importer.frames import Array
 from heatsoak.importer.source import Source
 
@@ -34,7 +34,7 @@ def is_histogram(lines: list[str]) -> bool:
     )
 
 
-def histogram(source: Source) -> list[dict[int, Table]]:
+def histogram(source: Source) -> list[dict[int, DirectionRows]]:
     """Return for each run the windows of each direction: how many I/Os, and their latencies in ns.
 
     Raises UsageError where no line can be read.
@@ -116,7 +116,7 @@ class _Rows:
         self.values.append(float(latencies[np.flatnonzero(counts)[-1]]))
         return True
 
-    def table(self) -> Table:
+    def table(self) -> DirectionRows:
         """Return them as arrays."""
         end_ms = np.array(self.end_ms)
         values = np.array(self.values).reshape(-1, 7)

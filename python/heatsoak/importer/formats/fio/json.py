@@ -15,7 +15,7 @@ from typing import Any, get_args
 from pydantic import Field
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.fio.counters import Job, Rows, StepCounters
+from heatsoak.importer.formats.fio.counters import CounterRows, Job, StepCounters
 from heatsoak.importer.formats.results import DIRECTIONS, numbered
 from heatsoak.importer.frames import build
 from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
@@ -149,7 +149,7 @@ class FioRun:
         remarks: dict[str, bool] = {}
         begin_ms, end_s = self._begin_ms(), 0.0
         job_number = 1
-        samples = Rows()
+        samples = CounterRows()
         for step in self._steps:
             options = [self.document.options_of(job) for job in step.jobs]
             name = _unique(_name_of(step.jobs), taken)

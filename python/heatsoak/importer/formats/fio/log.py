@@ -17,7 +17,7 @@ from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.hist import histogram, is_histogram
-from heatsoak.importer.formats.fio.parts import Kind, Part, Quantity, Table, samples_of
+from heatsoak.importer.formats.fio.parts import DirectionRows, LogKind, Part, Quantity, samples_of
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
@@ -134,7 +134,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     return logs
 
 
-def _histogram_part(tables: dict[int, Table], name: _Name) -> Part:
+def _histogram_part(tables: dict[int, DirectionRows], name: _Name) -> Part:
     return Part(
         "hist",
         "hist",
@@ -202,9 +202,9 @@ def _pieces(source: Source) -> Iterator[bytes]:
         yield line.encode("utf-8", "replace") + b"\n"
 
 
-def _tables(bins: dict[str, Any]) -> dict[int, Table]:
+def _tables(bins: dict[str, Any]) -> dict[int, DirectionRows]:
     """Return the bins by direction, reads and writes."""
-    tables: dict[int, Table] = {}
+    tables: dict[int, DirectionRows] = {}
     for ddir in (0, 1):
         there = bins["ddir"] == ddir
         if there.any():
@@ -213,18 +213,18 @@ def _tables(bins: dict[str, Any]) -> dict[int, Table]:
     return tables
 
 
-def _usual(tables: dict[int, Table]) -> float:
+def _usual(tables: dict[int, DirectionRows]) -> float:
     """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
     between = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
     return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
 
 
-def _is_absolute(tables: dict[int, Table]) -> bool:
+def _is_absolute(tables: dict[int, DirectionRows]) -> bool:
     return min(float(table["last_ms"][0]) for table in tables.values()) >= _EPOCH_MS
 
 
 def _part(
-    source: Source, log: FioLog, tables: dict[int, Table], name: _Name
+    source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name
 ) -> tuple[Part, tuple[Remark, ...]]:
     facts = _Facts(tables, log)
     quantity, remarks = _quantity(source, facts, name)
@@ -253,7 +253,7 @@ def _part(
 class _Facts:
     """What the numbers of a run tell of it."""
 
-    def __init__(self, tables: dict[int, Table], log: FioLog) -> None:
+    def __init__(self, tables: dict[int, DirectionRows], log: FioLog) -> None:
         self.columns = log.columns
         self.priority = log.priority
         both = {
@@ -272,7 +272,7 @@ class _Facts:
         self.single = bool((both["count"] == 1).mean() > 0.8)
         self.bs = self.bytes / self.rows
 
-    def kind_of(self, quantity: Quantity) -> Kind:
+    def kind_of(self, quantity: Quantity) -> LogKind:
         """Tell windows from single I/Os: only these have a block size, since fio 2.2."""
         if self.bytes == 0:
             return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"

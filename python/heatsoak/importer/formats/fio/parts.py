@@ -19,10 +19,10 @@ from heatsoak.importer.frames import Array, build
 #: What the values are; `other` is not known, so that only the number of rows and their sizes tell.
 Quantity = Literal["bw", "iops", "lat", "clat", "slat", "hist", "other"]
 #: Every I/O, the mean of a window, or how many I/Os of a window took how long.
-Kind = Literal["io", "window", "hist"]
+LogKind = Literal["io", "window", "hist"]
 #: The rows of one direction: `end_ms` rising, `first_ms` and `last_ms`, and of what was done until
 #: then `count`, `bytes`, `mean`, `p50`, `p99`, `p999`, `max`.
-Table = Mapping[str, Array]
+DirectionRows = Mapping[str, Array]
 
 #: fio's KiB/s in 10^6 bytes a second.
 KIB_MB = 1024 / 1e6
@@ -53,9 +53,9 @@ class Part:
     """
 
     quantity: Quantity
-    kind: Kind
+    kind: LogKind
     job: str
-    tables: Mapping[int, Table]
+    tables: Mapping[int, DirectionRows]
     window_ms: float
     absolute: bool = False
     lat_us: float | None = None
@@ -230,7 +230,7 @@ def latency_parts(parts: Sequence[Part]) -> list[Part]:
     return []
 
 
-def _between(table: Table, edges: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _between(table: DirectionRows, edges: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return between which edges bins fall, and which of them do at all."""
     within = (table["first_ms"] <= edges[-1]) & (table["last_ms"] >= edges[0])
     which = np.searchsorted(edges, table["end_ms"][within] - _BIN_MS / 2) - 1
