@@ -1,6 +1,7 @@
 """Recordings in, findings out: episodes, their cause, consistency, trust in sensors."""
 
 from heatsoak.analysis.findings import (
+    Answer,
     Consistency,
     CopyFindings,
     CopyStepFindings,
@@ -15,6 +16,7 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.judge import analyze
 
 __all__ = [
+    "Answer",
     "Consistency",
     "CopyFindings",
     "CopyStepFindings",

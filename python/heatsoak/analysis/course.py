@@ -105,7 +105,7 @@ def course_of(
     meta = recording.meta
     return Course(
         drive=meta.drive,
-        conditions=dict(meta.conditions),
+        conditions=_conditions(recording),
         loads=tuple(_loads(recording, samples)),
         purges_s=tuple(
             event.t_s
@@ -118,6 +118,12 @@ def course_of(
         begins_purged=bool(meta.drive.get("simulated")),
         distrusted=distrusted,
     )
+
+
+def _conditions(recording: Recording) -> Conditions:
+    """A recording's labels, with the place of a simulated drive, which is how it is cooled."""
+    place = (recording.meta.drive.get("details") or {}).get("enclosure")
+    return ({"enclosure": str(place)} if place else {}) | dict(recording.meta.conditions)
 
 
 def _purges(recording: Recording) -> set[str | None]:

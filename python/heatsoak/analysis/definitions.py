@@ -13,5 +13,8 @@ MIN_DROP = 0.05
 RECOVERED = 0.97
 #: Depth is the loss over the last seconds of an episode, as in the published figures.
 DEPTH_WINDOW_S = 60.0
+#: A step is steady if its falls cost less than this share of its work and none lasts longer.
+MAX_STEADY_LOSS = 0.01
+MAX_STEADY_FALL_S = 30.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3

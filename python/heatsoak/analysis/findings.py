@@ -289,7 +289,9 @@ class StepFindings(BaseModel):
         power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
             recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
         rounds: the name of the rounds that it belongs to; `round` is the number of its round.
-        start_temp_c: the drive's temperature at the start.
+        start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+        slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
+            cooling; None if no other run shows that.
         why: the reasons for a verdict without an episode.
         why_unknown: why its throughput could not be judged; None if it was.
     """
@@ -299,11 +301,13 @@ class StepFindings(BaseModel):
     duration_s: float
     mean_mb_s: float | None
     start_temp_c: float | None
+    max_temp_c: float | None = None
     verdict: Verdict
     episodes: list[Episode]
     consistency: Consistency | None
     why: list[str] = []
     why_unknown: str | None = None
+    slowed_by_heat_pct: float | None = None
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
     power_mean_w: float | None = None
@@ -314,7 +318,11 @@ class StepFindings(BaseModel):
     @property
     def throttles(self) -> bool:
         """Whether heat slowed it, in an episode or from the start."""
-        return self.verdict == "thermal" or any(ep.cause == "thermal" for ep in self.episodes)
+        return (
+            self.verdict == "thermal"
+            or self.slowed_by_heat_pct is not None
+            or any(episode.cause == "thermal" for episode in self.episodes)
+        )
 
 
 class SensorTrust(BaseModel):
@@ -340,10 +348,53 @@ class SensorTrust(BaseModel):
     same_as: str | None = None
 
 
+#: ``not-loaded``: nothing was asked of the drive.
+Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
+
+
+class Answer(BaseModel):
+    """What a person wanted to know.
+
+    Attributes:
+        sentence: for somebody who does not know what an episode is.
+        because: the strongest reasons, three at most.
+        next: what would settle it, or help.
+    """
+
+    throttles: Throttles
+    sentence: str
+    because: list[str] = []
+    next: str | None = None
+
+
+class Unloaded(BaseModel):
+    """The time in which a log shows the drive, but no load that could be judged.
+
+    Attributes:
+        busy_pct: the mean share of the time that it was busy; None if not logged.
+        max_mb_s: the highest throughput; None if not logged.
+        max_temp_c: its highest temperature; None if not logged.
+        follows: what its temperature followed: ``its own work``, or a sensor of the host.
+        time_constant_s: how slowly it followed.
+        text: the same, to follow "the drive was never loaded"; `reasons` are sentences.
+    """
+
+    duration_s: float
+    busy_pct: float | None = None
+    max_mb_s: float | None = None
+    max_temp_c: float | None = None
+    follows: str | None = None
+    time_constant_s: float | None = None
+    text: str = ""
+    reasons: list[str] = []
+
+
 class RecordingFindings(BaseModel):
     """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
+        answer: whether the drive throttles, in a sentence.
+        unloaded: what is known of the time without a load; None if there was hardly any.
         scores: the scores that its protocol defines.
         rounds: the rounds in its protocol, and whether they became steady.
         power: where power figures come from; None if nothing is known.
@@ -355,13 +406,17 @@ class RecordingFindings(BaseModel):
     steps: list[StepFindings]
     sensors: list[SensorTrust]
     notes: list[str]
+    answer: Answer = Answer(throttles="cannot-tell", sentence="")
+    unloaded: Unloaded | None = None
     scores: list[ScoreFindings] = []
     rounds: list[RoundsFindings] = []
     power: Power | None = None
 
 
 class Findings(BaseModel):
-    """What recordings show, in the given order, and copies with both sides given."""
+    """What recordings show, in the given order, and copies with both sides given; `answer` is that
+    of all together."""
 
+    answer: Answer = Answer(throttles="cannot-tell", sentence="")
     recordings: list[RecordingFindings]
     copies: list[CopyFindings] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from heatsoak.analysis.answer import answer_of, answer_of_all
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
 from heatsoak.analysis.findings import Findings, RecordingFindings
@@ -12,6 +13,7 @@ from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, step_findings
 from heatsoak.analysis.totals import cost_of
+from heatsoak.analysis.unloaded import unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.recording import Recording
 
@@ -31,8 +33,9 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     )
     for findings, sensors in zip(found, trust, strict=True):
         findings.sensors = sensors
+        findings.answer = answer_of(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
-    return Findings(recordings=found, copies=copies)
+    return Findings(answer=answer_of_all(found), recordings=found, copies=copies)
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
@@ -78,6 +81,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),
+        unloaded=None if views else unloaded_of(recording),
     )
 
 

@@ -2,20 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from heatsoak.analysis.cause import Case, Judgement, weigh
-from heatsoak.analysis.cause.case import alike, level_of
-from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
-from heatsoak.analysis.definitions import RECOVERED
+from heatsoak.analysis.definitions import MAX_STEADY_FALL_S, MAX_STEADY_LOSS
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.segments import Drop, find_drops, joined
-from heatsoak.analysis.series import throughput
+from heatsoak.analysis.series import resampled, throughput
+from heatsoak.analysis.slow_steps import (
+    faster_when_cooled,
+    hot_from_the_start,
+    limited_by_link,
+    slow_start,
+)
 from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
@@ -79,170 +82,114 @@ def _levels(drop: Drop, view: StepView) -> dict[str, float]:
     return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
 
 
-#: Packet headers and acknowledgements take part of a link's capacity.
-NEAR_CEILING = (0.8, 1.02)
-#: A link is narrow if it carries less than this share of what the drive's own link could.
-NARROW = 0.95
-
-
-def limited_by_link(view: StepView) -> str | None:
-    """Return why the link limits a step's throughput, not its drive; None if it does not.
-
-    A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
-    would be higher in another host.
-    """
-    series = view.throughput
-    if series.unit != "mb_s" or len(series.values) == 0 or view.course.link_ceiling_mb_s is None:
-        return None
-    ceiling, most = view.course.link_ceiling_mb_s
-    # links sleep when idle: what they carry under load counts
-    readings = view.track("link_mb_s").values
-    if len(readings):
-        ceiling = float(np.median(readings))
-    level = float(np.median(series.values))
-    low, high = NEAR_CEILING
-    if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
-        return None
-    return (
-        f"{level:,.0f} MB/s is all that its PCIe link carries ({ceiling:,.0f} MB/s before protocol "
-        f"overhead); at the drive's full width and speed it would carry {most:,.0f} MB/s"
-    )
-
-
-#: A governor holds a drive this close to the temperature at which it held it before.
-HELD_WITHIN_K = 3.0
-#: Sequential loads run at about the same speed in blocks of any usual size.
-_SEQUENTIAL = ("read", "write")
-#: The time at the end of the earlier load over which its temperature is taken.
-_LATE_S = 10.0
-
-
-@dataclass(frozen=True)
-class SlowStart:
-    """Why a step may have been slow from its start.
-
-    Attributes:
-        origin: the first of the loads directly before it whose throughput had fallen.
-        drop: the drop of that load that lasted to its end.
-        before: the full speed of the same load, in the step's unit; None if unknown.
-        lost: the share of `before` that is missing from the step's start; None if `before` is.
-        is_held: whether the drive stayed as hot; None without temperatures.
-        is_counted: whether the drive counted throttling in the step.
-    """
-
-    origin: StepView
-    drop: Drop
-    before: float | None
-    lost: float | None
-    is_held: bool | None
-    is_counted: bool
-
-    def verdict(self, cause: Verdict) -> Verdict | None:
-        """Return the step's verdict, given the `cause` of the drop that lasted.
-
-        None if nothing shows that it was slow, or if the earlier load used up a cache or spare
-        area: steps are run after such loads on purpose, to see what a drive does then.
-        """
-        if cause == "thermal":
-            if self.is_counted or (self.is_held and self.lost is not None):
-                return "thermal"
-            return "unknown" if self.is_held or self.lost is not None else None
-        return "unknown" if cause == "unknown" and self.lost is not None else None
-
-    def reason(self, cause: Verdict) -> str:
-        """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
-        fell = 1 - self.drop.during / self.drop.before
-        by = "heat" if cause == "thermal" else "something"
-        text = (
-            f"it started right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
-        )
-        if self.is_held:
-            text += ", and stayed as hot"
-        if self.is_counted:
-            text += "; the drive counted throttling"
-        if self.lost is not None:
-            text += f"; from the start it ran {self.lost:.0%} below its full speed"
-        if self.verdict(cause) == "thermal":
-            return text
-        return f"{text}: a pause between them would tell"
-
-
-def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
-    """Return why a step may have been slow from its start; None if no load before it suggests that.
-
-    `others` are other steps of the drive: a faster one with the same load shows the loss.
-    """
-    origin = view.slowed_by
-    drop = None if origin is None else origin.lasting_drop
-    if origin is None or drop is None:
-        return None
-    before = _full_speed(view, origin, others)
-    lost = None if before is None else 1 - level_of(view) / before
-    if lost is not None and lost <= 1 - RECOVERED:
-        return None
-    return SlowStart(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
-
-
-def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
-    """The speed of the same load before it fell, or after a rest; None if there was none."""
-    unit = view.throughput.unit
-    known = [
-        level_of(other)
-        for other in others
-        if other.slowed_by is None and alike(other.step, view.step)
-    ]
-    rw = origin.step.rw
-    if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
-        known.append(level_of(origin))
-    return max((level for level in known if level > 0), default=None)
-
-
-def _is_held(view: StepView, origin: StepView) -> bool | None:
-    """Whether the drive stayed as hot as it was at the end of the earlier load."""
-    end_s = origin.throughput.duration_s
-    late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
-    if len(late_c) == 0 or len(here_c) == 0:
-        return None
-    return float(np.median(here_c)) >= float(np.median(late_c)) - HELD_WITHIN_K
-
-
-def _is_counted(view: StepView) -> bool:
-    tracks = (view.track(name).values for name in counter_columns(view))
-    return any(len(values) > 1 and values[-1] > values[0] for values in tracks)
-
-
 def step_findings(
     view: StepView, others: list[StepView], siblings: list[StepView], window_s: float
 ) -> StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
     # the loss of one direction may be hidden in the sum
     parts = view.by_direction() if view.drops == [] else [view]
-    episodes = [
-        episode_of(case, judgement)
+    judged = [
+        (case, judgement)
         for part in parts
         for case, judgement in judged_drops(part, others, siblings)
     ]
-    if not episodes and view.oscillation_from_start is not None:
+    dips = None
+    if judged and not matters([case for case, _ in judged]):
+        dips, judged = _dips([case for case, _ in judged]), []
+    elif not judged and view.oscillation_from_start is not None:
         case = Case(view.oscillation_from_start, view, list(others), list(siblings))
         judgement = weigh(case)
         # oscillation from the start may be normal for the drive; a governor leaves other traces too
         if judgement.cause == "thermal":
-            episodes = [episode_of(case, judgement)]
+            judged = [(case, judgement)]
+    episodes = [episode_of(case, judgement) for case, judgement in judged]
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = limited_by_link(view) if view.drops == [] and not episodes else None
     waited = always_waited(view) if not episodes else None
     slow = None if bound or waited else _slow_from_the_start(view, others, siblings, episodes)
+    cooled = None if bound or waited or slow else faster_when_cooled(view, siblings)
+    hot = None
+    if not (judged or bound or waited or slow or cooled):
+        hot = hot_from_the_start(view, [*others, *siblings])
+    uneven = None if episodes or bound or waited or slow or cooled else _uneven(view)
+    whys = (bound, waited, slow and slow[1], cooled and cooled.text, hot, dips)
+    verdict: Verdict = _costliest(judged)
+    if view.drops is None or uneven or hot:
+        verdict = "unknown"
+    if bound:
+        verdict = "limited-by-host"
+    elif slow:
+        verdict = slow[0]
+    elif cooled and (not episodes or cooled.lost_share > _lost_share([c for c, _ in judged])):
+        verdict = "thermal"
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
         duration_s=view.duration_s,
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
-        verdict="limited-by-host" if bound else slow[0] if slow else _verdict(view, episodes),
-        why=[text for text in (bound, waited, slow and slow[1]) if text],
-        why_unknown=_why_unknown(view),
+        max_temp_c=max(view.temp.values.tolist(), default=None),
+        verdict=verdict,
+        why=[text for text in whys if text],
+        why_unknown=uneven or _why_unknown(view),
+        slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
+    )
+
+
+def _lost(case: Case) -> float:
+    """What a drop cost: what would have been moved at the level before, and was not."""
+    mean = case.view.throughput.mean(case.drop.onset_s, case.drop.end_s)
+    return max(case.drop.before - mean, 0.0) * case.length_s if math.isfinite(mean) else 0.0
+
+
+def _lost_share(cases: Sequence[Case]) -> float:
+    """The share of a step's work that its drops cost."""
+    lost = sum(map(_lost, cases))
+    if lost <= 0:
+        return 0.0
+    series = cases[0].view.throughput
+    return lost / (lost + float(np.sum(series.values * series.interval_s)))
+
+
+def matters(cases: Sequence[Case]) -> bool:
+    """Return whether drops are more than short dips of a steady step."""
+    longest_s = max(case.length_s for case in cases)
+    return longest_s > MAX_STEADY_FALL_S or _lost_share(cases) >= MAX_STEADY_LOSS
+
+
+def _dips(cases: Sequence[Case]) -> str:
+    """What is said of drops that do not matter."""
+    longest_s = max(case.length_s for case in cases)
+    deepest = max(case.drop.depth for case in cases)
+    dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
+    cost = f"{_lost_share(cases):.1%} of the work"
+    return f"{dips} of {deepest:.0%} and {longest_s:.0f} s, which cost {cost}"
+
+
+def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
+    """The cause of the drop that cost most."""
+    return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
+
+
+#: A step is steady if its means over so many equal parts differ by at most this share.
+_PARTS, _EVEN = 20, 0.5
+
+
+def _uneven(view: StepView) -> str | None:
+    """Why a step without a drop is not steady either; None if it is."""
+    series = view.throughput
+    if view.drops != [] or len(series.t_s) < 2 * _PARTS:
+        return None
+    means = resampled(series, 0.0, series.duration_s, series.duration_s / _PARTS)
+    means = means[np.isfinite(means)]
+    if len(means) < _PARTS / 2 or np.ptp(means) <= _EVEN * np.median(means):
+        return None
+    unit = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}[series.unit]
+    return (
+        f"too uneven to judge: its means over {series.duration_s / _PARTS:.0f} s go from "
+        f"{np.min(means):,.0f} to {np.max(means):,.0f} {unit}"
     )
 
 
@@ -262,14 +209,6 @@ def _slow_from_the_start(
     lasting = [judgement.cause for case, judgement in judged if not case.drop.recovered]
     verdict = slowed.verdict(lasting[-1]) if lasting else None
     return None if verdict is None else (verdict, slowed.reason(lasting[-1]))
-
-
-def _verdict(view: StepView, episodes: list[Episode]) -> Verdict:
-    if view.drops is None:
-        return "unknown"
-    if not episodes:
-        return "steady"
-    return max(episodes, key=lambda episode: episode.depth_pct).cause
 
 
 def _why_unknown(view: StepView) -> str | None:

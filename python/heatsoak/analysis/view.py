@@ -14,7 +14,14 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
-from heatsoak.protocol import LoadStep, Observed, Precondition, Role
+from heatsoak.protocol import (
+    LoadStep,
+    Observed,
+    Precondition,
+    Role,
+    cools_better,
+    differing,
+)
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
@@ -312,6 +319,33 @@ def _copied(one: RecordingView, other: RecordingView) -> bool:
     """Whether both are sides of one copy: two drives, even if of the same model."""
     parts = [each.recording.meta.part_of_copy for each in (one, other)]
     return parts[0] is not None and parts[1] is not None and parts[0].id == parts[1].id
+
+
+@dataclass(frozen=True)
+class OtherCooling:
+    """How another run of a drive was cooled.
+
+    Attributes:
+        text: the conditions of the other run that differ.
+        is_better: whether it cools better there; None if the conditions do not say.
+    """
+
+    text: str
+    is_better: bool | None
+
+
+def other_cooling(one: StepView, other: StepView) -> OtherCooling | None:
+    """Return how `other` was cooled; None if that was the same, or if more than cooling differs."""
+    here, there = one.course.conditions, other.course.conditions
+    differ = differing(here, there)
+    names = differ.get("cooling", [])
+    if not names or "load" in differ or "identity" in differ:
+        return None
+    better = {cools_better(name, here[name], there[name]) for name in names}
+    return OtherCooling(
+        text=", ".join(f"{name} {there[name]}" for name in names),
+        is_better=better.pop() if len(better) == 1 else None,
+    )
 
 
 @dataclass

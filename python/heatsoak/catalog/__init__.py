@@ -8,6 +8,7 @@ Wherever an id is accepted, so is the path of a user's own file in the same form
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
+    has_write_cache,
     load_drive,
     load_enclosure,
     load_trace,
@@ -51,6 +52,7 @@ __all__ = [
     "drive_ids",
     "enclosure_ids",
     "figure_ids",
+    "has_write_cache",
     "load_drive",
     "load_enclosure",
     "load_trace",

@@ -35,6 +35,12 @@ def load_drive(name: str) -> Drive:
     return parse_drive(text, name).model_copy(update={"id": name})
 
 
+def has_write_cache(model: str) -> bool | None:
+    """Return whether drives of this model have a pSLC write cache; None for an unknown model."""
+    known = next((drive for drive in _drives().values() if drive.model == model), None)
+    return None if known is None else known.cache is not None
+
+
 def enclosure_ids() -> list[str]:
     """Return the ids of the simulated enclosures."""
     return list(_enclosures())

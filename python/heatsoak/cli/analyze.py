@@ -9,6 +9,7 @@ from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli.common import (
     DeviceOption,
+    EvidenceOption,
     FailBelowOption,
     FailOnOption,
     FormatOption,
@@ -49,6 +50,7 @@ def analyze_command(
     ] = WINDOW_S,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
+    evidence: EvidenceOption = False,
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
@@ -57,7 +59,7 @@ def analyze_command(
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
-        print_findings(findings, console())
+        print_findings(findings, console(), evidence=evidence)
     return exit_code(findings, fail_on, fail_below)
 
 

@@ -52,6 +52,11 @@ FailBelowOption = Annotated[
 ]
 
 
+EvidenceOption = Annotated[
+    bool, typer.Option("--evidence", help="Print all evidence, not only the strongest.")
+]
+
+
 MapOption = Annotated[
     list[str] | None,
     typer.Option(

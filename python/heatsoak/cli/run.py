@@ -11,6 +11,7 @@ from heatsoak.bench.drive_settings import leftovers
 from heatsoak.bench.places import Preview
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli.common import (
+    EvidenceOption,
     FailBelowOption,
     FailOnOption,
     FormatOption,
@@ -100,6 +101,7 @@ def run_command(
     ] = False,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
+    evidence: EvidenceOption = False,
     fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol on a drive, and judge what was recorded."""
@@ -126,7 +128,7 @@ def run_command(
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
-        print_findings(findings, console())
+        print_findings(findings, console(), evidence=evidence)
     return exit_code(findings, fail_on, fail_below)
 
 

@@ -10,6 +10,7 @@ from rich.live import Live
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory, require_empty
 from heatsoak.cli.common import (
+    EvidenceOption,
     FailOnOption,
     FormatOption,
     LabelOption,
@@ -66,6 +67,7 @@ def watch_command(
     output: OutputOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
+    evidence: EvidenceOption = False,
 ) -> int:
     """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
 
@@ -92,7 +94,7 @@ def watch_command(
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
-        print_findings(findings, console())
+        print_findings(findings, console(), evidence=evidence)
     return exit_code(findings, fail_on, None)
 
 

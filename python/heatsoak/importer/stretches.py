@@ -25,6 +25,9 @@ from heatsoak.recording import InMemoryRecording, Recording
 IDLE_SHARE = 0.01
 #: Below this one only where the drive is known not to be busy: something else used it meanwhile.
 BACKGROUND_SHARE = 0.1
+#: A stretch is a load if the drive was busy (`BUSY_PCT`), or moved this much where that was not
+#: logged, for at least `PAUSE_S`; anything less is what an idling system does.
+MIN_LOAD_MB_S, MIN_LOAD_IOPS = 20.0, 500.0
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
@@ -62,8 +65,16 @@ def with_stretches(log: Log) -> Log:
         for begin, end in loaded
         if end - begin >= MIN_SAMPLES
     ]
+    is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
+    least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
+    spans = [
+        (begin, end)
+        for begin, end in spans
+        if _is_load(total[begin:end], busy[begin:end], interval_s[begin:end], least)
+    ]
     if not spans:
-        return _one_step(log, reads, writes)
+        idle = Observed(name="idle", watched=True, idle=True)
+        return replace(log, steps=(idle,))
     steps: list[Observed] = []
     all_t_s = log.samples["t_s"].to_numpy()
     step_of = np.zeros(log.samples.height, dtype=np.uint32)
@@ -91,6 +102,15 @@ def with_stretches(log: Log) -> Log:
         steps=tuple(steps),
         remarks=(*log.remarks, *remarks),
     )
+
+
+def _is_load(total: Array, busy_pct: Array, interval_s: Array, least: float) -> bool:
+    """Whether a stretch asked something of the drive."""
+    if float(np.nansum(interval_s)) < PAUSE_S:
+        return False
+    if np.isfinite(busy_pct).any():
+        return float(np.nanmean(busy_pct)) >= BUSY_PCT
+    return float(np.percentile(total, 95)) >= least
 
 
 def rated(samples: pl.DataFrame) -> pl.DataFrame:

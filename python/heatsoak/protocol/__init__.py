@@ -3,6 +3,15 @@
 :func:`load` reads a bundled protocol by name, a TOML file, or a native fio job file.
 """
 
+from heatsoak.protocol.conditions import (
+    REPETITIONS,
+    ConditionKind,
+    Conditions,
+    Label,
+    cools_better,
+    differing,
+    kind_of_condition,
+)
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, ScoreRule
 from heatsoak.protocol.overrides import apply_settings, read_labels
@@ -31,13 +40,14 @@ from heatsoak.protocol.turns import (
     turns_of,
     turns_of_copy,
 )
-from heatsoak.protocol.workload import REPETITIONS, Conditions, Label, Workload
+from heatsoak.protocol.workload import Workload
 
 __all__ = [
     "MIN_STEADY_ROUNDS",
     "RATES",
     "REPETITIONS",
     "ROLES",
+    "ConditionKind",
     "Conditions",
     "Copy",
     "Heat",
@@ -63,7 +73,10 @@ __all__ = [
     "WorkloadStep",
     "apply_settings",
     "bundled",
+    "cools_better",
+    "differing",
     "halves_of",
+    "kind_of_condition",
     "largest_copy",
     "load",
     "of_side",

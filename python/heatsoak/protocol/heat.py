@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from heatsoak.protocol.workload import Conditions, Model, Seconds
+from heatsoak.protocol.conditions import Conditions
+from heatsoak.protocol.workload import Model, Seconds
 from heatsoak.units import format_duration, parse_seconds
 
 #: How long a warm-up takes at most that ends once temperatures are steady.

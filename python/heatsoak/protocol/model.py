@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
+from heatsoak.protocol.conditions import Conditions, Label
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import (
@@ -21,7 +22,7 @@ from heatsoak.protocol.steps import (
     as_list,
     with_kind,
 )
-from heatsoak.protocol.workload import RW, Conditions, Label, Model, Seconds, SizeOrShare
+from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare
 from heatsoak.units import Size, format_block
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
@@ -277,10 +278,10 @@ class Observed(Model):
         about: the log's own words for it.
         watched: whether it is a stretch of what a logger saw, which need not have asked for the
             same throughout.
+        idle: whether hardly anything was asked of the drive, so that there is nothing to judge.
     """
 
     loads: ClassVar[bool] = True
-    is_judged: ClassVar[bool] = True
     is_probe: ClassVar[bool] = False
     is_replay: ClassVar[bool] = False
     is_observed: ClassVar[bool] = True
@@ -298,6 +299,12 @@ class Observed(Model):
     rwmixread: int | None = Field(None, ge=0, le=100)
     about: str = Field("", max_length=1000)
     watched: bool = False
+    idle: bool = False
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is anything to judge."""
+        return not self.idle
 
     @property
     def block_sizes(self) -> tuple[int, ...]:

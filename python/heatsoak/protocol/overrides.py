@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.output import utf8_text
+from heatsoak.protocol.conditions import Conditions, Label
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Step
 from heatsoak.protocol.source import explain
 from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy
-from heatsoak.protocol.workload import Conditions, Label
 
 #: Keys of one kind of step, which no setting changes in all of them.
 _OF_ONE_STEP = ("end_after_drop", "duration", "until_temp_c")

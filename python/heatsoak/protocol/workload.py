@@ -21,11 +21,6 @@ from heatsoak.units import Size, format_block, parse_seconds, parse_size
 #: is read, whatever fio's options were then; none gets past :mod:`heatsoak.target.fio.command`.
 TO_BE_RUN = {"to_be_run": True}
 
-Label = str | int | float | bool
-Conditions = dict[str, Label]
-#: Labels that number repetitions of the same, and so are no conditions.
-REPETITIONS = ("run", "repeat", "repetition")
-
 Bytes = Annotated[int, BeforeValidator(parse_size)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds)]
 SizeOrShare = Annotated[Size, BeforeValidator(Size.parse), PlainSerializer(str)]

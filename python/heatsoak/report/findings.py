@@ -1,9 +1,12 @@
 """Findings as tables and sentences for the terminal."""
 
+from collections.abc import Sequence
+
 from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis import (
+    Answer,
     Consistency,
     CopyFindings,
     Episode,
@@ -194,8 +197,12 @@ _OTHER_CAUSE = "magenta"
 _VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
-def print_findings(findings: Findings, console: Console, *, evidence: bool = True) -> None:
-    """Print each recording's verdicts; with `evidence`, also the evidence for them."""
+def print_findings(findings: Findings, console: Console, *, evidence: bool = False) -> None:
+    """Print the answer, each recording's verdicts, and the strongest evidence for them.
+
+    With `evidence` all of it.
+    """
+    print_answer(findings.answer, console)
     for index, recording in enumerate(findings.recordings):
         if index:
             console.print()
@@ -203,6 +210,17 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Tru
     for copy in findings.copies:
         console.print()
         print_copy(copy, console)
+
+
+def print_answer(answer: Answer, console: Console) -> None:
+    """Print whether the drive throttles, why, and what would help or tell more."""
+    style = {"yes": "bold red", "no": "bold green"}.get(answer.throttles, "bold yellow")
+    console.print(Text(answer.sentence, style=style), soft_wrap=True)
+    for reason in answer.because:
+        console.print(Text(f"  because {reason}"), soft_wrap=True)
+    if answer.next is not None:
+        console.print(Text(f"  next: {answer.next}"), soft_wrap=True)
+    console.print()
 
 
 def sentence(step: StepFindings) -> str:
@@ -259,13 +277,13 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     print_scores(recording, console)
     if (told := power_text(recording)) is not None:
         console.print(Text(told))
-    if evidence:
-        for step in steps:
-            for episode in step.episodes:
-                _print_evidence(step, episode, console)
-        for step in steps:
-            if step.consistency is not None:
-                console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
+    for step in steps:
+        for episode in step.episodes:
+            lines = episode.evidence if evidence else strongest(episode.evidence)
+            _print_evidence(step, episode, lines, console)
+    for step in steps:
+        if step.consistency is not None:
+            console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
     for sensor in recording.sensors:
         if (text := sensor_text(sensor)) is not None:
             console.print(Text(text, style="yellow" if sensor.trust == "poor" else ""))
@@ -288,10 +306,25 @@ def _power(step: StepFindings) -> list[str]:
     return [f"{step.power_mean_w:.2f}", f"{step.energy_j:,.0f}"]
 
 
-def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:
-    if not episode.evidence:
+#: How much evidence people are shown at first, for and against.
+_MAX_FOR, _MAX_AGAINST = 3, 2
+
+
+def strongest(evidence: Sequence[str]) -> list[str]:
+    """Return the strongest evidence for and against, and what would tell more."""
+    supports = [line for line in evidence if line.startswith("for ")]
+    opposes = [line for line in evidence if line.startswith("against ")]
+    # of an unknown cause, the probe stands last
+    probe = [line for line in evidence[-1:] if line.startswith("open: ") and not opposes]
+    return [*supports[:_MAX_FOR], *opposes[:_MAX_AGAINST], *probe]
+
+
+def _print_evidence(
+    step: StepFindings, episode: Episode, lines: Sequence[str], console: Console
+) -> None:
+    if not lines:
         return
     named = f"{episode.cause}, {episode.confidence:.0%} likely" if episode.confidence else "unknown"
     console.print(Text(f"{step.step}, the drop at {episode.onset_s:.0f} s: {named}"))
-    for line in episode.evidence:
+    for line in lines:
         console.print(Padding(Text(line), (0, 0, 0, 2)))

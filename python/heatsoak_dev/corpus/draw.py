@@ -126,7 +126,8 @@ def draw_setup(chance: np.random.Generator, *, write_mb_s: float) -> Setup:
     heatsink = "none"
     if "heatsink" in place.get("nodes", {}):
         heatsink = "finned"
-    return Setup(catalog_drive.model, drive, place, place_id, heatsink)
+    # a varied drive is no longer the one whose model is known
+    return Setup(f"{catalog_drive.model}, varied", drive, place, place_id, heatsink)
 
 
 def few_dies(nand: Spec, mb_s: float) -> None:

@@ -2,7 +2,7 @@
 likely enough."""
 
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -34,6 +34,8 @@ class WeightTable:
         judged: the `about` of findings whose weights are not fitted.
         either: ambiguous findings, with the findings that each may stand for.
         needs: for each cause, groups of findings; naming it takes one finding of each group.
+        unless: findings that take away a cause, unless one of a group was seen.
+        alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
         probes: for each pair of causes, what would tell them apart.
     """
@@ -43,6 +45,8 @@ class WeightTable:
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
+    unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
+    alone: Mapping[Seen, float]
     witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], str]
 
@@ -54,7 +58,17 @@ class WeightTable:
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
             return False
+        for pair in seen:
+            group = self.unless.get(pair, {}).get(cause)
+            if group is not None and group.isdisjoint(seen):
+                return False
         return all(not group.isdisjoint(seen) for group in self.needs[cause])
+
+    def confidence(self, cause: str, share: float, seen: Collection[Seen]) -> float:
+        """Return how certain a cause is that has this probability."""
+        met_by = set().union(*self.needs[cause]).intersection(seen)
+        caps = [self.alone[pair] for pair in met_by if pair in self.alone]
+        return min(share, MAX_CONFIDENCE, *(caps if len(met_by) == 1 else ()))
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
         """Return the probability of each cause, and of any other one; they add up to 1.
@@ -99,6 +113,11 @@ def table(name: str = "weights") -> WeightTable:
         needs={
             cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
         },
+        unless={
+            _pair(text): {cause: groups[name] for cause, name in causes.items()}
+            for text, causes in rules["unless"].items()
+        },
+        alone={_pair(text): share for text, share in rules["alone"].items()},
         witnesses={
             cause: frozenset(_pair(text) for text in texts)
             for cause, texts in rules["witnesses"].items()
@@ -167,9 +186,10 @@ def weigh(case: Case) -> Judgement:
     shares = rules.shares(seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
-        evidence = [_said(finding, first, None, shares, rules) for finding in findings]
-        return Judgement(first, min(shares[first], MAX_CONFIDENCE), evidence, shares, findings)
-    evidence = [_said(finding, first, second, shares, rules) for finding in findings]
+        evidence = _sentences(findings, first, None, shares, rules)
+        confidence = rules.confidence(first, shares[first], seen)
+        return Judgement(first, confidence, evidence, shares, findings)
+    evidence = _sentences(findings, first, second, shares, rules)
     if len(case.view.temp.values) == 0:
         distrusted = sorted(case.view.course.distrusted)
         missing = (
@@ -185,29 +205,46 @@ def weigh(case: Case) -> Judgement:
     return Judgement("unknown", 0.0, evidence, shares, findings)
 
 
-def _said(
+def _sentences(
+    findings: Sequence[Finding],
+    first: str,
+    second: str | None,
+    shares: dict[str, float],
+    rules: WeightTable,
+) -> list[str]:
+    """Each finding's sentence with the cause that it is for or against, the strongest first.
+
+    For a named cause, `first`, against all others together; else between the two likeliest.
+    """
+    told = []
+    for finding in findings:
+        gain = _gain(finding, first, second, shares, rules)
+        if abs(gain) < MIN_GAIN:
+            told.append((0.0, f"open: {finding.text}"))
+        elif second is not None:
+            told.append((abs(gain), f"for {first if gain > 0 else second}: {finding.text}"))
+        else:
+            told.append((abs(gain), f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"))
+    return [text for _, text in sorted(told, key=lambda one: -one[0])]
+
+
+def _gain(
     finding: Finding, first: str, second: str | None, shares: dict[str, float], rules: WeightTable
-) -> str:
-    """A finding's sentence, with which of the likeliest causes it is for or against."""
+) -> float:
+    """By how much a finding raises the log-odds of `first`, against `second` or all others."""
     row = rules.weights.get(finding.pair)
     if row is None:
-        return f"open: {finding.text}"
+        return 0.0
     weights = dict(zip((*CAUSES, OTHER), (*row.tolist(), 0.0), strict=True))
     if second is not None:
-        gain = weights[first] - weights[second]
-        if abs(gain) < MIN_GAIN:
-            return f"open: {finding.text}"
-        return f"for {first if gain > 0 else second}: {finding.text}"
+        return float(weights[first] - weights[second])
     rest = 1 - shares[first]
     others = (
         sum(shares[cause] * weight for cause, weight in weights.items() if cause != first) / rest
         if rest > 1e-9
         else float(np.mean([w for c, w in weights.items() if c != first]))
     )
-    gain = weights[first] - others
-    if abs(gain) < MIN_GAIN:
-        return f"open: {finding.text}"
-    return f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"
+    return float(weights[first] - others)
 
 
 def _probe(first: str, second: str, rules: WeightTable) -> str:

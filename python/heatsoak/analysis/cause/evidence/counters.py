@@ -41,7 +41,21 @@ def thermal_counters(case: Case) -> Finding | None:
                 "silent",
                 "the drive counts thermal throttling, and counted none here",
             )
+    if _status_columns(case.view):
+        return Finding(
+            "thermal-counters", "status-off", "the drive's own status said that it did not throttle"
+        )
     return None
+
+
+def _status_columns(view: StepView) -> list[str]:
+    """Columns made of a logged status, whose spells are both counted and timed."""
+    timed = {name.partition(".")[2] for name in view.columns("throttle_time_s.")}
+    return [
+        name
+        for name in view.columns("throttle_count.")
+        if (status := name.partition(".")[2]) in timed and not status.startswith("tmt")
+    ]
 
 
 def _first_rise_s(case: Case, column: str) -> float:
@@ -94,9 +108,18 @@ def stated_limit(case: Case) -> Finding | None:
     return None
 
 
+#: Minutes above the temperatures that the drive states as warning and critical: drives throttle
+#: below those as a rule, so these count heat, not throttling.
+_NOT_THROTTLING = ("warning", "critical")
+
+
 def counter_columns(view: StepView) -> list[str]:
-    """Return the throttling counter columns of a step."""
-    return view.columns("throttle_count.") + view.columns("throttle_time_s.")
+    """Return the columns in which the drive counts or times its own throttling."""
+    return [
+        name
+        for name in view.columns("throttle_count.") + view.columns("throttle_time_s.")
+        if name.partition(".")[2] not in _NOT_THROTTLING
+    ]
 
 
 def counted(case: Case) -> list[str]:

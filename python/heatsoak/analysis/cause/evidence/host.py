@@ -90,8 +90,13 @@ def others_traffic(case: Case) -> Finding | None:
             f"others moved {during:.0f} MB/s on the same device during the drop "
             f"({before:.0f} before)",
         )
+    if during < NOTHING * case.drop.before:
+        return Finding("others", "quiet", "nobody else used the device")
     return Finding(
-        "others", "quiet", f"nobody else used the device (others moved {max(during, 0):.0f} MB/s)"
+        "others",
+        "quiet",
+        f"others moved no more on the same device than before ({during:.0f} MB/s, {before:.0f} "
+        "before)",
     )
 
 
@@ -172,6 +177,8 @@ MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
 BUSY_PCT, IDLES_PCT = 80.0, 60.0
 #: A drive this idle before the drop as well is not what its load waits for.
 HARDLY_BUSY_PCT = 50.0
+#: A rate of which nine tenths stay within this share of the median for so long is held.
+EVEN, MIN_EVEN_S = 0.2, 20.0
 #: Below this share of the level before, nothing was moved.
 NOTHING = 0.02
 #: A pause this close to the fall belongs to it: in seconds, and at least so many samples.
@@ -262,6 +269,12 @@ def _idling(case: Case) -> Finding | None:
     if min(len(each) for each in shares) == 0:
         return None
     before, during = (float(np.median(each)) for each in shares)
+    if min(before, during) >= BUSY_PCT:
+        return Finding(
+            "demand",
+            "as-many",
+            f"the drive was as busy as before ({before:.0f} %, then {during:.0f} %)",
+        )
     if before >= BUSY_PCT and during <= IDLES_PCT:
         return Finding(
             "demand",
@@ -295,11 +308,26 @@ def _watched(case: Case) -> Finding | None:
             "after-a-pause",
             "nothing was moved just before: another load may have started",
         )
+    if all(_is_even(case, *span) for span in _spans(case)):
+        return Finding(
+            "demand",
+            "even",
+            "it ran evenly before and during the drop, as under a load that takes all it can get",
+        )
     return Finding(
         "demand",
         "not-known",
         "nothing shows that the load asked for as much as before: its own log would tell",
     )
+
+
+def _is_even(case: Case, begin_s: float, end_s: float) -> bool:
+    """Whether the rate was held, as a benchmark or a copy does and a user's work does not."""
+    rates = case.view.throughput.between(begin_s, end_s).values
+    if end_s - begin_s < MIN_EVEN_S or len(rates) < MIN_DEMAND_SAMPLES:
+        return False
+    low, middle, high = np.quantile(rates, (0.1, 0.5, 0.9))
+    return bool(high - low < EVEN * middle)
 
 
 def _spans(case: Case) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -3,8 +3,7 @@
 import math
 
 from heatsoak.analysis.cause.case import Case, Finding, alike
-from heatsoak.analysis.view import StepView
-from heatsoak.protocol import REPETITIONS
+from heatsoak.analysis.view import StepView, other_cooling
 
 #: Onsets that differ by more than this factor have moved.
 MOVED = 1.3
@@ -13,39 +12,41 @@ MAX_UNCHANGED_RATIO = 1.1
 
 
 def cooling(case: Case) -> Finding | None:
-    """Only heat depends on slot, heatsink and air; caches and spare area do not."""
+    """Only heat depends on slot, heatsink and air; caches and spare area do not.
+
+    A fall that comes later with the better cooler speaks for heat, one that comes at the same time
+    with another speaks against it. One that comes earlier with the better cooler says neither: a
+    faster drive fills its cache sooner.
+    """
     if case.index > 0:
         return None
     moved: tuple[float, str] | None = None
     stayed: str | None = None
     for view in case.siblings:
-        differs = _differences(case.view, view)
-        if not differs or view.drops is None or not _comparable(case.view, view):
+        other = other_cooling(case.view, view)
+        if other is None or view.drops is None or not _comparable(case.view, view):
             continue
         here_s = case.drop.onset_s
         if view.drops:
             there_s = view.drops[0].onset_s
-            ratio = max((there_s + 1) / (here_s + 1), (here_s + 1) / (there_s + 1))
-            said = f"with {differs} it fell after {there_s:.0f} s, here after {here_s:.0f} s"
+            said = f"with {other.text} it fell after {there_s:.0f} s, here after {here_s:.0f} s"
         elif view.duration_s > MOVED * here_s:
-            ratio, said = MOVED, f"with {differs} it did not fall in {view.duration_s:.0f} s"
+            there_s = view.duration_s
+            said = f"with {other.text} it did not fall in {there_s:.0f} s"
         else:
             continue
-        if ratio >= MOVED and (moved is None or ratio > moved[0]):
-            moved = (ratio, said)
+        later = (there_s + 1) / (here_s + 1)
+        ratio = max(later, 1 / later)
+        if ratio >= MOVED and other.is_better in (None, later > 1):
+            if moved is None or ratio > moved[0]:
+                moved = (ratio, said)
         elif ratio <= MAX_UNCHANGED_RATIO:
             stayed = said
     if moved is not None:
-        return Finding("conditions", "moved", f"the onset moves with the conditions: {moved[1]}")
+        return Finding("conditions", "moved", f"the onset moves with the cooling: {moved[1]}")
     if stayed is not None:
-        return Finding("conditions", "stayed", f"the conditions make no difference: {stayed}")
+        return Finding("conditions", "stayed", f"the cooling makes no difference: {stayed}")
     return None
-
-
-def _differences(one: StepView, other: StepView) -> str:
-    here, there = one.course.conditions, other.course.conditions
-    keys = sorted((here.keys() & there.keys()) - set(REPETITIONS))
-    return ", ".join(f"{key} {there[key]}" for key in keys if here[key] != there[key])
 
 
 def _comparable(one: StepView, other: StepView) -> bool:

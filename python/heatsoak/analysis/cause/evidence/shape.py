@@ -4,7 +4,9 @@ writes fall, and after how many bytes."""
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, level_of
+from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.view import StepView
+from heatsoak.catalog import has_write_cache
 
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
@@ -16,6 +18,8 @@ LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
 WILDER = 2.5
 #: Fewer samples are too few to measure scatter.
 MIN_SAMPLES = 20
+#: A link that is halved leaves this much more or less than half, and scatters by less than this.
+HALF_WITHIN, EVEN = 0.03, 0.02
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
@@ -30,6 +34,13 @@ def shape(case: Case) -> Finding | None:
         )
     if drop.shape == "slide":
         over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
+        found = temperature.course(case)
+        if found is not None and found.seen == "stopped":
+            return Finding(
+                "shape",
+                "slide-to-a-limit",
+                f"it slid down{over}, once the temperature reached the level that it then held",
+            )
         return Finding("shape", "slide", f"it slid down{over}")
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
@@ -45,6 +56,25 @@ def depth(case: Case) -> Finding:
     return Finding("depth", seen, f"it lost {lost:.0%} of the level before")
 
 
+def ratio(case: Case) -> Finding | None:
+    """A PCIe link that loses a generation or half its lanes halves what it carries, evenly."""
+    drop = case.drop
+    kept = drop.during / drop.before
+    if drop.oscillates or drop.recovered or drop.fall_s > FALLS_S[0][1]:
+        return None
+    if case.before_and_during("link_mb_s") is not None or abs(kept - 0.5) > HALF_WITHIN:
+        return None
+    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
+    rates = case.view.throughput.between(settled_s, drop.end_s).values
+    if len(rates) < MIN_SAMPLES or float(np.std(rates)) > EVEN * float(np.mean(rates)):
+        return None
+    return Finding(
+        "ratio",
+        "halved",
+        f"{kept:.0%} was left, evenly, as when a PCIe link loses half its lanes or a generation",
+    )
+
+
 def end(case: Case) -> Finding | None:
     """Whether it ended under the same load; a cache or spare area seldom recovers by itself."""
     if case.drop.oscillates:
@@ -55,7 +85,9 @@ def end(case: Case) -> Finding | None:
             "by-itself",
             f"it ended by itself after {case.length_s:.0f} s, under the same load",
         )
-    if case.length_s >= LONG_S:
+    left_s = case.view.throughput.duration_s - case.drop.end_s
+    # a deeper fall may have ended it
+    if case.length_s >= LONG_S and left_s < LONG_S:
         return Finding("end", "lasted", f"it lasted to the end, {case.length_s:.0f} s")
     return None
 
@@ -128,6 +160,14 @@ def load(case: Case) -> Finding | None:
             "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
         )
     return Finding("load", "writes", "writes, in an unknown order")
+
+
+def drive_has(case: Case) -> Finding | None:
+    """A write cache cannot fill up in a drive that has none."""
+    model = case.view.course.drive.get("model")
+    if not case.view.step.writes or not model or has_write_cache(str(model)) is not False:
+        return None
+    return Finding("drive", "no-cache", f"the {model} has no write cache")
 
 
 def both_ways(case: Case) -> Finding | None:

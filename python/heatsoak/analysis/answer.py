@@ -1,0 +1,199 @@
+"""What a person wanted to know: whether the drive throttles, why, and what next."""
+
+from collections.abc import Sequence
+
+from heatsoak.analysis.findings import (
+    Answer,
+    Episode,
+    RecordingFindings,
+    StepFindings,
+    Throttles,
+    Verdict,
+)
+from heatsoak.units import format_duration
+
+_MAX_REASONS = 3
+#: What lowers throughput, as the subject or the reason of a sentence.
+CAUSE_WORDS: dict[Verdict, str] = {
+    "thermal": "heat",
+    "spare-area": "its spare area ran out",
+    "write-cache": "its write cache was full",
+    "limited-by-host": "the host asked for less or could not do more",
+    "interference": "something else used the drive or the machine",
+    "sliding": "it slows down over its whole area",
+}
+#: What helps, or what to do about a cause.
+_ADVICE: dict[Verdict, str] = {
+    "thermal": "cool it better (a heatsink, more air, another slot) and run the same again",
+    "spare-area": "leave part of the drive unused, or trim it, for steadier random writes",
+    "write-cache": "write in smaller portions with pauses: the cache empties when the drive rests",
+    "limited-by-host": "look for the limit in the host: processor, PCIe link, or the load itself",
+    "interference": "run it again while nothing else uses the drive",
+    "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
+}
+
+
+def answer_of(recording: RecordingFindings) -> Answer:
+    """Return the answer of one recording."""
+    judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
+    if not judged:
+        return _not_judged(recording)
+    throttled = [step for step in judged if step.throttles]
+    if throttled:
+        return _throttles(throttled, judged)
+    unknown = [step for step in recording.steps if step.verdict == "unknown"]
+    if unknown:
+        return _cannot_tell(unknown)
+    return _does_not(judged)
+
+
+def answer_of_all(recordings: Sequence[RecordingFindings]) -> Answer:
+    """Return the answer of several recordings together."""
+    if len(recordings) == 1:
+        return recordings[0].answer
+    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
+    worst = min(recordings, key=lambda one: order.index(one.answer.throttles))
+    throttles = worst.answer.throttles
+    hit = [one for one in recordings if one.answer.throttles == throttles]
+    of = f"{len(hit)} of {len(recordings)} recordings"
+    worst = max(hit, key=lambda one: max(map(_loss, one.steps), default=0.0))
+    start = {
+        "yes": f"Heat slows the drive in {of}",
+        "cannot-tell": f"In {of} it is open whether the drive throttles",
+        "no": f"The drive does not throttle in any of {len(recordings)} recordings",
+        "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
+    }[throttles]
+    is_told = throttles == "no" and not any(step.episodes for one in hit for step in one.steps)
+    more = "" if is_told else f" {_place(worst)}: {worst.answer.sentence}"
+    return worst.answer.model_copy(update={"sentence": f"{start}.{more}"})
+
+
+def _place(recording: RecordingFindings) -> str:
+    """How a recording is named among others: by its conditions, else its path."""
+    labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
+    return labels or recording.path
+
+
+def _loss(step: StepFindings) -> float:
+    return max([ep.depth_pct for ep in step.episodes] + [step.slowed_by_heat_pct or 0.0])
+
+
+def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]) -> Answer:
+    step = max(throttled, key=_loss)
+    falls = [episode for episode in step.episodes if episode.cause == "thermal"]
+    also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
+    if falls:
+        worst = max(falls, key=lambda episode: episode.depth_pct)
+        text = f"Heat throttles the drive{also}: {_fell(step, worst)}."
+        because = _reasons(worst)
+    else:
+        text = f"Heat slows the drive from the start{also}: {_named(step)} never ran at full speed."
+        because = list(step.why[:_MAX_REASONS])
+    return Answer(throttles="yes", sentence=text, because=because, next=_ADVICE["thermal"])
+
+
+def _does_not(judged: Sequence[StepFindings]) -> Answer:
+    temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
+    hot = f", at {max(temps_c):.0f} C at most" if temps_c else ""
+    fallen = [step for step in judged if step.episodes]
+    if not fallen:
+        steps = "it" if len(judged) == 1 else f"each of {len(judged)} steps"
+        held = f"{steps} held its speed"
+        bound = [step for step in judged if step.verdict == "limited-by-host"]
+        if bound:
+            return Answer(
+                throttles="no",
+                sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}.",
+                because=list(bound[0].why[:_MAX_REASONS]),
+                next=_ADVICE["limited-by-host"],
+            )
+        said = [text for step in judged for text in step.why][:_MAX_REASONS]
+        next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
+        return Answer(
+            throttles="no", sentence=f"Does not throttle: {held}{hot}.", because=said, next=next_
+        )
+    step = max(fallen, key=_loss)
+    worst = max(step.episodes, key=lambda episode: episode.depth_pct)
+    return Answer(
+        throttles="no",
+        sentence=f"Does not throttle, but {_fell(step, worst)}: {CAUSE_WORDS[worst.cause]}.",
+        because=_reasons(worst),
+        next=_ADVICE[worst.cause],
+    )
+
+
+def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
+    step = max(unknown, key=_loss)
+    if step.episodes:
+        worst = max(step.episodes, key=lambda episode: episode.depth_pct)
+        text = f"Cannot tell whether heat or something else slows the drive: {_fell(step, worst)}."
+        return Answer(
+            throttles="cannot-tell", sentence=text, because=_reasons(worst), next=_probe(worst)
+        )
+    why = step.why_unknown or "; ".join(step.why)
+    return Answer(
+        throttles="cannot-tell",
+        sentence=f"Cannot tell whether it throttles: {_named(step)}: {why}.",
+        because=[],
+        next="a longer run of one load, with the drive's temperature logged, would tell",
+    )
+
+
+def _not_judged(recording: RecordingFindings) -> Answer:
+    reasons = dict.fromkeys(step.why_unknown for step in recording.steps if step.why_unknown)
+    was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
+    if was_idle:
+        unloaded = recording.unloaded
+        return Answer(
+            throttles="not-loaded",
+            sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
+            "nothing could throttle.",
+            because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
+            next="load it (`heatsoak run quick`), or log while it works",
+        )
+    return Answer(
+        throttles="cannot-tell",
+        sentence=f"Cannot tell whether it throttles: {'; '.join(list(reasons)[:2])}.",
+        because=[],
+        next="a log with the drive's throughput every few seconds would tell",
+    )
+
+
+def _named(step: StepFindings) -> str:
+    return f"'{step.step}'"
+
+
+def _fell(step: StepFindings, episode: Episode) -> str:
+    """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
+    levels = ""
+    for before, during, unit in (
+        (episode.before_mb_s, episode.during_mb_s, "MB/s"),
+        (episode.before_iops, episode.during_iops, "IOPS"),
+        (episode.before_lat_us, episode.during_lat_us, "us an I/O"),
+    ):
+        if before is not None and during is not None:
+            levels = f", from {_amount(before)} to {_amount(during)} {unit}"
+    temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
+    swings = " again and again" if episode.oscillates else ""
+    return (
+        f"{_named(step)} fell{swings} by {episode.depth_pct:.0f} %{levels}, after "
+        f"{format_duration(episode.onset_s)}{temp}"
+    )
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _reasons(episode: Episode) -> list[str]:
+    """The strongest evidence for the cause; for an unknown one, for what is likeliest."""
+    wanted = "for " if episode.cause == "unknown" else f"for {episode.cause}: "
+    lines = [line for line in episode.evidence if line.startswith(wanted)]
+    if episode.cause != "unknown":
+        lines = [line.removeprefix(wanted) for line in lines]
+    return lines[:_MAX_REASONS]
+
+
+def _probe(episode: Episode) -> str | None:
+    open_ = [line for line in episode.evidence if line.startswith("open: ")]
+    return open_[-1].removeprefix("open: ") if open_ else None

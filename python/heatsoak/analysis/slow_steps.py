@@ -1,0 +1,219 @@
+"""Why a whole step may be slow although throughput never fell in it: the link, the load before it,
+or the place."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.analysis.cause.case import FULL, alike, level_of
+from heatsoak.analysis.cause.evidence.counters import counter_columns
+from heatsoak.analysis.definitions import RECOVERED
+from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.view import StepView, other_cooling
+
+#: Packet headers and acknowledgements take part of a link's capacity.
+NEAR_CEILING = (0.8, 1.02)
+#: A link is narrow if it carries less than this share of what the drive's own link could.
+NARROW = 0.95
+
+
+def limited_by_link(view: StepView) -> str | None:
+    """Return why the link limits a step's throughput, not its drive; None if it does not.
+
+    A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
+    would be higher in another host.
+    """
+    series = view.throughput
+    if series.unit != "mb_s" or len(series.values) == 0 or view.course.link_ceiling_mb_s is None:
+        return None
+    ceiling, most = view.course.link_ceiling_mb_s
+    # links sleep when idle: what they carry under load counts
+    readings = view.track("link_mb_s").values
+    if len(readings):
+        ceiling = float(np.median(readings))
+    level = float(np.median(series.values))
+    low, high = NEAR_CEILING
+    if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
+        return None
+    return (
+        f"{level:,.0f} MB/s is all that its PCIe link carries ({ceiling:,.0f} MB/s before protocol "
+        f"overhead); at the drive's full width and speed it would carry {most:,.0f} MB/s"
+    )
+
+
+#: A governor holds a drive this close to the temperature at which it held it before.
+HELD_WITHIN_K = 3.0
+#: Sequential loads run at about the same speed in blocks of any usual size.
+_SEQUENTIAL = ("read", "write")
+#: The time at the end of the earlier load over which its temperature is taken.
+_LATE_S = 10.0
+
+
+@dataclass(frozen=True)
+class SlowStart:
+    """Why a step may have been slow from its start.
+
+    Attributes:
+        origin: the first of the loads directly before it whose throughput had fallen.
+        drop: the drop of that load that lasted to its end.
+        before: the full speed of the same load, in the step's unit; None if unknown.
+        lost: the share of `before` that is missing from the step's start; None if `before` is.
+        is_held: whether the drive stayed as hot; None without temperatures.
+        is_counted: whether the drive counted throttling in the step.
+    """
+
+    origin: StepView
+    drop: Drop
+    before: float | None
+    lost: float | None
+    is_held: bool | None
+    is_counted: bool
+
+    def verdict(self, cause: Verdict) -> Verdict | None:
+        """Return the step's verdict, given the `cause` of the drop that lasted.
+
+        None if nothing shows that it was slow, or if the earlier load used up a cache or spare
+        area: steps are run after such loads on purpose, to see what a drive does then.
+        """
+        if cause == "thermal":
+            if self.is_counted or (self.is_held and self.lost is not None):
+                return "thermal"
+            return "unknown" if self.is_held or self.lost is not None else None
+        return "unknown" if cause == "unknown" and self.lost is not None else None
+
+    def reason(self, cause: Verdict) -> str:
+        """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
+        fell = 1 - self.drop.during / self.drop.before
+        by = "heat" if cause == "thermal" else "something"
+        text = (
+            f"it started right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
+        )
+        if self.is_held:
+            text += ", and stayed as hot"
+        if self.is_counted:
+            text += "; the drive counted throttling"
+        if self.lost is not None:
+            text += f"; from the start it ran {self.lost:.0%} below its full speed"
+        if self.verdict(cause) == "thermal":
+            return text
+        return f"{text}: a pause between them would tell"
+
+
+def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
+    """Return why a step may have been slow from its start; None if no load before it suggests that.
+
+    `others` are other steps of the drive: a faster one with the same load shows the loss.
+    """
+    origin = view.slowed_by
+    drop = None if origin is None else origin.lasting_drop
+    if origin is None or drop is None:
+        return None
+    before = _full_speed(view, origin, others)
+    lost = None if before is None else 1 - level_of(view) / before
+    if lost is not None and lost <= 1 - RECOVERED:
+        return None
+    return SlowStart(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
+
+
+def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
+    """The speed of the same load before it fell, or after a rest; None if there was none."""
+    unit = view.throughput.unit
+    known = [
+        level_of(other)
+        for other in others
+        if other.slowed_by is None and alike(other.step, view.step)
+    ]
+    rw = origin.step.rw
+    if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
+        known.append(level_of(origin))
+    return max((level for level in known if level > 0), default=None)
+
+
+def _is_held(view: StepView, origin: StepView) -> bool | None:
+    """Whether the drive stayed as hot as it was at the end of the earlier load."""
+    end_s = origin.throughput.duration_s
+    late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
+    if len(late_c) == 0 or len(here_c) == 0:
+        return None
+    return float(np.median(here_c)) >= float(np.median(late_c)) - HELD_WITHIN_K
+
+
+def _is_counted(view: StepView) -> bool:
+    tracks = (view.track(name).values for name in counter_columns(view))
+    return any(len(values) > 1 and values[-1] > values[0] for values in tracks)
+
+
+#: Most drives throttle at a temperature of 70 C and above.
+_HOT_C = 70.0
+
+
+def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
+    """Return why a step may have been throttled from its first sample on; None if nothing says so.
+
+    `others` are other steps of the drive: one with the same load that was cooler and no faster
+    shows that this one was not throttled.
+    """
+    temps_c = view.temp.values
+    if len(temps_c) == 0 or float(np.min(temps_c)) < _HOT_C:
+        return None
+    for other in others:
+        cooler = len(other.temp.values) and float(np.max(other.temp.values)) < _HOT_C
+        if cooler and alike(other.step, view.step) and level_of(view) >= FULL * level_of(other):
+            return None
+    low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
+    return (
+        f"it was at {low_c:.0f} to {high_c:.0f} C from its first second, where drives "
+        "throttle: the same load on a cool drive would tell"
+    )
+
+
+@dataclass(frozen=True)
+class FasterWhenCooled:
+    """The same load on the same drive ran faster with other cooling, and the drive was cooler.
+
+    Attributes:
+        lost_share: the share of the other run's throughput that is missing here.
+    """
+
+    lost_share: float
+    text: str
+
+
+#: A smaller difference between two runs may have many reasons.
+_MIN_COOLING_GAIN = 0.1
+
+
+def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWhenCooled | None:
+    """Return the run with other cooling that was most faster; None if no run was."""
+    found: FasterWhenCooled | None = None
+    for other in siblings:
+        cooling = other_cooling(view, other)
+        if cooling is None or cooling.is_better is False or not alike(view.step, other.step):
+            continue
+        if view.step.writes and _written_before_gb(view) > 1.1 * _written_before_gb(other) + 1:
+            # its spare area may be used up further
+            continue
+        if view.throughput.unit != other.throughput.unit or not (
+            view.has_moved and other.has_moved
+        ):
+            continue
+        common_s = min(view.duration_s, other.duration_s)
+        here, there = (each.throughput.mean(0.0, common_s) for each in (view, other))
+        temps_c = [max(each.temp.values.tolist(), default=math.nan) for each in (view, other)]
+        if not (there > 0 and temps_c[0] >= temps_c[1] + HELD_WITHIN_K):
+            continue
+        lost = 1 - here / there
+        if lost >= _MIN_COOLING_GAIN and (found is None or lost > found.lost_share):
+            found = FasterWhenCooled(
+                lost,
+                f"with {cooling.text} the same load ran {there / here:.2g} times as fast, the "
+                f"drive at {temps_c[1]:.0f} C at most: here it got {temps_c[0]:.0f} C hot",
+            )
+    return found
+
+
+def _written_before_gb(view: StepView) -> float:
+    return view.course.written_before_gb(view.begin_s)

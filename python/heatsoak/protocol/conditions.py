@@ -1,0 +1,94 @@
+"""Conditions: the labels of a recording, and which of them can say something about heat.
+
+Only how a drive is cooled tells heat from other causes. What a label's name means decides which
+kind it is: a log's other columns of text (hashes, run names, versions) prove nothing either way.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+Label = str | int | float | bool
+Conditions = dict[str, Label]
+
+#: ``cooling``: slot, heatsink, air, and what warms the drive. ``load``: what was asked of the
+#: drive. ``identity``: which drive or host it was. ``repeat``: anything else, which only tells
+#: repetitions apart.
+ConditionKind = Literal["cooling", "load", "identity", "repeat"]
+
+#: Labels that number repetitions of the same, and so are no conditions.
+REPETITIONS = ("run", "repeat", "repetition")
+
+#: A name with words of several kinds is of the first: ``gpu_load`` is about cooling.
+_KINDS: dict[ConditionKind, frozenset[str]] = {
+    "cooling": frozenset({
+        "air", "airflow", "ambient", "blower", "card", "cards", "chamber", "chassis",
+        "cooler", "cooling", "enclosure", "fan", "fans", "gpu", "gpus", "heat", "heater",
+        "heatsink", "heatspreader", "pad", "room", "season", "sink", "slot", "spreader", "vent",
+    }),
+    "identity": frozenset({
+        "board", "cpu", "device", "disk", "drive", "driver", "firmware", "fw", "host", "hostname",
+        "kernel", "machine", "model", "motherboard", "node", "os", "platform", "port", "processor",
+        "serial", "system", "vendor", "wwn",
+    }),
+    "load": frozenset({
+        "access", "bs", "block", "blocksize", "compress", "compression", "depth", "direction",
+        "engine", "fill", "iodepth", "ioengine", "job", "jobs", "mix", "numjobs", "op", "operation",
+        "pattern", "qd", "queue", "rate", "reads", "rw", "rwmixread", "size", "span", "step",
+        "test", "thread", "threads", "workload", "writes",
+    }),
+}  # fmt: skip
+#: More of these cool better (True) or worse (False), where a label's value is a number.
+_MORE_COOLS = {
+    **dict.fromkeys(("air", "airflow", "blower", "cooler", "cooling", "fan", "fans"), True),
+    **dict.fromkeys(("heatsink", "heatspreader", "pad", "sink", "spreader", "vent"), True),
+    **dict.fromkeys(("ambient", "card", "cards", "chamber", "gpu", "gpus"), False),
+    **dict.fromkeys(("heat", "heater", "room"), False),
+}
+#: Values that say that there is none of it, or that it does nothing.
+_NONE = frozenset({"", "0", "bare", "false", "idle", "no", "none", "off", "without"})
+_WORDS = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)")
+
+
+def kind_of_condition(name: str) -> ConditionKind:
+    """Return the kind of a label by the words of its name."""
+    words = _words_in(name)
+    return next((kind for kind, of in _KINDS.items() if not of.isdisjoint(words)), "repeat")
+
+
+def _words_in(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(_CAMEL.sub(" ", name))]
+
+
+def differing(
+    here: Mapping[str, Label], there: Mapping[str, Label]
+) -> dict[ConditionKind, list[str]]:
+    """Return the labels that both have with different values, by kind and sorted."""
+    found: dict[ConditionKind, list[str]] = {}
+    for name in sorted(here.keys() & there.keys()):
+        if here[name] != there[name]:
+            found.setdefault(kind_of_condition(name), []).append(name)
+    return found
+
+
+def cools_better(name: str, here: Label, there: Label) -> bool | None:
+    """Return whether `there` cools better than `here`; None if the label does not say."""
+    more = next((_MORE_COOLS[w] for w in _words_in(name) if w in _MORE_COOLS), None)
+    if more is None:
+        return None
+    here_amount, there_amount = _amount(here), _amount(there)
+    if here_amount == there_amount:
+        return None
+    return (there_amount > here_amount) == more
+
+
+def _amount(value: Label) -> float:
+    """How much of it there is: a number, none, or for any other word some."""
+    if isinstance(value, (int, float)):
+        return float(value)
+    number = _NUMBER.match(value)
+    if number:
+        return float(number.group(1))
+    return 0.0 if value.strip().lower() in _NONE else 1.0
