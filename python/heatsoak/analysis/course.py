@@ -93,8 +93,9 @@ def drive_of(recording: Recording) -> object:
     if drive.get("serial"):
         return str(drive["serial"])
     if not drive.get("model"):
-        # imported logs seldom say which drive it was; a log of several devices names each
-        return str(recording.path), str(drive.get("path"))
+        # imported logs seldom say which drive it was; those that lie together are of one drive, but
+        # for logs of several devices, which name each
+        return str(recording.path.parent), str(drive.get("path"))
     return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
 
 

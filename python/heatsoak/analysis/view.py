@@ -297,7 +297,7 @@ class RecordingView:
             if view.course.rest_before_s(view.begin_s) < _RESTED_S and not purged:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
-        self.views = [view for view in loaded if not isinstance(view.step, Precondition)]
+        self.views = [view for view in loaded if view.step.is_judged]
 
     @property
     def drive(self) -> object:

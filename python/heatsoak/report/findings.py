@@ -217,7 +217,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     style = {"yes": "bold red", "no": "bold green"}.get(answer.throttles, "bold yellow")
     console.print(Text(answer.sentence, style=style), soft_wrap=True)
     for reason in answer.because:
-        console.print(Text(f"  because {reason}"), soft_wrap=True)
+        console.print(Text(f"  - {reason}"), soft_wrap=True)
     if answer.next is not None:
         console.print(Text(f"  next: {answer.next}"), soft_wrap=True)
     console.print()

@@ -1,0 +1,189 @@
+"""What a person wanted to know comes first: in one sentence, right or not at all."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from heatsoak.analysis import Findings, analyze
+from heatsoak.importer import Options, open_all
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+T_S: Array = np.arange(1.0, 1801.0)
+CHANCE = np.random.default_rng(5)
+
+
+def noisy(level: Array, share: float = 0.01) -> Array:
+    return level * (1 + share * CHANCE.standard_normal(len(level)))
+
+
+def log(path: Path, **columns: object) -> Path:
+    """Write a table with a row a second; a text is the same in all rows."""
+    header = ",".join(["time_s", *columns])
+    rows = [
+        ",".join([f"{t:.0f}", *(c if isinstance(c, str) else f"{c[i]:.2f}" for c in parts)])  # type: ignore[index]
+        for i, t in enumerate(T_S)
+        for parts in [list(columns.values())]
+    ]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def judged(*paths: Path) -> Findings:
+    return analyze(open_all(list(paths), Options()))
+
+
+def arriving(at_c: float, from_s: float = 300.0) -> Array:
+    """A temperature that rises until `from_s` and is then held."""
+    return np.where(from_s > T_S, 40 + (at_c - 40) * T_S / from_s, at_c)
+
+
+def test_heat_that_the_log_shows_is_named_first(tmp_path: Path) -> None:
+    rate = noisy(np.where(T_S < 300, 2000.0, 900.0))
+    found = judged(log(tmp_path / "a.csv", write_mb_s=rate, temp_c=arriving(78)))
+    assert found.answer.throttles == "yes"
+    assert "fell by 55 %" in found.answer.sentence
+    assert "5 min" in found.answer.sentence
+    assert "78 C" in found.answer.sentence
+    assert 1 <= len(found.answer.because) <= 3
+    assert found.answer.next
+
+
+def test_a_drive_that_holds_its_speed_does_not_throttle(tmp_path: Path) -> None:
+    rate = noisy(np.full(len(T_S), 500.0))
+    found = judged(log(tmp_path / "a.csv", read_mb_s=rate, temp_c=arriving(52)))
+    assert found.answer.throttles == "no"
+    assert found.answer.sentence == "Does not throttle: it held its speed, at 52 C at most."
+
+
+def test_one_short_dip_in_half_an_hour_does_not_make_it_unsteady(tmp_path: Path) -> None:
+    rate = np.where((T_S > 900) & (T_S <= 910), 460.0, 500.0)
+    found = judged(log(tmp_path / "a.csv", read_mb_s=noisy(rate, 0.002)))
+    (step,) = found.recordings[0].steps
+    assert (step.verdict, step.episodes) == ("steady", [])
+    assert found.answer.throttles == "no"
+
+
+def test_a_drive_that_nobody_loaded_was_not_loaded(tmp_path: Path) -> None:
+    gpu_c = np.where((T_S > 400) & (T_S < 1200), 75.0, 40.0)
+    drive_c = np.empty(len(T_S))
+    now = 40.0
+    for i, card_c in enumerate(gpu_c):
+        now += (38 + 0.6 * (card_c - 40) - now) / 150
+        drive_c[i] = now
+    rate = np.where(CHANCE.random(len(T_S)) < 0.3, 3 * CHANCE.random(len(T_S)), 0.0)
+    path = log(tmp_path / "a.csv", write_mb_s=rate, drive_temp_c=drive_c, gpu_temperature_c=gpu_c)
+    found = judged(path)
+    assert found.answer.throttles == "not-loaded"
+    assert found.recordings[0].steps == []
+    idle = found.recordings[0].unloaded
+    assert idle is not None
+    assert idle.follows == "the graphics card"
+    assert idle.time_constant_s == pytest.approx(150, rel=0.35)
+    assert idle.max_temp_c == pytest.approx(drive_c.max(), abs=0.1)
+
+
+def test_what_swings_between_anything_is_too_uneven_to_be_steady(tmp_path: Path) -> None:
+    walk = np.repeat(CHANCE.uniform(50, 2700, 60), 30)
+    found = judged(log(tmp_path / "a.csv", read_mb_s=noisy(walk, 0.3)))
+    assert found.answer.throttles == "cannot-tell"
+
+
+def fall_after(seconds: float) -> Array:
+    return noisy(np.where(seconds > T_S, 2000.0, 900.0))
+
+
+def pair(tmp_path: Path, here: Mapping[str, str], there: Mapping[str, str], there_s: float) -> str:
+    """Return the cause of a fall after 300 s, given the same load under other labels."""
+    one = log(tmp_path / "a.csv", write_mb_s=fall_after(300), **here)
+    other = log(tmp_path / "b.csv", write_mb_s=fall_after(there_s), **there)
+    return judged(one, other).recordings[0].steps[0].verdict
+
+
+def test_columns_of_unknown_meaning_prove_nothing(tmp_path: Path) -> None:
+    assert pair(tmp_path, {"hash": "a1"}, {"hash": "b2"}, 900.0) != "thermal"
+    assert pair(tmp_path, {"pattern_details": "x"}, {"pattern_details": "y"}, 900.0) != "thermal"
+
+
+def test_other_cooling_that_moves_the_fall_shows_heat_but_never_for_certain(
+    tmp_path: Path,
+) -> None:
+    one = log(tmp_path / "a.csv", write_mb_s=fall_after(300), heatsink="none")
+    other = log(tmp_path / "b.csv", write_mb_s=fall_after(900), heatsink="tower")
+    (step,) = judged(one, other).recordings[0].steps
+    (episode,) = step.episodes
+    assert any("moves with the cooling" in line for line in episode.evidence)
+    assert episode.confidence <= 0.9
+
+
+def test_an_earlier_fall_under_the_better_cooler_does_not_speak_for_heat(tmp_path: Path) -> None:
+    one = log(tmp_path / "a.csv", write_mb_s=fall_after(900), heatsink="none")
+    other = log(tmp_path / "b.csv", write_mb_s=fall_after(300), heatsink="tower")
+    (step,) = judged(one, other).recordings[0].steps
+    lines = [line for episode in step.episodes for line in episode.evidence]
+    assert not any("moves with the cooling" in line for line in lines)
+
+
+def test_a_drive_throttled_throughout_shows_beside_a_cooler_run(tmp_path: Path) -> None:
+    hot = log(
+        tmp_path / "a.csv",
+        read_mb_s=noisy(np.full(len(T_S), 700.0)),
+        temp_c=np.full(len(T_S), 76.0) + (T_S % 2),
+        heatsink="none",
+    )
+    cool = log(
+        tmp_path / "b.csv",
+        read_mb_s=noisy(np.full(len(T_S), 2000.0)),
+        temp_c=arriving(48),
+        heatsink="tower",
+    )
+    found = judged(hot, cool)
+    assert found.recordings[0].steps[0].verdict == "thermal"
+    assert found.recordings[0].steps[0].slowed_by_heat_pct == pytest.approx(65, abs=2)
+    assert found.recordings[1].answer.throttles == "no"
+    assert found.answer.throttles == "yes"
+    alone = judged(hot)
+    assert alone.answer.throttles == "cannot-tell"
+
+
+def test_the_drives_own_counters_outrank_a_frozen_temperature(tmp_path: Path) -> None:
+    rate = noisy(np.where(T_S < 300, 2000.0, 900.0))
+    throttled_s = np.maximum(T_S - 300, 0.0)
+    path = log(
+        tmp_path / "a.csv",
+        write_mb_s=rate,
+        temp_c=np.full(len(T_S), 45.0),
+        thm_temp1_total_time=throttled_s,
+    )
+    assert judged(path).answer.throttles == "yes"
+
+
+def test_a_cool_drive_throttles_only_by_its_own_word(tmp_path: Path) -> None:
+    rate = noisy(np.where(T_S < 300, 2000.0, 900.0))
+    found = judged(log(tmp_path / "a.csv", write_mb_s=rate, temp_c=arriving(45)))
+    assert found.answer.throttles != "yes"
+
+
+def test_minutes_above_the_warning_limit_are_no_throttling(tmp_path: Path) -> None:
+    """A drive governs below the limit that it states, and counts no minutes above it."""
+    rate = noisy(np.where(T_S < 300, 2000.0, 900.0))
+    path = log(
+        tmp_path / "a.csv",
+        write_mb_s=rate,
+        temp_c=arriving(78),
+        **{"throttle_time_s.warning": np.full(len(T_S), 600.0)},
+    )
+    assert judged(path).answer.throttles == "yes"
+
+
+def test_the_answer_of_several_recordings_names_the_worst(tmp_path: Path) -> None:
+    hot = log(
+        tmp_path / "a.csv",
+        write_mb_s=noisy(np.where(T_S < 300, 2000.0, 900.0)),
+        temp_c=arriving(78),
+    )
+    cool = log(tmp_path / "b.csv", read_mb_s=noisy(np.full(len(T_S), 500.0)), temp_c=arriving(50))
+    found = judged(cool, hot)
+    assert found.answer.throttles == "yes"
+    assert found.answer.sentence.startswith("Heat slows the drive in 1 of 2 recordings.")
