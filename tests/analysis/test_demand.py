@@ -37,6 +37,16 @@ def fallen(
     return Case(view.drops[0], view)
 
 
+#: A user's work: no second is like another.
+UNEVEN = 1 + 0.3 * np.sin(7 * T_S)
+
+
+def uneven(step: WorkloadStep | Observed = LOGGED, **columns: Array) -> Case:
+    """The same drop under an uneven load."""
+    named = {name.replace("__", "."): values for name, values in columns.items()}
+    return fallen(step, columns=named, rates=np.where(BEFORE, 2000.0, 1000.0) * UNEVEN)
+
+
 def demand(case: Case) -> str | None:
     return next((found.seen for found in observe(case) if found.about == "demand"), None)
 
@@ -51,9 +61,13 @@ def flickering(values: Array) -> Array:
 
 
 def test_nobody_vouches_for_what_a_logger_saw_and_a_benchmark_does_for_its_load() -> None:
-    assert demand(fallen()) == "not-known"
+    assert demand(uneven()) == "not-known"
     assert demand(fallen(RUN)) is None
     assert demand(fallen(Observed(name="reads", writes=False, rw="read"))) is None
+
+
+def test_a_rate_that_is_held_is_that_of_a_load_that_takes_all_it_can_get() -> None:
+    assert demand(fallen()) == "even"
 
 
 def test_ios_of_another_size_are_another_load() -> None:
@@ -73,8 +87,8 @@ def test_by_littles_law_fewer_ios_in_flight_were_fewer_asked_for(step: Any, low:
 
 
 def test_latencies_that_never_change_were_not_measured() -> None:
-    columns = {"read_iops": iops_of(0.5), "read_lat_us": np.full(len(T_S), 500.0)}
-    assert demand(fallen(columns=columns)) == "not-known"
+    case = uneven(read_iops=iops_of(0.5) * UNEVEN, read_lat_us=np.full(len(T_S), 500.0))
+    assert demand(case) == "not-known"
 
 
 def test_a_queue_that_was_logged_tells_as_well() -> None:
@@ -84,12 +98,12 @@ def test_a_queue_that_was_logged_tells_as_well() -> None:
 
 @pytest.mark.parametrize(
     ("before", "during", "expected"),
-    [(99.0, 40.0, "idler"), (30.0, 15.0, "never-busy"), (99.0, 99.0, "not-known")],
+    [(99.0, 40.0, "idler"), (30.0, 15.0, "never-busy"), (99.0, 99.0, "as-many")],
 )
 def test_a_drive_that_idles_waits_for_its_load(before: float, during: float, expected: str) -> None:
     case = fallen(columns={"busy_pct": np.where(BEFORE, before, during)})
     assert demand(case) == expected
-    if expected != "not-known":
+    if expected != "as-many":
         assert weigh(case).cause == "limited-by-host"
 
 
@@ -101,7 +115,7 @@ def test_a_load_that_comes_after_a_pause_may_be_another() -> None:
 
 def test_the_same_drop_is_heat_for_a_benchmark_and_open_for_a_logger() -> None:
     temps = np.minimum(30 + T_S / 3, 68.0)
-    benchmark = weigh(fallen(RUN, columns={"temp_c.composite": temps}))
-    logger = weigh(fallen(LOGGED, columns={"temp_c.composite": temps}))
+    benchmark = weigh(uneven(RUN, temp_c__composite=temps))
+    logger = weigh(uneven(LOGGED, temp_c__composite=temps))
     assert logger.shares["thermal"] < benchmark.shares["thermal"]
     assert logger.shares["limited-by-host"] > benchmark.shares["limited-by-host"]

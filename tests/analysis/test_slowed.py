@@ -83,9 +83,17 @@ def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:
     assert step["again"].verdict == "thermal"
 
 
-def test_a_step_after_a_rest_is_judged_by_itself(tmp_path: Path) -> None:
-    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
+def test_a_step_after_a_rest_is_judged_without_the_step_before(tmp_path: Path) -> None:
+    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(50.0)))
     assert step["write"].verdict == "steady"
+
+
+def test_a_step_as_hot_as_drives_throttle_at_from_its_first_second_is_unknown(
+    tmp_path: Path,
+) -> None:
+    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
+    assert step["write"].verdict == "unknown"
+    assert "cool drive would tell" in step["write"].why[0]
 
 
 def test_a_step_at_full_speed_was_not_slowed(tmp_path: Path) -> None:

@@ -153,15 +153,20 @@ _HOT_C = 70.0
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
     """Return why a step may have been throttled from its first sample on; None if nothing says so.
 
-    `others` are other steps of the drive: one with the same load that was cooler and no faster
+    `others` are other steps of the drive: one with the same load that started cooler and no faster
     shows that this one was not throttled.
     """
     temps_c = view.temp.values
     if len(temps_c) == 0 or float(np.min(temps_c)) < _HOT_C:
         return None
     for other in others:
-        cooler = len(other.temp.values) and float(np.max(other.temp.values)) < _HOT_C
-        if cooler and alike(other.step, view.step) and level_of(view) >= FULL * level_of(other):
+        start_c = other.temp.at(0.0)
+        if (
+            start_c is not None
+            and start_c < _HOT_C
+            and alike(other.step, view.step)
+            and level_of(view) >= FULL * level_of(other)
+        ):
             return None
     low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
     return (

@@ -110,7 +110,8 @@ def step_findings(
     cooled = None if bound or waited or slow else faster_when_cooled(view, siblings)
     hot = None
     if not (judged or bound or waited or slow or cooled):
-        hot = hot_from_the_start(view, [*others, *siblings])
+        fill = [] if view.preceded_by is None else [view.preceded_by]
+        hot = hot_from_the_start(view, [*fill, *others, *siblings])
     uneven = None if episodes or bound or waited or slow or cooled else _uneven(view)
     whys = (bound, waited, slow and slow[1], cooled and cooled.text, hot, dips)
     verdict: Verdict = _costliest(judged)
@@ -173,7 +174,8 @@ def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
     return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
 
 
-#: A step is steady if its means over so many equal parts differ by at most this share.
+#: A step is steady if four fifths of its means over so many equal parts differ by at most this
+#: share.
 _PARTS, _EVEN = 20, 0.5
 
 
@@ -184,12 +186,15 @@ def _uneven(view: StepView) -> str | None:
         return None
     means = resampled(series, 0.0, series.duration_s, series.duration_s / _PARTS)
     means = means[np.isfinite(means)]
-    if len(means) < _PARTS / 2 or np.ptp(means) <= _EVEN * np.median(means):
+    if len(means) < _PARTS / 2:
+        return None
+    low, high = np.quantile(means, (0.1, 0.9))
+    if high - low <= _EVEN * np.median(means):
         return None
     unit = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}[series.unit]
     return (
         f"too uneven to judge: its means over {series.duration_s / _PARTS:.0f} s go from "
-        f"{np.min(means):,.0f} to {np.max(means):,.0f} {unit}"
+        f"{low:,.0f} to {high:,.0f} {unit}"
     )
 
 
