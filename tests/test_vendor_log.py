@@ -80,10 +80,10 @@ def test_a_reading_that_fails_is_left_out_and_says_why(roots: Roots) -> None:
     ).map(json.dumps)
 )
 def test_whatever_nvme_cli_prints_is_a_count_or_an_error_that_says_so(text: str) -> None:
-    from heatsoak.sensor.vendor_log import _ocp, parse
+    from heatsoak.sensor.vendor_log import ocp_count, parse
 
     try:
-        count = parse(text, _ocp)
+        count = parse(text, ocp_count)
     except ValueError:
         return
     assert count >= 0

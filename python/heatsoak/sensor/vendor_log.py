@@ -24,12 +24,14 @@ INTERVAL_S = 10.0
 _TIMEOUT_S = 5.0
 
 
-def _ocp(document: Any) -> Any:
+def ocp_count(document: Any) -> Any:
+    """Return the count in an OCP log; None if it has none."""
     names = ("Number of Thermal throttling events", "thermal_throttling_events")
     return next((document[name] for name in names if name in document), None)
 
 
-def _intel(document: Any) -> Any:
+def intel_count(document: Any) -> Any:
+    """Return the count in Intel's additional SMART log; raises KeyError if it has none."""
     return document["Device stats"]["thermal_throttle_status"]["raw"]["cnt"]
 
 
@@ -42,7 +44,7 @@ class _Log:
     count: Callable[[Any], Any]
 
 
-_LOGS = (_Log("ocp", (), _ocp), _Log("intel", ("0x8086", "0x025e"), _intel))
+_LOGS = (_Log("ocp", (), ocp_count), _Log("intel", ("0x8086", "0x025e"), intel_count))
 
 
 class VendorLogSensor:
