@@ -255,7 +255,9 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
-def test_a_dry_run_tells_what_is_written_to_either_side_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_what_is_written_to_either_side_and_touches_nothing(
+    tmp_path: Path,
+) -> None:
     words = ("run", "copy", "--on", "sim:samsung-950-pro-512", "--to", "sim:intel-750-1200-u2")
     done = heatsoak_here(*words, "--dry-run", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -306,7 +308,7 @@ SIM = "sim:samsung-950-pro-512"
         (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "already exists"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
         (("run", "probe.toml", "--on", SIM, "--to", SIM), "under a condition"),
-        (("run", "fill.toml", "--on", SIM, "--to", SIM), "name it otherwise"),
+        (("run", "fill.toml", "--on", SIM, "--to", SIM), "choose another name"),
         (("run", "typo.toml", "--on", SIM, "--to", SIM), "did you mean 'buffer'"),
     ],
 )

@@ -214,7 +214,7 @@ def test_a_drive_that_is_pulled_ends_the_run_and_leaves_what_was_recorded(
     machine.pull(2)
     result = run.wait(START_S)
     assert result.code == 3
-    assert "the drive has gone" in result.err
+    assert "the drive is gone" in result.err
     assert str(out) in result.err
     recording = Recording.open(out)
     assert recording.meta.status == "failed"

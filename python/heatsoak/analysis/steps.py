@@ -164,7 +164,7 @@ class SlowStart:
             text += f"; from the start it ran {self.lost:.0%} below its full speed"
         if self.verdict(cause) == "thermal":
             return text
-        return f"{text}: a pause between them would tell"
+        return f"{text}: a pause between them would settle it"
 
 
 def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:

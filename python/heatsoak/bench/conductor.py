@@ -473,6 +473,6 @@ def _not_cool(step: Pause, latest: Latest) -> str | None:
     temp_c = latest.drive_temp_c()
     seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
     return (
-        f"the pause was to reach {step.until_temp_c:.0f} C and did not within "
+        f"the pause was meant to reach {step.until_temp_c:.0f} C, but did not within "
         f"{step.duration_s:.0f} s: {seen}"
     )

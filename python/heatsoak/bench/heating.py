@@ -146,8 +146,8 @@ class Heating:
             data = self._stop(source)
             self._recorder.note(
                 "warning",
-                f"the {source.name} heat ended by itself after {data['duration_s']:.0f} s: {why}; "
-                "what follows was not heated as the protocol asks",
+                f"the {source.name} heat ended early, after {data['duration_s']:.0f} s: {why}; "
+                "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
 
@@ -202,7 +202,7 @@ class Heating:
             return
         rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]
         seen = ", ".join(rising) or (
-            "ten minutes are needed to tell" if data["temps_c"] else "no temperature can be read"
+            "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
         recorder.note(
             "warning", f"the warm-up was not steady within {waited_s:.0f} s: {seen} at its end"

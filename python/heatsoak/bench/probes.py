@@ -117,7 +117,7 @@ class Prober:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._warn(f"cannot tell whether it fell, so it goes on to its end: {_said(error)}")
+            self._warn(f"cannot tell whether it fell, so it runs to its end: {_said(error)}")
             rates.checked_s = float("inf")
             return False
         return sum(drop.end_s - drop.onset_s for drop in drops) >= min_s

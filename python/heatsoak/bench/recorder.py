@@ -247,7 +247,7 @@ class Recorder:
             if seen.slept_s and self.step_name is not None:
                 raise ToolError(
                     f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
-                    "step has to be taken again"
+                    "step has to be repeated"
                 )
             self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
@@ -291,8 +291,8 @@ class Recorder:
                 self._told.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which no drive can be at: "
-                    "neither limits nor pauses heed it",
+                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which is impossible for a "
+                    "drive: limits and pauses ignore it",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:

@@ -46,7 +46,7 @@ def watch_command(
     ],
     duration: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop by itself after 90s, 30m, 8h..."),
+        typer.Option("--for", metavar="TIME", help="Stop automatically after 90s, 30m, 8h..."),
     ] = None,
     interval_s: Annotated[
         float,
@@ -102,7 +102,7 @@ def _duration_s(text: str) -> float:
     except ValueError as error:
         raise UsageError(f"--for {text}: {error}") from None
     if duration_s <= 0:
-        raise UsageError(f"--for {text}: has to be more than nothing, such as 30m")
+        raise UsageError(f"--for {text}: must be more than 0, such as 30m")
     return duration_s
 
 

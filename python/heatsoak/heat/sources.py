@@ -51,7 +51,7 @@ def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
     )
     note = (
         f"the processor was heated meanwhile, in idle time: {kept}, and clock, caches and memory "
-        "were shared, so compare only with runs that were heated alike"
+        "were shared, so compare only with runs that were heated in the same way"
     )
     return ProcessHeater(line, log, name="stress-ng", notes=[note])
 

@@ -242,7 +242,9 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     clocks = by_clock(leader, other)
     if clocks is None:
         by_load = _by_correlation(leader, other)
-        return by_load or "they have no common clock, and their curves do not tell how they lie"
+        return (
+            by_load or "they have no common clock, and their curves do not show how to align them"
+        )
     if not overlap(leader, other, clocks.shift_s):
         return "they do not overlap in time"
     by_load = _by_correlation(leader, other, clocks.shift_s)
@@ -252,7 +254,7 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     return replace(
         clocks,
         how=f"{clocks.how}; the curves fit better {by_load.shift_s - clocks.shift_s:+.1f} s "
-        "from there: one clock may be wrong (--shift SECONDS puts it right)",
+        "from there: one clock may be wrong (--shift SECONDS corrects that)",
         doubt=True,
     )
 

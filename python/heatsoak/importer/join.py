@@ -180,7 +180,10 @@ def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> Alignme
         shift = shift_between(_outline(summary), load, idle_outside=True)
         if shift.certain:
             return Alignment.correlated(shift, "throughput")
-    return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
+    return (
+        "they have no common clock, and the curve does not show how to align them (use --shift "
+        "SECONDS)"
+    )
 
 
 def _outline(summary: Log) -> Track:
@@ -290,12 +293,12 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
         values = with_steps(values, joined.samples)
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
-    text = f"{source} was laid beside {Path(leader.source).name}: {alignment.how}"
+    text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
     remarks = [*other.remarks, Remark(text, doubt=alignment.doubt)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
-        remarks.append(Remark(f"{source}: left out beside finer or equal ones: {what}"))
+        remarks.append(Remark(f"{source}: left out in favour of finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
         for sensor in other.sensors

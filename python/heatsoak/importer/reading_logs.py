@@ -60,7 +60,7 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
     if len(by_device) > MAX_RUNS:
-        raise readings.source.error(f"names {len(by_device)} drives: no machine has so many")
+        raise readings.source.error(f"names {len(by_device)} drives: no machine has that many")
     logs: list[Log] = []
     drives = _Drives(readings, is_alone=len(by_device) == 1)
     for device in _wanted(readings, list(by_device)):
@@ -115,7 +115,7 @@ def _wanted(readings: Readings, devices: list[str]) -> list[str]:
     near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
     if short and len(near) == 1:
         return near
-    raise readings.source.error(f"tells nothing of {name}, but of {', '.join(devices)}")
+    raise readings.source.error(f"has nothing on {name}, only on {', '.join(devices)}")
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -212,7 +212,7 @@ def _all_times(
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
         how = f"{given_s:g} s apart" if given_s else "1 s apart, and no rates made of its counters"
-        doubt(f"its {len(t_s)} readings tell a single time: taken as {how} {_HOW_FAR}")
+        doubt(f"its {len(t_s)} readings all have the same time: taken as {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)
     if not lacking.any():
@@ -223,7 +223,7 @@ def _all_times(
     evened += np.minimum(index - places[0], 0.0) * usual_s
     evened += np.maximum(index - places[-1], 0.0) * usual_s
     doubt(
-        f"{int(lacking.sum())} of {len(t_s)} readings tell no time: they are spread evenly "
+        f"{int(lacking.sum())} of {len(t_s)} readings have no time: they are spread evenly "
         "between those that do"
     )
     return np.where(lacking, evened, t_s), True

@@ -117,7 +117,7 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
             if count > MAX_RUNS:
                 raise UsageError(
                     f"{source_name}: has over {MAX_RUNS:,} runs or drives: split it (a "
-                    "column that divides its rows may be no run's)"
+                    "column that divides its rows may not mean runs)"
                 )
     drives = [drive for drive, own in runs.items() if own]
     logs = []
@@ -300,7 +300,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
 
 
 def _order(source_name: str, run: _Run) -> list[Remark]:
-    text = f"{source_name}: its rows are not in the order of time; they were sorted"
+    text = f"{source_name}: its rows were not in order of time; they were sorted"
     return [Remark(text)] if run.was_sorted else []
 
 

@@ -53,7 +53,7 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
 
 def _note(protocol: Protocol) -> str:
     return (
-        f"made smaller, to {protocol.scale:g} of its sizes and times: what it gives is no result "
+        f"scaled down to {protocol.scale:g} of its sizes and times: the numbers are not results "
         f"of {protocol.name}"
     )
 

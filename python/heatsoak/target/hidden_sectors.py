@@ -114,7 +114,7 @@ class HiddenSectorsRecord(undo.UndoRecord):
     @model_validator(mode="after")
     def _shows_less(self) -> Self:
         if self.shown >= self.native:
-            raise ValueError("it shows no less than it has")
+            raise ValueError("it does not show fewer sectors than it has")
         return self
 
     def take(self, state: Path | None) -> tuple[Path, int]:

@@ -179,7 +179,7 @@ def weigh(case: Case) -> Judgement:
         )
         evidence.append(
             f"open: {missing}; a log of it, or the same step again after a pause and with other "
-            "cooling, would tell"
+            "cooling, would settle it"
         )
     evidence.append(f"open: {_probe(first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings)

@@ -181,7 +181,7 @@ def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     at = int(np.argmax(np.where(too_fast, size, 0)))
     text = f"it jumps from {values[at]:.0f} to {values[at + 1]:.0f} C in {times_s[at]:.1f} s"
     few = count < 3
-    return Flaw(text if few else f"{text}, and as fast {count} times", is_fatal=not few)
+    return Flaw(text if few else f"{text}, and does so {count} times", is_fatal=not few)
 
 
 #: Checked in this order; the first fatal flaw decides.

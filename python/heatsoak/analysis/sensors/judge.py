@@ -112,7 +112,8 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     if not (across and _varied(seen)):
         return judged(
             "unknown",
-            f"{at}, always after a similar time from a similar start: other conditions would tell",
+            f"{at}, always after a similar time from a similar start: other conditions would "
+            "settle it",
         )
     return judged("good", f"{at}, however long it took: it explains the throttling")
 
@@ -259,7 +260,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
     if not readings.is_of_host:
         trust.lag_s = lag_s(readings, log)
         trust.why += (
-            "; to tell whether it explains throttling takes recordings in several conditions"
+            "; telling whether it explains throttling takes recordings in several conditions"
         )
     return trust
 

@@ -376,7 +376,7 @@ def _log(source: Source, run: _Run) -> Log | None:
     begin_unix_s = times.begin_unix_s
     if begin_unix_s is not None:
         begin_unix_s += run.spans[0].warmup_s
-        text = "its load is taken to begin at the start time, but files may have been made first"
+        text = "its load is assumed to start at the start time, but files may have been made first"
         remarks.append(Remark(text, doubt=True))
     paths = sorted({target.path for span in run.spans for target in span.targets} - {""})
     if len(paths) > 1:

@@ -110,7 +110,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     phases = [phase for phase in readers.get(kind or "", _text_phases)(source) if phase.rows]
     if not phases:
         raise source.error("holds no phase that read or wrote")
-    remark = Remark("results have only the mean of each phase: --livecsv shows its course")
+    remark = Remark("results have only the mean of each phase: --livecsv has it as a series")
     return [_log(source, phases, _RESULTS_OVERLAP_S, remark)[0]]
 
 
@@ -286,7 +286,7 @@ def _read_live(source: Source) -> list[Log]:
 
 def _live_log(source: Source, phases: Sequence[_Phase], several: bool) -> Log:
     if not any(phase.rows for phase in phases):
-        raise source.error("holds no phase that read or wrote for a while")
+        raise source.error("holds no phase that read or wrote for long enough")
     phases = [phase for phase in phases if phase.rows]
     log, is_dated = _log(
         source,
@@ -295,7 +295,7 @@ def _live_log(source: Source, phases: Sequence[_Phase], several: bool) -> Log:
         Remark("bytes since the start of a phase: converted to MB/s (10^6 bytes/s)"),
     )
     if not is_dated and len(phases) > 1:
-        text = "has no dates: its phases are taken to follow each other at once"
+        text = "has no dates: its phases are assumed to follow one another immediately"
         log = log.with_remarks(Remark(text, doubt=True))
     return replace(log, label=phases[0].label[:_MAX_NAME] if several else "")
 

@@ -359,7 +359,7 @@ def _megabyte(test: _Test) -> tuple[int, str]:
         for size in (MIB, MB):
             if abs(seen / size - 1) < _UNIT_TOLERANCE:
                 return size, ""
-    return MIB, ": its version writes these, its rows do not tell"
+    return MIB, ": its version writes these; its rows do not say"
 
 
 class _Timeline:
@@ -400,7 +400,7 @@ class _Timeline:
             found.append(Remark("each result is one sample: the mean over a test"))
         if self._guessed:
             found.append(
-                Remark("how long a test took is not told: read from time stamps", doubt=True)
+                Remark("how long a test took is not stated: taken from time stamps", doubt=True)
             )
         if self._back:
             text = f"{self._back} updates whose time goes back were left out"

@@ -475,7 +475,9 @@ def _runs(
             source.remark(f"{unread} reports have no time that can be read: left out")
         kept = kept[is_known]
         if not len(kept):
-            raise source.error("has times in reports without devices alone: nothing can be placed")
+            raise source.error(
+                "has times only in reports without devices: nothing can be placed in time"
+            )
     else:
         if interval_s is None:
             interval_s, how = _interval(reader, usual_s)

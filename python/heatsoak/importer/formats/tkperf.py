@@ -144,7 +144,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         )
     ]
     if runtime_s != told_s:
-        text = f"does not tell how long a run took: taken as {runtime_s:g} s"
+        text = f"does not say how long a run took: taken as {runtime_s:g} s"
         remarks.append(Remark(text, doubt=True))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))

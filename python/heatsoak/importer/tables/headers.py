@@ -153,7 +153,7 @@ def _sysstat(text: str) -> Meaning | None:
         return None
     column, scale = sysstat_columns.COLUMNS[short]
     if "sec" in text:
-        return Meaning(column, scale, note="sectors of 512 bytes made bytes")
+        return Meaning(column, scale, note="sectors of 512 bytes converted to bytes")
     prefix = next(letter for letter in text if letter in "kMG")
     return Meaning(column, scale, note=f"iostat's {prefix}B/s are {prefix.upper()}iB/s")
 

@@ -24,7 +24,7 @@ from heatsoak.output import from_spreadsheet
 _MIN_BLOCK = 1 << 16
 #: The largest number that a logger writes.
 _MAX_NUMBER = 1e21
-#: The most columns that are named for cells that are no numbers, and the most cells of each.
+#: The most columns that are named for cells that are not numbers, and the most cells of each.
 _MAX_NAMED, _MAX_SHOWN = 8, 3
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
@@ -219,7 +219,7 @@ class Reader:
         if len(lost) > _MAX_NAMED:
             count = sum(cells.count for cells in list(lost.values())[_MAX_NAMED:])
             self._source.remark(
-                f"{len(lost) - _MAX_NAMED} more columns have cells that are no numbers: "
+                f"{len(lost) - _MAX_NAMED} more columns have cells that are not numbers: "
                 f"{count:,} left out"
             )
 
@@ -240,7 +240,7 @@ class _LeftOut:
     def told(self, name: str) -> str:
         """What is said of them."""
         shown = ", ".join(repr(cell) for cell in self.shown)
-        what = "cells is no number" if self.count == 1 else "cells are no numbers"
+        what = "cells is not a number" if self.count == 1 else "cells are not numbers"
         name = " ".join(name.replace("\x1f", " ").split())[:60]
         return f"column '{name}': {self.count:,} of {self.cells:,} {what} ({shown}), left out"
 

@@ -145,7 +145,7 @@ def write_iolog(
     if ticks is None:
         yield Note(
             "warning",
-            f"step '{step.name}': fio includes pauses in the latency of the I/Os before them here",
+            f"step '{step.name}': here fio counts pauses in the latency of the I/Os before them",
         )
     return _checked(step, trace, file)
 

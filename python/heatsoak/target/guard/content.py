@@ -146,7 +146,9 @@ def content(fd: int, size_bytes: int) -> list[str]:
         except OSError as error:
             return [f"it cannot be read at byte {offset} ({error.strerror})"]
         if len(ends[-1]) != length:
-            return [f"it cannot be read at byte {offset} ({len(ends[-1])} of {length} bytes came)"]
+            return [
+                f"it cannot be read at byte {offset} ({len(ends[-1])} of {length} bytes were read)"
+            ]
     kinds: dict[str, None] = {}
     doubts = []
     for look in (_blkid, _wipefs):
@@ -174,7 +176,9 @@ def _blkid(fd: int) -> list[str]:
     if code == 0:
         found = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
         table = [f"a {found['PTTYPE']} partition table"] if "PTTYPE" in found else []
-        return [*table, *([found["TYPE"]] if "TYPE" in found else [])] or ["something blkid knows"]
+        return [*table, *([found["TYPE"]] if "TYPE" in found else [])] or [
+            "something blkid recognizes"
+        ]
     if code == 8:
         return ["signatures that contradict each other"]
     raise Doubt(f"blkid cannot tell what is on it (exit {code}: {err or 'no message'})")
@@ -188,5 +192,5 @@ def _wipefs(fd: int) -> list[str]:
     rows = [line.split() for line in out.splitlines()]
     kinds = {row[2] for row in rows[1:] if len(row) > 2}
     if rows and not kinds:
-        return ["something wipefs knows"]
+        return ["something wipefs recognizes"]
     return [_TABLES.get(kind, kind) for kind in sorted(kinds)]

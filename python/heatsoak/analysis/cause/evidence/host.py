@@ -145,7 +145,7 @@ def waits(case: Case) -> Finding | None:
     there = f"{other.depth * full.other.item():.1f} of {other.depth} there"
     their_drop = partner.cause_between(begin_s, end_s)
     same = (
-        f"the {partner.role} did not fall by itself"
+        f"the {partner.role} did not fall on its own"
         if their_drop is None
         else f"the {partner.role} fell at the same time, by {their_drop[0].depth:.0%}"
     )
@@ -298,7 +298,7 @@ def _watched(case: Case) -> Finding | None:
     return Finding(
         "demand",
         "not-known",
-        "nothing shows that the load asked for as much as before: its own log would tell",
+        "nothing shows that the load asked for as much as before: its own log would show it",
     )
 
 

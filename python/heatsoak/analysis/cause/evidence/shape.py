@@ -53,7 +53,7 @@ def end(case: Case) -> Finding | None:
         return Finding(
             "end",
             "by-itself",
-            f"it ended by itself after {case.length_s:.0f} s, under the same load",
+            f"it ended on its own after {case.length_s:.0f} s, under the same load",
         )
     if case.length_s >= LONG_S:
         return Finding("end", "lasted", f"it lasted to the end, {case.length_s:.0f} s")
@@ -152,7 +152,7 @@ def reads_beside(case: Case) -> Finding | None:
             "reads-beside",
             "none",
             "no step only read: an exhausted cache or spare area would look the same, "
-            "and a read step would tell",
+            "and a read step would settle it",
         )
     for view in steps:
         if _fell_alike(view, case):

@@ -24,7 +24,7 @@ from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW
 
-ONLY_MEANS = "holds one mean for each step: nothing of its course"
+ONLY_MEANS = "holds one mean for each step, and no series"
 _LOGS = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 #: fio's count of its own time and its time stamps agree within this.
 _SLACK_MS = 3000.0
@@ -375,7 +375,7 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     size = _jobs_in_a_status([job for job, _ in jobs])
     if len(jobs) < _MIN_STATUSES * size:
         raise source.error(
-            "is fio's terse output, which has totals only: take "
+            "is fio's terse output, which has totals only: use "
             "'--output-format=json --status-interval=1', or '--write_bw_log=NAME "
             "--log_avg_msec=1000'"
         )

@@ -126,7 +126,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     runs = [log.bins(index) for index in range(len(log.run_lines))]
     parts = [_part(source, log, tables, name) for bins in runs if (tables := _tables(bins))]
     if not parts:
-        what = "holds trims alone" if runs else "holds no row of fio's that can be read"
+        what = "holds trims alone" if runs else "holds no row of fio's log that can be read"
         raise source.error(what)
     logs = _logs_of(source, name, parts)
     if any((bins["ddir"] == 2).any() for bins in runs):
@@ -186,7 +186,7 @@ def _fed(source: Source) -> FioLog:
         kept = log.bin_count
     log.finish()
     if log.disordered:
-        raise source.error("its times fall again and again: is it sorted by another column?")
+        raise source.error("its times go backwards repeatedly: is it sorted by another column?")
     count, first = log.skipped
     if count:
         lines = f"line {first}" if count == 1 else f"{count} lines, the first is line {first}"
@@ -315,7 +315,7 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tup
         return cast(Quantity, name.quantity), ()
     if not facts.bytes:
         raise source.error(
-            f"is a log of fio's, but whether of bandwidth, IOPS or latency is not in it: {RENAME}"
+            f"is a fio log, but does not say whether of bandwidth, IOPS or latency: {RENAME}"
         )
     # of each I/O bytes are known, so that the rates are right whatever its value is
     if facts.in_flight(1e-3) >= 0.5 and not _could_be_bw(facts):
@@ -327,7 +327,7 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tup
     text = {
         "lat": "its values are taken as latencies",
         "bw": "its values are taken as bandwidths",
-        "other": "what its values are is not certain, so they are left out",
+        "other": "it is not certain what its values are, so they are left out",
     }[guess]
     return guess, (Remark(f"{source.name}: {text}; to be sure, {RENAME}", doubt=True),)
 
@@ -371,7 +371,7 @@ def remarks_on(name: str, part: Part) -> Iterator[Remark]:
         unit, version = ("ns", 3) if part.guessed_lat_us < 1 else ("us", 2)
         yield Remark(
             f"{name}: latencies are taken as {unit}, as fio {version} writes them; the log does "
-            "not tell its version",
+            "not state its version",
             doubt=True,
         )
     if part.quantity == "clat":

@@ -308,7 +308,7 @@ def _without_report(group: _Group) -> Log:
     jobs = len({part.job for part in parts})
     if jobs > 1 and behind is None:
         steps = [steps[0].model_copy(update={"numjobs": jobs if jobs <= 1 << 20 else None})]
-        beside = f"{group.stem}: logs of {jobs} jobs are added up, as running beside each other"
+        beside = f"{group.stem}: logs of {jobs} jobs are added up, as if they ran side by side"
         if absolute:
             remarks.append(Remark(beside))
         else:
@@ -344,7 +344,7 @@ def _while_all_ran(
     within = pl.col("t_s") <= first_s + window_s / 2
     said = (
         f"the {len(ends_ms)} jobs of '{name}' ended one by one, from {first_s:.0f} to "
-        f"{last_s:.0f} s: what followed the first end belongs to no step"
+        f"{last_s:.0f} s: what followed the first end is not part of any step"
     )
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
