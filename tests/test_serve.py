@@ -227,7 +227,7 @@ def test_only_this_machine_may_ask_and_only_to_read(shown: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path) -> None:
+def test_what_is_damaged_truncated_or_deleted_is_reported_and_the_rest_works(shown: Path) -> None:
     cut = running(shown / "cut")
     journal = shown / "cut" / "samples.jsonl"
     journal.write_bytes(journal.read_bytes()[:-7])
@@ -255,7 +255,9 @@ def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path
 
 
 @pytest.mark.slow
-def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown: Path) -> None:
+def test_what_cannot_be_read_is_listed_with_its_reason_and_everything_else_works(
+    shown: Path,
+) -> None:
     meta = (shown / "a" / "one" / "recording.json").read_text()
     names = [
         "fifo",
@@ -356,7 +358,7 @@ def test_it_ends_when_told_to_whatever_it_is_reading(shown: Path, number: signal
 
 
 @pytest.mark.slow
-def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -> None:
+def test_a_running_recording_is_sent_as_it_grows_and_when_it_ends(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server:
         assert ">running<" in server.ask("/")[1]
@@ -385,7 +387,7 @@ def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -
 
 
 @pytest.mark.slow
-def test_a_step_that_begins_while_it_is_followed_is_told_sample_by_sample(shown: Path) -> None:
+def test_a_step_that_starts_while_it_is_followed_is_sent_sample_by_sample(shown: Path) -> None:
     writer = running(shown / "now", "next")
     with served(shown) as server, server.listen("/r/now/events") as connection:
         told = events(connection)
@@ -446,7 +448,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
+def test_a_port_in_use_and_a_path_that_is_not_a_directory_are_one_line_each(
     tmp_path: Path,
 ) -> None:
     with socket.socket() as taken:

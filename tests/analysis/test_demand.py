@@ -50,7 +50,7 @@ def flickering(values: Array) -> Array:
     return np.asarray(values * (1 + 0.01 * np.sin(7 * T_S)))
 
 
-def test_nobody_vouches_for_what_a_logger_saw_and_a_benchmark_does_for_its_load() -> None:
+def test_a_benchmark_vouches_for_its_load_and_a_logger_does_not() -> None:
     assert demand(fallen()) == "not-known"
     assert demand(fallen(RUN)) is None
     assert demand(fallen(Observed(name="reads", writes=False, rw="read"))) is None
@@ -77,7 +77,7 @@ def test_latencies_that_never_change_were_not_measured() -> None:
     assert demand(fallen(columns=columns)) == "not-known"
 
 
-def test_a_queue_that_was_logged_tells_as_well() -> None:
+def test_a_logged_queue_settles_it_too() -> None:
     assert demand(fallen(columns={"queue": np.where(BEFORE, 32.0, 16.0)})) == "fewer"
     assert demand(fallen(columns={"queue": np.full(len(T_S), 32.0)})) == "as-many"
 

@@ -151,7 +151,7 @@ def test_a_drive_that_was_hotter_at_full_speed_elsewhere() -> None:
     assert found["reads-beside"] == "held-as-hot"
 
 
-def test_no_full_speed_is_seen_where_all_was_cooler() -> None:
+def test_no_full_speed_is_seen_where_everything_was_cooler() -> None:
     cool = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 60.0))
     assert "full-speed-at" not in seen(view(temp_c__composite=warming(40, 65)), cool)
 
@@ -266,7 +266,7 @@ def test_the_same_again_at_once(start: float, expected: str) -> None:
     assert "after-a-rest" not in found
 
 
-def test_a_step_that_began_slow_is_no_proof_of_full_speed() -> None:
+def test_a_step_that_started_slow_is_not_proof_of_full_speed() -> None:
     hot = np.full(len(T_S), 80.0)
     read = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 50.0))
     slow = view(STEADY / 2, rw="read", name="r2", begin_s=900, temp_c__composite=hot)

@@ -128,7 +128,7 @@ def test_a_late_cliff_does_not_hide_the_fall_before_it(seed: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [0.35, 0.5, 0.7])
-def test_a_sudden_fall_is_no_stair_of_the_approach_before_it(depth: float) -> None:
+def test_a_sudden_fall_is_not_part_of_the_approach_before_it(depth: float) -> None:
     # and what comes after it is unsteady; of a thousand draws of the noise two mislead
     wild = 1 + 0.2 * np.interp(MID_S, np.arange(170, 301, 10), np.sin(np.arange(14) * 2.4))
     shape = lost_since(80, 0.3, 35.0) * lost_since(170, depth)

@@ -50,7 +50,7 @@ def level(value: float, length: int = 60) -> Array:
     return np.full(length, value)
 
 
-def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) -> None:
+def test_a_step_that_heat_had_slowed_before_it_started_is_thermal(tmp_path: Path) -> None:
     step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
     assert step["write"].episodes == []
     assert step["write"].verdict == "thermal"
@@ -59,7 +59,7 @@ def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) 
     assert "as hot" in why
 
 
-def test_who_asks_is_told_that_it_throttles_from_its_begin_and_why(tmp_path: Path) -> None:
+def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
     steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
     done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1
@@ -83,7 +83,7 @@ def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:
     assert step["again"].verdict == "thermal"
 
 
-def test_a_step_after_a_rest_is_judged_by_itself(tmp_path: Path) -> None:
+def test_a_step_after_a_rest_is_judged_on_its_own(tmp_path: Path) -> None:
     step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
     assert step["write"].verdict == "steady"
 

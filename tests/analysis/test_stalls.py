@@ -80,7 +80,7 @@ def test_a_disk_that_stalls_slides_as_if_it_had_not(begin_s: float, tmp_path: Pa
         assert one.depth_pct == pytest.approx(other.depth_pct, abs=2)
 
 
-def test_a_fall_that_begins_with_a_standstill_begins_there(tmp_path: Path) -> None:
+def test_a_fall_that_starts_with_a_standstill_starts_there(tmp_path: Path) -> None:
     found = judged(tmp_path, flat({300.0: 5.0}, after=250.0))
     (episode,) = found.steps[0].episodes
     assert episode.onset_s == pytest.approx(300, abs=2)

@@ -223,7 +223,7 @@ def test_where_clocks_are_known_only_shifts_near_them_are_tried() -> None:
     assert found.shift_s == pytest.approx(500, abs=2.5)
 
 
-def test_flat_load_and_a_stuck_temperature_tell_nothing() -> None:
+def test_a_flat_load_and_a_stuck_temperature_prove_nothing() -> None:
     rng = np.random.default_rng(5)
     t_s = clock(900, 0.1)
     stuck = Track(np.arange(900.0), np.full(900, 40.0))

@@ -139,7 +139,7 @@ def test_reads_and_writes_counted_together_have_columns_of_their_own() -> None:
     assert "read_iops" not in log.samples.columns
 
 
-def test_jobs_that_began_while_others_ran_are_beside_them() -> None:
+def test_jobs_that_started_while_others_ran_overlap_them() -> None:
     jobs = [
         {
             "jobname": f"j{n}",
@@ -210,7 +210,7 @@ def test_nothing_but_our_errors_comes_of_documents_with_values_replaced(seed: in
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(cut=st.floats(0, 1))
-def test_a_stream_that_was_cut_gives_what_came_before(cut: float) -> None:
+def test_a_truncated_stream_gives_what_came_before(cut: float) -> None:
     whole = gzip.decompress((DATA / "mix.json.gz").read_bytes())
     message = ""
     try:

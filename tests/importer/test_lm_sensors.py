@@ -55,7 +55,7 @@ def test_times_right_behind_a_chips_lines_are_read(stamp: str) -> None:
     assert log.samples["t_s"].to_list() == [0, 1, 2, 3, 4, 5]
 
 
-def test_json_tells_the_same() -> None:
+def test_json_has_the_same_content() -> None:
     text = "".join(f"{1_700_000_000 + i}\n{json.dumps(document_of(i), indent=2)}\n" for i in (0, 1))
     (log,) = logs(text)
     assert log.begin_unix_s == 1_700_000_000

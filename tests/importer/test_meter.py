@@ -119,7 +119,7 @@ def test_a_wall_clock_of_another_zone_is_put_right(tmp_path: Path, recording: Re
     assert [step.power_mean_w for step in found.steps] == pytest.approx([6.0, 6.0], abs=0.1)
 
 
-def test_without_a_clock_an_uneven_load_tells_how_the_log_lies(tmp_path: Path) -> None:
+def test_without_a_clock_an_uneven_load_shows_how_the_log_is_aligned(tmp_path: Path) -> None:
     lengths = np.random.default_rng(11).integers(5, 40, 60).astype(float)
     edges = np.cumsum(lengths)
     busy = list(zip(edges[:-1:2].tolist(), edges[1::2].tolist(), strict=True))
@@ -136,7 +136,7 @@ def test_without_a_clock_an_uneven_load_tells_how_the_log_lies(tmp_path: Path) -
     assert "correlation" in found.power.text
 
 
-def test_a_log_that_lies_nowhere_for_certain_is_refused_unless_it_is_told(
+def test_a_log_that_cannot_be_aligned_for_certain_is_refused_without_a_shift(
     tmp_path: Path,
 ) -> None:
     busy = [(begin_s, begin_s + 20) for begin_s in np.arange(20.0, 400.0, 40.0).tolist()]

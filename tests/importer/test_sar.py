@@ -57,13 +57,13 @@ def test_a_day_s_file_goes_over_midnight_and_averages_are_left_out() -> None:
     assert "month before day" in said(log, doubt=True)
 
 
-def test_temperatures_stand_beside_the_drive_s_rates() -> None:
+def test_temperatures_join_the_drives_rates() -> None:
     (log,) = logs_of("day.txt").values()
     assert log.has_temperatures
     assert log.samples["temp_c.nvme_pci_0100_1"].to_list() == [45.85, 69.85]
 
 
-def test_a_restart_begins_a_new_run() -> None:
+def test_a_restart_starts_a_new_run() -> None:
     logs = logs_of("restart.txt")
     assert list(logs) == ["run 1", "run 2"]
     assert [log.samples.height for log in logs.values()] == [2, 2]

@@ -174,7 +174,7 @@ def test_device_statistics_are_taken_before_attributes() -> None:
     assert values(log, "write_iops") == [None, 100.0, 100.0]
 
 
-def test_a_scsi_drive_tells_temperature_limit_and_gigabytes() -> None:
+def test_a_scsi_drive_states_temperature_limit_and_gigabytes() -> None:
     text = "".join(
         f"17175024{10 * n:02d}\nsmartctl 7.2 2020-12-30 r5155 [x86_64] (local build)\n"
         "Product:              ST4000NM0043\n"
@@ -201,7 +201,7 @@ def test_several_drives_in_one_file_are_told_apart_by_serial() -> None:
     assert [log.samples.height for log in logs] == [6, 6]
 
 
-def test_a_drive_that_sleeps_tells_nothing() -> None:
+def test_a_sleeping_drive_has_no_readings() -> None:
     text = (
         "smartctl 7.2 2020-12-30 r5155 [x86_64] (local build)\nDevice is in STANDBY mode, exit(2)\n"
     )
