@@ -144,10 +144,10 @@ def truth(file: Path, rw: str) -> Fall:
     while loaded[0][rate] < 0.5 * top:  # what looks at the export before the load
         del loaded[0]
     length_s = rows[1]["unix_s"] - rows[0]["unix_s"]
-    begin_s, end_s = loaded[0]["unix_s"] - length_s, loaded[-1]["unix_s"]
+    start_s, end_s = loaded[0]["unix_s"] - length_s, loaded[-1]["unix_s"]
     # a mean of ones over a row is not always one
     onset = next(row for row in loaded if row["sim.permitted"] < 1 - 1e-6)
-    onset_s = onset["unix_s"] - length_s - begin_s
+    onset_s = onset["unix_s"] - length_s - start_s
     before = [row[rate] for row in loaded[1:] if row["unix_s"] < onset["unix_s"]]
     last = [row[rate] for row in loaded[:-1] if row["unix_s"] > end_s - LAST_S]
     return Fall(onset_s, 100 * (1 - (sum(last) / len(last)) / (sum(before) / len(before))))

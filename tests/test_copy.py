@@ -206,11 +206,11 @@ def test_a_purge_and_a_precondition_are_the_destinations_and_the_source_rests(
         assert [e.data["index"] for e in begins] == list(range(len(steps[role])))
     rests = found["source"].samples(["t_s", "step", "interval_s", "power_w"])
     # the clocks go together: the copy begins at the same time on both drives
-    begin_s = {
+    start_s = {
         role: next(e.t_s for e in r.events if e.kind == "step-begin" and e.step == "copy")
         for role, r in found.items()
     }
-    assert begin_s["source"] == pytest.approx(begin_s["destination"], abs=0.01)
+    assert start_s["source"] == pytest.approx(start_s["destination"], abs=0.01)
     assert rests["interval_s"].sum() == pytest.approx(rests["t_s"][-1], abs=0.5)
     assert "pause" not in set(rests["step"].drop_nulls())
 

@@ -288,8 +288,8 @@ def opened(
     rate: Array, *stretches: tuple[float, float]
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     gate = np.zeros(len(rate), dtype=bool)
-    for begin_s, end_s in stretches:
-        gate[round(10 * begin_s) : round(10 * end_s)] = True
+    for start_s, end_s in stretches:
+        gate[round(10 * start_s) : round(10 * end_s)] = True
     return gate
 
 

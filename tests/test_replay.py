@@ -81,9 +81,9 @@ def test_all_bytes_of_a_trace_are_moved(target: Target, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", *[f"{at * 60_000_000} write 0 4096" for at in range(11)])
-    begin_s = target.clock.now_s()
+    start_s = target.clock.now_s()
     load(target, replay(log, idle_limit="40ms"))
-    assert 0.4 <= target.clock.now_s() - begin_s < 60
+    assert 0.4 <= target.clock.now_s() - start_s < 60
 
 
 @pytest.mark.slow

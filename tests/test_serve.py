@@ -35,8 +35,8 @@ def is_built() -> bool:
 pytestmark = pytest.mark.skipif(not is_built(), reason="the page's program was not built: no Node")
 
 
-def samples(begin_s: float = 0.0, count: int = 600) -> pl.DataFrame:
-    t_s = begin_s + np.arange(1, count + 1) * 0.1
+def samples(start_s: float = 0.0, count: int = 600) -> pl.DataFrame:
+    t_s = start_s + np.arange(1, count + 1) * 0.1
     return pl.DataFrame(
         {
             "t_s": t_s,
@@ -366,7 +366,7 @@ def test_a_running_recording_is_sent_as_it_grows_and_when_it_ends(shown: Path) -
         with server.listen("/r/now/events") as connection:
             told = events(connection)
             time.sleep(1)
-            more = samples(begin_s=60.0, count=20)
+            more = samples(start_s=60.0, count=20)
             writer.append(more)
             got: dict[str, tuple[list[float], list[float]]] = {}
             while not got:
@@ -394,7 +394,7 @@ def test_a_step_that_starts_while_it_is_followed_is_sent_sample_by_sample(shown:
         time.sleep(1)
         names: list[str] = []
         for turn in range(20):
-            more = samples(begin_s=61.0 + turn, count=10)
+            more = samples(start_s=61.0 + turn, count=10)
             writer.append(more.with_columns(step=pl.lit("next")))
             names.append(next(told)[0])
             if names[-1] == "append":
@@ -438,7 +438,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
             answers.append(connection.recv(4096).split(b"\r\n")[0])
         assert set(answers) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 503 Service Unavailable"}
         assert answers.count(b"HTTP/1.1 200 OK") >= 500
-        writer.append(samples(begin_s=60.0, count=10))
+        writer.append(samples(start_s=60.0, count=10))
         heard = 0
         for connection in open_ones[:20]:
             connection.settimeout(30)

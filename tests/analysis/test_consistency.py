@@ -376,11 +376,11 @@ def since_s(values: Array, sampling_s: float = 1.0) -> float | None:
     return found(values, sampling_s).as_at_end_since_s
 
 
-@pytest.mark.parametrize("begin_s", [130, 320, 800])
-def test_a_stutter_is_reported_with_its_start(begin_s: int) -> None:
-    steady = 6000 * np.random.default_rng(2).normal(1, 0.03, begin_s)
+@pytest.mark.parametrize("start_s", [130, 320, 800])
+def test_a_stutter_is_reported_with_its_start(start_s: int) -> None:
+    steady = 6000 * np.random.default_rng(2).normal(1, 0.03, start_s)
     values = np.concatenate([steady, stutter(600, 0.4)])
-    assert since_s(values) == pytest.approx(begin_s, abs=8)
+    assert since_s(values) == pytest.approx(start_s, abs=8)
     text = consistency_text(found(values))
     assert "unchanged since" in text
 

@@ -47,22 +47,22 @@ def recorded(
     skipped: Mapping[str, str] | None = None,
 ) -> InMemoryRecording:
     """A recording of steps that follow each other; `ends` has the data of each step's end."""
-    frames, events, begin_s = [], [], 0.0
+    frames, events, start_s = [], [], 0.0
     for name, columns in by_step.items():
         count = len(next(iter(columns.values())))
-        t_s = begin_s + np.arange(1, count + 1) / 10
+        t_s = start_s + np.arange(1, count + 1) / 10
         frames.append(
             pl.DataFrame({"t_s": t_s, "interval_s": np.full(count, 0.1), **columns}).with_columns(
                 step=pl.lit(name)
             )
         )
-        events.append(Event(t_s=begin_s, kind="step-begin", step=name))
-        begin_s = float(t_s[-1])
+        events.append(Event(t_s=start_s, kind="step-begin", step=name))
+        start_s = float(t_s[-1])
         end = (ends or {}).get(name, {})
         if end is not None:
-            events.append(Event(t_s=begin_s, kind="step-end", step=name, data=dict(end)))
+            events.append(Event(t_s=start_s, kind="step-end", step=name, data=dict(end)))
     events += [
-        Event(t_s=begin_s, kind="step-skipped", step=name, text=text)
+        Event(t_s=start_s, kind="step-skipped", step=name, text=text)
         for name, text in (skipped or {}).items()
     ]
     samples = pl.concat(frames, how="diagonal")

@@ -150,8 +150,8 @@ def test_a_level_that_was_held_for_seven_seconds_is_one_that_may_be_fallen_from(
 def test_what_is_let_go_for_a_moment_does_not_hide_that_it_falls_lower() -> None:
     lows = ((20.0, 33.0), (38.0, 52.0))
     shape = np.where(MID_S > 57, 0.23, 1.0)
-    for begin_s, end_s in lows:
-        shape[(begin_s < MID_S) & (end_s > MID_S)] = 0.35
+    for start_s, end_s in lows:
+        shape[(start_s < MID_S) & (end_s > MID_S)] = 0.35
     shape[(MID_S > 33) & (MID_S < 57) & (shape == 1)] = 0.9
     for seed in range(5):
         one, two = found(shape, 0.03, seed)

@@ -17,12 +17,12 @@ Array = NDArray[np.float64]
 FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
 
 
-def load(name: str, begin_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
-    """A write at 1 Hz with a little noise, from `begin_s` on."""
-    chance = np.random.default_rng(round(begin_s))
+def load(name: str, start_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
+    """A write at 1 Hz with a little noise, from `start_s` on."""
+    chance = np.random.default_rng(round(start_s))
     rates = rates * chance.normal(1, 0.01, len(rates))
     columns: dict[str, Any] = {
-        "t_s": begin_s + np.arange(1.0, len(rates) + 1),
+        "t_s": start_s + np.arange(1.0, len(rates) + 1),
         "step": [name] * len(rates),
         "interval_s": np.ones(len(rates)),
         "write_bw_mb_s": rates,

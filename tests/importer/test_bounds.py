@@ -122,7 +122,7 @@ def test_all_readings_of_a_file_are_a_series(text: str) -> None:
 
 def test_a_date_before_the_first_reading_says_when_they_started() -> None:
     log = log_of(SERIES["a date before the first"])
-    assert (log.clock, log.begin_unix_s) == ("utc", 1795255200.0)
+    assert (log.clock, log.start_unix_s) == ("utc", 1795255200.0)
 
 
 def test_readings_without_a_time_are_placed_between_those_that_have_one() -> None:

@@ -55,7 +55,7 @@ def test_results_posted_without_their_settings_are_read() -> None:
 def test_time_starts_after_the_warm_up() -> None:
     (log,) = _read("mix.txt")
     assert log.clock == "utc"
-    assert log.begin_unix_s == 1691152267 + 15
+    assert log.start_unix_s == 1691152267 + 15
     assert _says(log, "start time")
 
 

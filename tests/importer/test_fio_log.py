@@ -127,7 +127,7 @@ def test_mean_and_maximum_of_a_window_are_both_read() -> None:
 def test_clock_times_are_recorded() -> None:
     log = one("clock_bw.1.log", (DATA / "clock_bw.1.log").read_bytes())
     assert log.clock == "utc"
-    assert log.begin_unix_s == pytest.approx(1795257486.632)
+    assert log.start_unix_s == pytest.approx(1795257486.632)
     assert log.samples["t_s"][0] == pytest.approx(0.25)
     assert log.samples["read_bw_mb_s"].mean() == pytest.approx(20.97, rel=0.01)
 

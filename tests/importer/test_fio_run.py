@@ -102,7 +102,7 @@ def test_clocks_show_consecutive_jobs_without_json() -> None:
     (log,) = join_fio([*one, *two])
     assert [step.name for step in log.steps] == ["x 1", "x 2"]
     assert log.samples["t_s"].to_list() == pytest.approx([0.5 * i for i in range(1, 17)])
-    assert log.begin_unix_s == at / 1000
+    assert log.start_unix_s == at / 1000
     assert not doubts(log)
 
 

@@ -39,7 +39,7 @@ def test_the_cores_throttling_is_not_the_drives() -> None:
 def test_hours_and_minutes_without_leading_zeros_are_read() -> None:
     (log,) = _read("two-drives.csv")
     assert log.clock == "local"
-    assert log.begin_unix_s == pytest.approx(1795255190.0 - 2, abs=0.01)
+    assert log.start_unix_s == pytest.approx(1795255190.0 - 2, abs=0.01)
     assert log.samples["t_s"][-1] == pytest.approx(180, abs=1)
     assert log.samples["interval_s"].max() == pytest.approx(2, abs=0.1)
 
@@ -73,9 +73,9 @@ def test_restarting_a_logger_starts_a_new_run() -> None:
     first, second = _read("restarted.csv")
     assert (first.label, second.label) == ("1", "2")
     assert (first.samples.height, second.samples.height) == (40, 40)
-    assert first.begin_unix_s is not None
-    assert second.begin_unix_s is not None
-    assert second.begin_unix_s - first.begin_unix_s == pytest.approx(3960)
+    assert first.start_unix_s is not None
+    assert second.start_unix_s is not None
+    assert second.start_unix_s - first.start_unix_s == pytest.approx(3960)
 
 
 def test_renumbered_sensors_do_not_end_a_run() -> None:

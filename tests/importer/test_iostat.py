@@ -35,7 +35,7 @@ def by_device(logs: list[Log]) -> dict[str, Log]:
 def test_the_same_load_reads_alike_in_every_layout_and_language(name: str) -> None:
     loop0 = by_device(logs_of(name))["loop0"]
     assert loop0.clock == "local"
-    assert loop0.begin_unix_s == pytest.approx(1795256513, abs=1.5)  # 2026-11-21 10:21:53
+    assert loop0.start_unix_s == pytest.approx(1795256513, abs=1.5)  # 2026-11-21 10:21:53
     samples = loop0.samples.filter(loop0.samples["t_s"].is_between(4, 6.5))
     assert samples["write_bw_mb_s"].to_list() == pytest.approx([83.9] * samples.height, rel=0.02)
     assert samples["write_iops"].to_list() == pytest.approx([640] * samples.height, rel=0.02)
@@ -107,7 +107,7 @@ def test_a_device_can_be_asked_for_by_name_or_path() -> None:
 def test_a_translated_time_with_the_headings_date_continues_after_midnight() -> None:
     (log,) = logs_of("v8_time.txt")
     assert log.clock == "local"
-    assert log.begin_unix_s == 1260316798  # 2009-12-08 23:59:58
+    assert log.start_unix_s == 1260316798  # 2009-12-08 23:59:58
     assert log.samples["t_s"].to_list() == [2.0, 4.0]
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([131.072, 104.8576])
 
@@ -137,7 +137,7 @@ def test_a_layer_over_a_disk_is_left_out() -> None:
     )
     (log,) = read_text(text)
     assert log.drive == {"path": "/dev/nvme0n1"}
-    assert log.begin_unix_s == 1795251599  # 10:00:00+01:00, less the first interval
+    assert log.start_unix_s == 1795251599  # 10:00:00+01:00, less the first interval
     (mapped,) = read_text(text, Options(device="/dev/mapper/vg-home"))
     assert mapped.drive == {"path": "/dev/mapper/vg-home"}
 

@@ -107,7 +107,7 @@ def test_the_time_between_readings_is_their_time(
 ) -> None:
     log = one("".join(stamp.format(s=2 * n) + text_of(n) for n in range(3)))
     check_series(log, 2.0)
-    assert (log.clock, log.begin_unix_s) == (clock, begin)
+    assert (log.clock, log.start_unix_s) == (clock, begin)
     assert log.drive == {"path": "/dev/nvme0n1"}
 
 
@@ -185,7 +185,7 @@ def test_json_behind_dates_is_a_series(indent: int | None) -> None:
 def test_times_that_a_script_put_around_json_are_found(text: str) -> None:
     log = one(text)
     check_series(log, 2.0)
-    assert (log.clock, log.begin_unix_s) == ("utc", 1717502400.0)
+    assert (log.clock, log.start_unix_s) == ("utc", 1717502400.0)
 
 
 def test_identity_and_limits_in_the_same_file_are_the_drives() -> None:
@@ -244,7 +244,7 @@ def test_a_clock_that_jumps_back_starts_another_run() -> None:
     text = "".join(f"2024-06-04 12:0{s}:00\n{text_of(n)}" for n, s in enumerate(stamps))
     first, second = logs(text)
     assert (first.label, second.label) == ("run 1", "run 2")
-    assert second.begin_unix_s == 1717502460.0
+    assert second.start_unix_s == 1717502460.0
     assert values(second, "t_s") == [0.0, 120.0, 240.0]
 
 

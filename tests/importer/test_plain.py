@@ -86,13 +86,13 @@ def test_units_in_the_cells_are_read() -> None:
 def test_dates_and_times_in_two_columns_are_one_moment() -> None:
     (log,) = _read("Date,Time,Temp\n" + _rows("2026-11-21,10:00:{s},40"))
     assert log.clock == "local"
-    assert log.begin_unix_s == 1795255200
+    assert log.start_unix_s == 1795255200
 
 
 def test_a_wall_clock_beside_elapsed_seconds_says_when_it_started() -> None:
     (log,) = _read("wall_time,elapsed_s,write MiB/s\n" + _rows("2026-11-21 10:00:{s},{i}.5,500"))
     assert log.samples["t_s"][:2].to_list() == [0.5, 1.5]
-    assert log.begin_unix_s == 1795255199.5
+    assert log.start_unix_s == 1795255199.5
 
 
 def test_whole_milliseconds_without_a_unit_are_seen() -> None:
@@ -289,7 +289,7 @@ def test_libre_hardware_monitors_log_is_read() -> None:
     assert log.samples["write_bw_mb_s"][0] == 900
     assert log.samples["temp_c.composite"][0] == 40
     assert log.samples["temp_c.cpu"][0] == 55
-    assert log.begin_unix_s == pytest.approx(1772618400 - 1)
+    assert log.start_unix_s == pytest.approx(1772618400 - 1)
     assert not _said(log, doubt=True)
 
 

@@ -167,8 +167,8 @@ class _Conductor:
             self._skip(turn, decision.reason)
         elif step.kind == "rounds":
             if self.past is not None and self.past.has_begun(turn.index):
-                begin_s = self._now_s() - self.past.kept_s(turn.index)
-                self.observer.on_step(turn.index, step, begin_s)
+                start_s = self._now_s() - self.past.kept_s(turn.index)
+                self.observer.on_step(turn.index, step, start_s)
             else:
                 self._begin(turn, decision)
             self._take_rounds(turn.index, step)
@@ -263,8 +263,8 @@ class _Conductor:
         self.prober.begin(turn.step)
         was_done, text = self._do(turn)
         own_cpu_s = time.process_time() - begin_cpu_s
-        for recorder, part, begin_s in taking:
-            recorder.end_step(part, text, begin_s=begin_s, own_cpu_s=own_cpu_s, was_done=was_done)
+        for recorder, part, start_s in taking:
+            recorder.end_step(part, text, start_s=start_s, own_cpu_s=own_cpu_s, was_done=was_done)
         self.prober.end(turn.step, was_done=was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None

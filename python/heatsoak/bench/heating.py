@@ -96,7 +96,7 @@ class _Source:
     heat: Heat
     heater: Heater
     name: str
-    begin_s: float | None = None
+    start_s: float | None = None
 
 
 class Heating:
@@ -122,9 +122,9 @@ class Heating:
         """
         try:
             for source in self._sources:
-                begin_s = self._recorder.now_s()
+                start_s = self._recorder.now_s()
                 source.heater.start()
-                self._begin(source, begin_s)
+                self._begin(source, start_s)
             if self._sources:
                 self._warm_up(observer, wait)
             yield
@@ -151,9 +151,9 @@ class Heating:
                 {"source": source.heat.source, **data},
             )
 
-    def _begin(self, source: _Source, begin_s: float) -> None:
+    def _begin(self, source: _Source, start_s: float) -> None:
         recorder = self._recorder
-        source.begin_s = begin_s
+        source.start_s = start_s
         data = {
             "source": source.heat.source,
             "load_pct": source.heat.load_pct,
@@ -167,14 +167,14 @@ class Heating:
     def _warm_up(self, observer: Observer, wait: Wait) -> None:
         recorder = self._recorder
         heats = [source.heat for source in self._sources]
-        max_s, begin_s = warm_up_s(heats), recorder.now_s()
+        max_s, start_s = warm_up_s(heats), recorder.now_s()
         min_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
         until_steady = any(heat.until_steady for heat in heats)
         if max_s <= 0:
             return
         observer.on_warm_up(", ".join(heat.describe() for heat in heats))
-        steadiness = Steadiness(begin_s)
-        looked_s, is_steady = begin_s, False
+        steadiness = Steadiness(start_s)
+        looked_s, is_steady = start_s, False
 
         def is_done() -> bool:
             nonlocal looked_s, is_steady
@@ -182,13 +182,13 @@ class Heating:
             steadiness.add(now_s, recorder.latest.temps_c())
             if until_steady and now_s - looked_s >= _LOOK_S:
                 looked_s, is_steady = now_s, steadiness.is_steady(now_s)
-            return is_steady and now_s - begin_s >= min_s
+            return is_steady and now_s - start_s >= min_s
 
         self._is_warming_up = True
         wait(max_s, is_done)
         self._is_warming_up = False
         if until_steady:
-            self._tell_steady(is_steady, recorder.now_s() - begin_s, steadiness)
+            self._tell_steady(is_steady, recorder.now_s() - start_s, steadiness)
 
     def _tell_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
         recorder = self._recorder
@@ -210,7 +210,7 @@ class Heating:
 
     def _ended(self) -> Iterator[tuple[_Source, str]]:
         for source in self._sources:
-            if source.begin_s is not None and (why := source.heater.why_ended()) is not None:
+            if source.start_s is not None and (why := source.heater.why_ended()) is not None:
                 yield source, why
 
     def _end(self) -> None:
@@ -218,7 +218,7 @@ class Heating:
         failed: HeatsoakError | None = None
         for source in self._sources:
             try:
-                if source.begin_s is None:
+                if source.start_s is None:
                     source.heater.stop()  # it may have been starting
                 else:
                     self._stop(source)
@@ -230,12 +230,12 @@ class Heating:
 
     def _stop(self, source: _Source) -> dict[str, Any]:
         recorder = self._recorder
-        assert source.begin_s is not None
+        assert source.start_s is not None
         data = {
-            "duration_s": recorder.now_s() - source.begin_s,
+            "duration_s": recorder.now_s() - source.start_s,
             "temps_c": recorder.latest.temps_c(),
         }
-        source.begin_s = None
+        source.start_s = None
         recorder.event("heat-end", None, source.heat.describe(), data)
         source.heater.stop()
         return data

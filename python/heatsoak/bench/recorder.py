@@ -209,14 +209,14 @@ class Recorder:
         self.event("step-begin", step.name, f"probe: {because}" if because else "", data)
 
     def end_step(
-        self, step: Step, text: str, *, begin_s: float, own_cpu_s: float, was_done: bool
+        self, step: Step, text: str, *, start_s: float, own_cpu_s: float, was_done: bool
     ) -> None:
-        """Record that a step that began at `begin_s` is over.
+        """Record that a step that began at `start_s` is over.
 
         `own_cpu_s` is what measuring cost: heatsoak's processor time, not the load generator's.
         """
         data: dict[str, Any] = {
-            "duration_s": self.now_s() - begin_s,
+            "duration_s": self.now_s() - start_s,
             "own_cpu_s": round(own_cpu_s, 3),
             **self.outcome,
         }

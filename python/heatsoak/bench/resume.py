@@ -38,7 +38,7 @@ class TakenStep:
     round: int | None
     name: str
     at: int
-    begin_s: float
+    start_s: float
     end: Event | None = None
     is_skipped: bool = False
 
@@ -125,7 +125,7 @@ class Past:
         how = {"running": "was cut short", "failed": "failed"}.get(status, f"was {status}")
         where = "between two steps"
         if self._cut is not None:
-            where = f"in '{self._cut.name}' after {self._last_s - self._cut.begin_s:.1f} s"
+            where = f"in '{self._cut.name}' after {self._last_s - self._cut.start_s:.1f} s"
         because = f" ({reason})" if reason and status == "failed" else ""
         names = list(dict.fromkeys(f"'{taken.name}'" for taken in self._again))
         names = [

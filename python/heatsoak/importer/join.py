@@ -193,8 +193,8 @@ def _outline(summary: Log) -> Track:
     end_s = max(end_s for _, end_s in spans)
     t_s = np.linspace(0.0, end_s, int(np.clip(end_s + 1, 2, _MAX_POINTS)))
     values = np.zeros(len(t_s))
-    for (begin_s, until_s), mean in zip(spans, total, strict=True):
-        values[(t_s > begin_s) & (t_s <= until_s)] = mean
+    for (start_s, until_s), mean in zip(spans, total, strict=True):
+        values[(t_s > start_s) & (t_s <= until_s)] = mean
     return Track(t_s, values)
 
 
@@ -214,8 +214,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     told = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
     slack_s = np.minimum(interval_s / 2, 1.0)
-    for name, (begin_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
-        within = (t_s - interval_s >= begin_s - slack_s) & (t_s <= end_s + slack_s)
+    for name, (start_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
+        within = (t_s - interval_s >= start_s - slack_s) & (t_s <= end_s + slack_s)
         own = np.flatnonzero(within)
         if len(own) < _MIN_SAMPLES:
             continue
@@ -250,8 +250,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
 def _spans(summary: Log) -> list[tuple[float, float]]:
     frame = rated(summary.samples)
     ends_s: Array = frame["t_s"].to_numpy()
-    begins_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
-    return list(zip(begins_s.tolist(), ends_s.tolist(), strict=True))
+    starts_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
+    return list(zip(starts_s.tolist(), ends_s.tolist(), strict=True))
 
 
 def _in_bytes(log: Log) -> bool:
@@ -325,6 +325,6 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
         )
     )
     step = pl.lit(None, dtype=pl.String)
-    for name, begin_s, end_s in spans.iter_rows():
-        step = pl.when(pl.col("t_s").is_between(begin_s, end_s)).then(pl.lit(name)).otherwise(step)
+    for name, start_s, end_s in spans.iter_rows():
+        step = pl.when(pl.col("t_s").is_between(start_s, end_s)).then(pl.lit(name)).otherwise(step)
     return values.with_columns(step=step)

@@ -134,7 +134,7 @@ def _load_of(recording: Recording) -> Log:
         source=recording.path_text,
         samples=recording.samples(["t_s", "step", "interval_s", *rates]),
         clock="none" if began is None else "utc",
-        begin_unix_s=began,
+        start_unix_s=began,
     )
 
 

@@ -87,17 +87,17 @@ def history_log(
     readings.ascribe(device)
     readings.remark("the series is the drive's own history of its temperature")
     clock: Clock = "none"
-    begin_unix_s = None
+    start_unix_s = None
     if end_unix_s is not None:
-        clock, begin_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
-    elif begin and (times := read_times([begin])).begin_unix_s is not None:
-        clock, begin_unix_s = times.clock, times.begin_unix_s
+        clock, start_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
+    elif begin and (times := read_times([begin])).start_unix_s is not None:
+        clock, start_unix_s = times.clock, times.start_unix_s
     kept = [index for index, value in enumerate(values) if math.isfinite(value)]
     return _log(
         readings,
         _Drives(readings, is_alone=True),
         [Reading(device=device, values={column: values[index]}) for index in kept],
-        _Times(np.array(kept, dtype=float) * interval_s, clock, begin_unix_s, is_known=True),
+        _Times(np.array(kept, dtype=float) * interval_s, clock, start_unix_s, is_known=True),
         label="",
         remarks=list(readings.remarks.values()),
     )
@@ -147,7 +147,7 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
             readings,
             drives,
             taken[run],
-            _Times(t_s[run], times.clock, times.begin_unix_s, times.is_known),
+            _Times(t_s[run], times.clock, times.start_unix_s, times.is_known),
             label=" ".join(
                 ["" if drives.is_alone else device, f"run {index}" * (len(runs) > 1)]
             ).strip(),
@@ -162,11 +162,11 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
 
 @dataclass(frozen=True)
 class _Times:
-    """Times of readings, whose clock tells `begin_unix_s` at 0; whether they were told at all."""
+    """Times of readings, whose clock tells `start_unix_s` at 0; whether they were told at all."""
 
     t_s: Array
     clock: Clock
-    begin_unix_s: float | None
+    start_unix_s: float | None
     is_known: bool
 
 
@@ -187,7 +187,7 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
         if np.isfinite(times.t_s).any():
             stamped = np.array([bool(word) for word in words])
             t_s, is_known = _all_times(times.t_s, stamped, given_s, doubt)
-            return _Times(t_s, times.clock, times.begin_unix_s, is_known)
+            return _Times(t_s, times.clock, times.start_unix_s, is_known)
     if given_s is None and len(taken) > 1:
         doubt(
             "its readings have no times: taken as 1 s apart, and no rates made of its counters "
@@ -386,7 +386,7 @@ def _log(
         source=readings.source.name,
         samples=build(columns),
         clock=times.clock,
-        begin_unix_s=None if times.begin_unix_s is None else times.begin_unix_s + first,
+        start_unix_s=None if times.start_unix_s is None else times.start_unix_s + first,
         steps=steps,
         label=label,
         drive=drive.identity,

@@ -76,7 +76,7 @@ class _Run:
 
     t_s: Array
     clock: Clock
-    begin_unix_s: float | None
+    start_unix_s: float | None
     columns: dict[str, Array]
     states: dict[str, Array]
     totals: dict[str, Array]
@@ -202,7 +202,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     if rows.steps is not None:
         steps = [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[which]
-    begin = rows.times.begin_unix_s
+    begin = rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
     counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
@@ -223,16 +223,16 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
 
 
 def _follows(before: _Run, run: _Run) -> bool:
-    if before.begin_unix_s is None or run.begin_unix_s is None:
+    if before.start_unix_s is None or run.start_unix_s is None:
         return False
-    gap_s = run.begin_unix_s + run.t_s[0] - (before.begin_unix_s + before.t_s[-1])
+    gap_s = run.start_unix_s + run.t_s[0] - (before.start_unix_s + before.t_s[-1])
     return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * before.usual_s))
 
 
 def _append(before: _Run, run: _Run) -> None:
-    assert before.begin_unix_s is not None
-    assert run.begin_unix_s is not None
-    shift = run.begin_unix_s - before.begin_unix_s
+    assert before.start_unix_s is not None
+    assert run.start_unix_s is not None
+    shift = run.start_unix_s - before.start_unix_s
     old, new = len(before.t_s), len(run.t_s)
     before.t_s = np.concatenate([before.t_s, run.t_s + shift])
     for mine, its in (
@@ -257,7 +257,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.states = {name: values[order] for name, values in run.states.items()}
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
-    t_s, begin = run.t_s, run.begin_unix_s
+    t_s, begin = run.t_s, run.start_unix_s
     for name, values in run.totals.items():
         columns |= _of_total(name, values, t_s)
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
@@ -290,7 +290,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         source=source_name,
         samples=build(columns),
         clock=run.clock,
-        begin_unix_s=begin,
+        start_unix_s=begin,
         steps=steps,
         label=run.label,
         drive=drive,

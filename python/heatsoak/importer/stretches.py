@@ -70,8 +70,8 @@ def with_stretches(log: Log) -> Log:
     for begin, end in spans:
         step = _step(reads[begin:end], writes[begin:end], len(steps) + 1, len(spans))
         steps.append(step)
-        begin_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
-        first, stop = np.searchsorted(all_t_s, [begin_s, t_s[end - 1]], side="right")
+        start_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
+        first, stop = np.searchsorted(all_t_s, [start_s, t_s[end - 1]], side="right")
         step_of[first:stop] = len(steps)
     names = pl.Series("step", [None, *(step.name for step in steps)], dtype=pl.String)
     labels = names.gather(step_of)
@@ -240,7 +240,7 @@ def divided(recording: Recording) -> Recording:
         source=recording.path_text,
         samples=samples.drop("step", strict=False),
         clock="utc",
-        begin_unix_s=meta.started_unix_s,
+        start_unix_s=meta.started_unix_s,
         drive=meta.drive,
         conditions=meta.conditions,
         tools=meta.tools,

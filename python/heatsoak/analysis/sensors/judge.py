@@ -290,8 +290,8 @@ def _sightings(
         stretch = stretches.get(onset.step)
         if stretch is None or not is_heat(onset):
             continue
-        reading_c = readings.at(stretch.begin_s + onset.onset_s)
-        start_c = readings.at(stretch.begin_s)
+        reading_c = readings.at(stretch.start_s + onset.onset_s)
+        start_c = readings.at(stretch.start_s)
         if reading_c is not None:
             found.append(ReadingAtOnset(condition, onset.step, reading_c, start_c, onset.onset_s))
     fell = {onset.step for onset in onsets}
@@ -299,8 +299,8 @@ def _sightings(
         stretch = stretches.get(step.name)
         if stretch is None or not step.is_judged or step.name in fell:
             continue
-        values = readings.between(stretch.begin_s, stretch.end_s).values
-        if len(values) and stretch.end_s - stretch.begin_s >= 60:
+        values = readings.between(stretch.start_s, stretch.end_s).values
+        if len(values) and stretch.end_s - stretch.start_s >= 60:
             top_c = float(np.quantile(values, 0.9))
             found.append(ReadingAtOnset(condition, step.name, top_c, float(values[0]), None))
     return found

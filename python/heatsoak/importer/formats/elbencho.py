@@ -118,14 +118,14 @@ def _log(
     source: Source, phases: Sequence[_Phase], overlap_s: float, *remarks: Remark
 ) -> tuple[Log, bool]:
     """Return the log of phases, and whether their dates tell when they were."""
-    begins_s, begin_unix_s, clock = _begins(phases, overlap_s)
+    starts_s, start_unix_s, clock = _begins(phases, overlap_s)
     steps = [
         phase.step(name)
         for phase, name in zip(phases, _step_names(phase.name for phase in phases), strict=True)
     ]
     rows = [
-        [{**row, "t_s": begin_s + row["t_s"]} for row in phase.rows]
-        for phase, begin_s in zip(phases, begins_s, strict=True)
+        [{**row, "t_s": start_s + row["t_s"]} for row in phase.rows]
+        for phase, start_s in zip(phases, starts_s, strict=True)
     ]
     version = next((phase.version for phase in phases if phase.version), "")
     log = Log(
@@ -133,7 +133,7 @@ def _log(
         source=source.name,
         samples=frame_of_steps(steps, rows),
         clock=clock,
-        begin_unix_s=begin_unix_s,
+        start_unix_s=start_unix_s,
         steps=tuple(steps),
         tools={"elbencho": version[:_MAX_NAME]} if version else {},
         remarks=remarks,
@@ -152,9 +152,9 @@ def _begins(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], fl
             begin >= before + phase.lasted_s - overlap_s
             for begin, before, phase in zip(begins[1:], begins, phases, strict=False)
         )
-        if times.begin_unix_s is not None and rising and all(map(math.isfinite, begins)):
+        if times.start_unix_s is not None and rising and all(map(math.isfinite, begins)):
             first = begins[0]
-            return [begin - first for begin in begins], times.begin_unix_s + first, times.clock
+            return [begin - first for begin in begins], times.start_unix_s + first, times.clock
     begins, end_s = [], 0.0
     for phase in phases:
         begins.append(end_s)

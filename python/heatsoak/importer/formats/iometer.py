@@ -315,13 +315,13 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     if errors:
         remarks.append(Remark(f"{errors:.0f} I/Os failed", doubt=True))
     drive = device or (disks[0] if len(disks) == 1 else "")
-    begin_unix_s = times.begin_unix_s
+    start_unix_s = times.start_unix_s
     return Log(
         format="iometer",
         source=source.name,
         samples=frame_of_steps(steps, rows),
         clock=times.clock,
-        begin_unix_s=None if begin_unix_s is None else begin_unix_s + timeline.origin,
+        start_unix_s=None if start_unix_s is None else start_unix_s + timeline.origin,
         steps=tuple(steps),
         drive={"path": drive} if drive else {},
         tools={"iometer": test.version} if test.version else {},

@@ -463,13 +463,13 @@ def _runs(
         return [], int(is_boot.sum())
     remarks: list[Remark] = []
     clock: Clock = "none"
-    begin_unix_s: float | None = None
+    start_unix_s: float | None = None
     interval_s = _stated_interval(source, options)
     times = sysstat.read_stamps(stamps, calls[0].date) if any(stamps) else None
     if times is not None and np.isfinite(times.t_s).sum() > len(stamps) / 2:
         if times.doubt:
             remarks.append(Remark(times.doubt, doubt=True))
-        all_s, clock, begin_unix_s = times.t_s, times.clock, times.begin_unix_s
+        all_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
         is_known = np.isfinite(all_s[kept])
         if unread := int((~is_known).sum()):
             source.remark(f"{unread} reports have no time that can be read: left out")
@@ -501,7 +501,7 @@ def _runs(
                 lasted_s,
                 numbers[taken],
                 clock,
-                begin_unix_s,
+                start_unix_s,
                 absent_is_idle,
                 remarks=tuple(remarks),
             )

@@ -227,9 +227,9 @@ class _Table:
         times = read_times(words, scale, day_first=self._day_first)
         if scale is None and times.clock == "none":
             times = self._in_seconds(times, words, time.header)
-        if dated is not None and dated.begin_unix_s is not None and times.begin_unix_s is None:
-            begin = dated.begin_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
-            times = replace(times, clock=dated.clock, begin_unix_s=begin)
+        if dated is not None and dated.start_unix_s is not None and times.start_unix_s is None:
+            begin = dated.start_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
+            times = replace(times, clock=dated.clock, start_unix_s=begin)
         if times.doubt:
             self._columns.doubts.setdefault(times.doubt)
         remark_unread(self._source, section, times.t_s)

@@ -247,9 +247,9 @@ def _take_text(source: Source, reader: _Reader) -> Times:
     t_s = np.array([*reader.numbers, *reader.restarts], dtype=float)
     if date:
         midday = sysstat.read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
-        if midday.clock == "local" and midday.begin_unix_s is not None:
-            begin_unix_s = midday.begin_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
-            return Times(t_s, "local", begin_unix_s, midday.doubt)
+        if midday.clock == "local" and midday.start_unix_s is not None:
+            start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
+            return Times(t_s, "local", start_unix_s, midday.doubt)
     return Times(t_s, "none", None)
 
 
@@ -487,6 +487,6 @@ def _runs(reader: _Reader, times: Times, remarks: tuple[Remark, ...]) -> list[Re
         lasted_s = np.where((stated > 0) & (stated < 1e6), stated, intervals(ends_s))
         if end - begin == 1 and not lasted_s[0] > 0:
             lasted_s = usual_s[part]
-        clock, begin_unix_s = times.clock, times.begin_unix_s
-        runs.append(Reports(ends_s, lasted_s, order[part], clock, begin_unix_s, remarks=remarks))
+        clock, start_unix_s = times.clock, times.start_unix_s
+        runs.append(Reports(ends_s, lasted_s, order[part], clock, start_unix_s, remarks=remarks))
     return runs

@@ -237,10 +237,10 @@ def against_capacity(case: Case) -> Finding | None:
     here_gb = case.view.written_gb(drop.onset_s)
     if course.drive_gb is None or here_gb is None or not case.view.step.writes:
         return None
-    written_gb = here_gb + course.written_before_gb(case.view.begin_s)
+    written_gb = here_gb + course.written_before_gb(case.view.start_s)
     share = written_gb / course.drive_gb
     said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
-    is_known = course.last_purge_s(case.view.begin_s) is not None
+    is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
         return Finding("written", "at-the-brim", f"{said}: that is where spare area runs out")
     if share >= FILLED:

@@ -46,14 +46,14 @@ class JobFacts:
         step: the step that the job belongs to.
         first, last: numbers of its processes, as names of logs have them: ``P_bw.N.log``.
         prefixes: what its logs are called; empty where it wrote none, or options are missing.
-        begin_s, end_s: when it ran, in `t_s`.
+        start_s, end_s: when it ran, in `t_s`.
     """
 
     step: str
     first: int
     last: int
     prefixes: frozenset[str]
-    begin_s: float
+    start_s: float
     end_s: float
 
 
@@ -183,7 +183,7 @@ class FioRun:
             source=source.name,
             samples=build({**samples.columns(), "step": step_names}),
             clock="none" if begin_ms is None else "utc",
-            begin_unix_s=None if begin_ms is None else begin_ms / 1000,
+            start_unix_s=None if begin_ms is None else begin_ms / 1000,
             steps=tuple(steps),
             drive=self._drive(),
             tools={"fio": version} if version else {},

@@ -166,7 +166,7 @@ def _logs_of(
             source=source.name,
             samples=samples_of([part], part.first_ms),
             clock="utc" if part.absolute else "none",
-            begin_unix_s=part.first_ms / 1000 if part.absolute else None,
+            start_unix_s=part.first_ms / 1000 if part.absolute else None,
             steps=(observed_of(name.prefix, [part]),),
             family=name.prefix,
             remarks=(*remarks, *several, *remarks_on(source.name, part)),

@@ -129,7 +129,7 @@ def _plain(facts: JobFacts) -> set[str]:
 
 
 def _is_as_long(report: Log, group: _Group) -> bool:
-    lengths = [fact.end_s - fact.begin_s for fact in _facts(report)]
+    lengths = [fact.end_s - fact.start_s for fact in _facts(report)]
     return any(
         abs(length - group.length_s) <= max(_SAME_LENGTH * length, _SAME_LENGTH_S)
         for length in [*lengths, report.duration_s or 0.0]
@@ -154,7 +154,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     frames: list[pl.DataFrame] = []
     steps: list[Observed] = []
     remarks: list[Remark] = []
-    begin_unix_s = report.begin_unix_s
+    start_unix_s = report.start_unix_s
     for step in report.steps:
         own = report.samples.filter(pl.col("step") == step.name)
         pieces = by_step.get(step.name, [])
@@ -164,18 +164,18 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             steps.append(step)
             continue
         begin_ms = _begin_ms(parts)
-        expected_s = min(fact.begin_s for fact in facts if fact.step == step.name)
+        expected_s = min(fact.start_s for fact in facts if fact.step == step.name)
         if parts[0].absolute:
-            begin_unix_s = begin_ms / 1000 if begin_unix_s is None else begin_unix_s
-            begin_s = begin_ms / 1000 - begin_unix_s
-            if abs(begin_s - expected_s) > _SAME_CLOCK_S:
+            start_unix_s = begin_ms / 1000 if start_unix_s is None else start_unix_s
+            start_s = begin_ms / 1000 - start_unix_s
+            if abs(start_s - expected_s) > _SAME_CLOCK_S:
                 return None
         else:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
-            begin_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
+            start_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
         frame, ended = _while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
-        frames.append(_of_step(frame, step.name, begin_s, own))
+        frames.append(_of_step(frame, step.name, start_s, own))
         remarks += ended
         steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
         remarks += _remarks(pieces)
@@ -189,8 +189,8 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     return replace(
         report,
         samples=samples.with_columns(pl.col("t_s") - first_s),
-        clock="none" if begin_unix_s is None else "utc",
-        begin_unix_s=None if begin_unix_s is None else begin_unix_s + first_s,
+        clock="none" if start_unix_s is None else "utc",
+        start_unix_s=None if start_unix_s is None else start_unix_s + first_s,
         steps=tuple(steps),
         family=groups[0].family,
         remarks=_once([*said, *remarks]),
@@ -198,14 +198,14 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     )
 
 
-def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) -> pl.DataFrame:
+def _of_step(frame: pl.DataFrame, name: str, start_s: float, own: pl.DataFrame) -> pl.DataFrame:
     """Return a step's samples in the run's time: of its logs, and what the JSON has beyond them.
 
     Means over the whole run are left out, unless there are no other rates.
     """
     if "step" not in frame.columns:
         frame = frame.with_columns(pl.lit(name).alias("step"))
-    frame = frame.with_columns(pl.col("t_s") + begin_s)
+    frame = frame.with_columns(pl.col("t_s") + start_s)
     rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
     missing = [column for column in own.columns if column not in frame.columns]
     if not missing or (rated and own.height < _SERIES):
@@ -317,7 +317,7 @@ def _without_report(group: _Group) -> Log:
     return replace(
         first,
         samples=samples,
-        begin_unix_s=begin_ms / 1000 if absolute else None,
+        start_unix_s=begin_ms / 1000 if absolute else None,
         steps=tuple(steps),
         remarks=_once(remarks),
         details={},
