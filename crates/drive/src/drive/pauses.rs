@@ -49,7 +49,7 @@ impl Drive {
         let left_s = next_s.min(end_s) - self.t_s;
         if left_s > SAME_S {
             let mut step_s = even_step_s(left_s, RESTING_STEP_S);
-            // pauses are short compared with the steps, and states are entered in the middle of them
+            // pauses are short compared with the steps, and states may be entered within them
             if let Some(change_s) = self.power.next_change_s()
                 && change_s > SAME_S
             {
