@@ -405,7 +405,7 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
     loaded = [*PUGET_CELL[:-1], "gpu_load=loaded"]
     done = heatsoak_here("run", "puget", "--on", ".", *loaded, cwd=tmp_path)
     if not any(shutil.which(name) for name in ("gpu-burn", "gpu_burn")):
-        assert "wants gpu heat at 100 % here: gpu-burn is not" in complaint(done, 2)
+        assert "asks for gpu heat at 100 % here: gpu-burn is not" in complaint(done, 2)
 
 
 def test_lists_are_json_too(tmp_path: Path) -> None:

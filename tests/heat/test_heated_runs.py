@@ -93,7 +93,7 @@ def test_a_run_is_heated_from_its_first_step_to_its_last(tmp_path: Path) -> None
     assert kinds(tmp_path / "r") == ["heat-begin", "step-begin", "step-end", "heat-end"]
     assert "stress-ng" in (tmp_path / "r" / "raw" / "heat-1.log").read_text()
     (recording,) = json.loads(done.stdout)["recordings"]
-    assert any(note.startswith("the processor was heated meanwhile") for note in recording["notes"])
+    assert any(note.startswith("the processor was being heated") for note in recording["notes"])
     begin = next(e for e in Recording.open(tmp_path / "r").events if e.kind == "heat-begin")
     assert begin.data["source"] == "cpu"
     assert begin.data["command"][:3] == [shutil.which("chrt"), "--idle", "0"]
@@ -175,7 +175,7 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
     name = protocol(tmp_path, '[[heat]]\nsource = "command"\ncommand = "no-such-program -x"\n')
     done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     line = complaint(done, 2)
-    assert "heated wants command heat here: the command 'no-such-program' does not exist" in line
+    assert "heated asks for command heat here: the command 'no-such-program' does not exist" in line
     assert not (tmp_path / "r").exists()
     done = heatsoak_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0

@@ -301,7 +301,7 @@ def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> No
     text = 'name = "asked"\nfile_size = "16m"\n' + heat + PROTOCOL[PROTOCOL.index("[[steps]]") :]
     (directory / "walk.toml").write_text(text)
     line = complaint(heatsoak_here(*WORDS, cwd=directory), 2)
-    assert "asked wants person heat at 80 % here: there is no terminal to ask at" in line
+    assert "asked asks for person heat at 80 % here: there is no terminal to ask at" in line
     with at_terminal(*WORDS, cwd=directory) as terminal:
         assert "Switch on the heat, at 80 %; " in terminal.read_until(ENTER)
         assert not any(e.kind == "step-begin" for e in Recording.open(directory / "out").events)

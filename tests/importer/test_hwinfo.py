@@ -66,7 +66,7 @@ def test_without_the_footer_columns_are_grouped_by_their_order() -> None:
     assert log.samples["write_bw_mb_s"][0] == 1500
     assert log.samples.height == 89
     assert "grouped by their order" in _doubts(log)
-    assert "line 91, the last, is cut" in _doubts(log)
+    assert "line 91, the last, is truncated" in _doubts(log)
 
 
 def test_restarting_a_logger_starts_a_new_run() -> None:

@@ -80,7 +80,7 @@ def test_the_interval_comes_from_totals_where_there_is_nothing_else() -> None:
 
 
 def test_an_unknown_interval_is_a_second_with_a_doubt_or_what_the_user_says() -> None:
-    assert "a report a second" in said(logs_of("x.txt")[0], doubt=True)
+    assert "a report each second" in said(logs_of("x.txt")[0], doubt=True)
     log = logs_of("x.txt", interval="10")[0]
     assert log.samples["t_s"].to_list()[:2] == [10.0, 20.0]
     assert said(log, doubt=True) == ""

@@ -98,7 +98,7 @@ def test_a_truncated_file_gives_the_tests_that_are_complete() -> None:
     data = result({"writesat": [[1], [[1, 2, 3]]], "tp": [[[5], [5]]]})
     (log,) = logs(data[:-40])
     assert log.label == "write saturation"
-    assert "damaged or cut" in texts(log)
+    assert "damaged or truncated" in texts(log)
 
 
 def test_an_unstated_runtime_is_assumed_and_noted() -> None:

@@ -153,7 +153,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     coolest = min(temp for _, temp in starts)
     return [
         f"'{name}' started at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
-        "a longer pause would tell more"
+        "a longer pause would show more"
         for name, temp in starts
         if temp - coolest > tolerance_k
     ]

@@ -67,7 +67,7 @@ class Heaters:
             except UsageError as error:
                 how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
                 raise UsageError(
-                    f"{self._protocol.name} wants {heat.source} heat{how_hard} here: {error}"
+                    f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
         return found

@@ -168,7 +168,7 @@ class Source:
             except _DAMAGED as error:
                 if not given:
                     raise self.error(f"its compression is damaged: {error}") from error
-                self.remark(f"its compressed data is damaged or cut: {error}")
+                self.remark(f"its compressed data is damaged or truncated: {error}")
                 return
             if not piece:
                 return
@@ -355,7 +355,7 @@ class Source:
                     document = _Parts(number, indent)
                 elif body == "{" and line.startswith(document.indent + "{"):
                     # the one before was cut where another began
-                    self.remark(f"line {document.line}: a JSON document is cut: left out")
+                    self.remark(f"line {document.line}: a JSON document is truncated: left out")
                     document = _Parts(number, document.indent)
                 rest = ""
                 if body[:1] == "}" and line.startswith(document.indent + "}"):

@@ -214,5 +214,5 @@ def _probe(first: str, second: str, rules: WeightTable) -> str:
     """What would tell the two likeliest causes apart."""
     return rules.probes.get(
         frozenset((first, second)),
-        "the same step again, after a pause and in other conditions, would tell more",
+        "the same step again, after a pause and in other conditions, would show more",
     )

@@ -107,7 +107,9 @@ def _read(source: Source, _: Options) -> list[Log]:
     runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _TextReader(source).runs()
     logs = [log for run in runs if (log := _log(source, run)) is not None]
     if not logs:
-        raise source.error("holds no results: DiskSpd was stopped before it had any, or it is cut")
+        raise source.error(
+            "holds no results: DiskSpd was stopped before it had any, or it is truncated"
+        )
     return numbered(logs)
 
 
@@ -266,7 +268,7 @@ def _trees(source: Source) -> Iterator[Element]:
     for line, text in source.kept_lines():
         if "<Results>" in text and text.lstrip().startswith("<"):
             if reader is not None:
-                source.remark(f"line {started_at}: results are cut where others begin")
+                source.remark(f"line {started_at}: results are cut off where others begin")
                 yield from _root(reader)
             reader, started_at = XmlReader(source), line
             text = text[text.index("<Results>") :]

@@ -168,7 +168,7 @@ def _reports(run: _Run) -> list[Reports]:
         if np.isfinite(times.t_s).all():
             t_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
     else:
-        text = f"has no times (--time): taken as a row each {run.delay_s:g} s"
+        text = f"has no times (--time): assumed to have a row every {run.delay_s:g} s"
         remarks.append(Remark(text, doubt=True))
     parts = []
     for index, part in enumerate(run_slices(t_s, 5.0)):

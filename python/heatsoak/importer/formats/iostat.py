@@ -429,7 +429,7 @@ def _logs_of(source: Source, reader: _Reader, options: Options) -> list[Log]:
         averages += left_out
     if not runs:
         raise source.error(
-            "holds only averages since boot: 'iostat -xty 1' reports what happens meanwhile"
+            "holds only averages since boot: 'iostat -xty 1' reports what happens in between"
         )
     if reader.is_cut:
         runs[-1] = replace(runs[-1], is_cut=True)
@@ -524,7 +524,9 @@ def _interval(reader: _Reader, usual_s: float | None) -> tuple[float, Remark]:
         return reader.interval_s, Remark(text)
     if usual_s is not None:
         return usual_s, Remark(f"interval of {usual_s:g} s: from totals and their rates")
-    text = "has no times (iostat -t): taken as a report a second; --map interval_s=N if not"
+    text = (
+        "has no times (iostat -t): assumed to have a report each second; --map interval_s=N if not"
+    )
     return 1.0, Remark(text, doubt=True)
 
 

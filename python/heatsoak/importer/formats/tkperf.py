@@ -97,7 +97,10 @@ def _elements(source: Source) -> tuple[Element, list[Element]]:
     if problem is not None and (not problem.is_cut or not tests):
         raise source.error(str(problem), problem.line) from problem
     if problem is not None:
-        text = f"its XML is damaged or cut in line {problem.line}: only the tests before were read"
+        text = (
+            f"its XML is damaged or truncated in line {problem.line}: only the tests before were "
+            "read"
+        )
         source.remark(text)
     assert reader.root is not None
     return reader.root, tests

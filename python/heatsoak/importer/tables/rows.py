@@ -93,7 +93,7 @@ def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> l
         raise source.error(f"has no drive '{device or ''}': it has {known}")
     if len(wanted) > MAX_RUNS:
         raise source.error(
-            f"tells of {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
+            f"covers {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
             "--device takes one of them"
         )
     return wanted
@@ -191,10 +191,10 @@ class Reader:
                     self._odd.add(number)
                     odd_since += 1
         if pending is not None:
-            self._source.remark(f"line {pending[1]}, the last, is cut: left out")
+            self._source.remark(f"line {pending[1]}, the last, is truncated: left out")
         sections.append(sink.section(self._left_out))
         self._odd.remark(self._source, "line could not be read", "lines could not be read")
-        self._cut.remark(self._source, "line is cut", "lines are cut")
+        self._cut.remark(self._source, "line is truncated", "lines are truncated")
         self._remark_left_out()
         return [section for section in sections if len(section)]
 
