@@ -2,7 +2,7 @@
 
 The simulated 950 PRO is served at up to 200 MB/s, in hot places, in real time, and loaded by
 ``heatsoak run`` with fio. What the judge says of onset and depth is held against what the drive
-knows of itself. Ten runs take seventeen minutes: ``python benches/live_nbd.py [TIME_FACTOR]``.
+knows about itself. Ten runs take seventeen minutes: ``python benches/live_nbd.py [TIME_FACTOR]``.
 """
 
 import json
@@ -35,7 +35,7 @@ ONSET_S, DEPTH_POINTS = 2.0, 5.0
 
 @dataclass(frozen=True)
 class Fall:
-    """When a rate began to fall, in s from the load's begin, and how far it fell at last."""
+    """When a rate began to fall, in s from the load's start, and how far it fell at last."""
 
     onset_s: float
     depth_pct: float
@@ -93,7 +93,7 @@ def others(step: dict[str, Any]) -> str:
 
 
 def run(place: str, rw: str, time_factor: float) -> tuple[Fall, dict[str, Any]]:
-    """Load a fresh drive in `place`: what it knows of itself, and what is found."""
+    """Load a fresh drive in `place`: what it knows about itself, and what is found."""
     with tempfile.TemporaryDirectory(prefix="heatsoak-bench-") as name:
         own = Path(name)
         protocol = own / "load.toml"

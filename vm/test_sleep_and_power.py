@@ -138,7 +138,7 @@ def asleep_for_a_while(disk: OwnDisk, script: str) -> tuple[str, float, float]:
 
 
 def whole(recording: Recording) -> None:
-    """Require that each step is there once, from its begin to its end."""
+    """Require that each step is there once, from its start to its end."""
     assert recording.meta.status == "finished"
     for kind in ("step-begin", "step-end"):
         steps = [event.step for event in recording.events if event.kind == kind]

@@ -18,7 +18,7 @@ from heatsoak.protocol import LoadStep, Observed, Precondition, Role
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
-#: A direction that carries less than this share of the throughput is not judged by itself.
+#: A direction that carries less than this share of the throughput is not judged on its own.
 _MIN_SHARE = 0.1
 #: A drop that ends this close to its step's end lasted to it: in samples, and at least in seconds.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0

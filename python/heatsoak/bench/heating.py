@@ -136,7 +136,7 @@ class Heating:
             self._end()
 
     def check(self) -> None:
-        """Warn of a source that has ended by itself; the run continues.
+        """Warn of a source that has ended early; the run continues.
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """

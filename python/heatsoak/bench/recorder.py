@@ -310,7 +310,7 @@ def types_of(columns: Sequence[str]) -> dict[str, str]:
 def _resumed(
     then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
 ) -> RecordingMeta:
-    """What a resumed recording says of itself: sensors may have been added since."""
+    """What a resumed recording says about itself: sensors may have been added since."""
     here = {sensor.name for sensor in sensors}
     gone = [sensor for sensor in then.sensors if sensor.name not in here]
     return then.model_copy(

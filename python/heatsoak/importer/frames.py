@@ -108,7 +108,7 @@ def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
 
 
 def _floats(values: Any) -> Array:
-    """As floats; NaN for what is no finite number. Not copied unless something is replaced."""
+    """As floats; NaN for what is not a finite number. Not copied unless something is replaced."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

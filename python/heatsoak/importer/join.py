@@ -5,7 +5,7 @@ laid beside it, on its clock. Clocks are aligned (`alignment`) by the logs' own,
 correlation. Where that is not certain the logs stay apart, with a remark.
 
 A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
-beside it saw how each went on. There the series leads, in the benchmark's steps.
+beside it saw the course of each. There the series leads, in the benchmark's steps.
 """
 
 from collections.abc import Sequence

@@ -48,8 +48,8 @@ class Steps:
 
     Attributes:
         edges_s: begin and end of each interval, rising.
-        integral: at each edge, of the values since the begin, as shares of the greatest.
-        known_s: at each edge, of 1 since the begin.
+        integral: at each edge, of the values since the start, as shares of the greatest.
+        known_s: at each edge, of 1 since the start.
         usual_s: the usual interval.
     """
 
@@ -88,7 +88,7 @@ class Steps:
 
     @property
     def span_s(self) -> float:
-        """From the first interval's begin to the last one's end."""
+        """From the first interval's start to the last one's end."""
         return float(self.edges_s[-1] - self.edges_s[0])
 
     def on_grid(self, cell_s: float, start_s: float, span_s: float) -> tuple[Array, Flags]:

@@ -1,6 +1,6 @@
 """The steps in what a logger saw: stretches of load between pauses, of reads or of writes.
 
-A logger keeps logging while nothing happens. The end of a load is no throttling and the next load
+A logger keeps logging while nothing happens. The end of a load is not throttling and the next load
 no recovery, so each stretch is a step of its own. A drive that is busy and moves nothing is
 stalled, not idle; where a log has the busy share, that tells the two apart. What `heatsoak watch`
 recorded is divided in the same way.
@@ -28,7 +28,7 @@ BACKGROUND_SHARE = 0.1
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
-#: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
+#: A stretch this much shorter than `PAUSE_S` and with so few samples is not a load to judge.
 MIN_SAMPLES = 3
 #: Reads and writes together between writes alone, or reads, are a disturbance for so long.
 DISTURBED_S = 15.0
@@ -120,7 +120,7 @@ def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
 
 
 def _quiet(total: Array, busy_pct: Array) -> NDArray[np.bool_]:
-    """Whether nothing went on in a sample, or hardly anything while the drive was idle."""
+    """Whether nothing happened in a sample, or hardly anything while the drive was idle."""
     moving = total[total > 0]
     if len(moving) == 0:
         return np.ones(len(total), dtype=bool)

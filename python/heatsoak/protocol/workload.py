@@ -23,7 +23,7 @@ TO_BE_RUN = {"to_be_run": True}
 
 Label = str | int | float | bool
 Conditions = dict[str, Label]
-#: Labels that number repetitions of the same, and so are no conditions.
+#: Labels that number repetitions of the same, and so are not conditions.
 REPETITIONS = ("run", "repeat", "repetition")
 
 Bytes = Annotated[int, BeforeValidator(parse_size)]

@@ -117,7 +117,7 @@ def _until_stop(
 ) -> TrueEpisode:
     """The first of two episodes, extended to the recovery after the last, or to `stop_s`.
 
-    The last fell from the level of the first, so a return to that level is no recovery of the
+    The last fell from the level of the first, so a return to that level is not a recovery of the
     first.
     """
     onset, former = round(first.onset_s / grid_s), round(first.end_s / grid_s)

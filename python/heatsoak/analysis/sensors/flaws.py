@@ -1,4 +1,4 @@
-"""Flaws of a temperature by itself: impossible values, coarse steps, rare updates, lag."""
+"""Flaws of a single temperature: impossible values, coarse steps, rare updates, lag."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -179,7 +179,7 @@ def judge_sensors(recording: Recording) -> list[SensorTrust]:
     """Return the trust in each temperature of a recording.
 
     Pauses and preconditioning count too: a drive held at its limit reads the same throughout its
-    load, which is no flaw. None is called good: that takes onsets of throttling, with
+    load, which is not a flaw. None is called good: that takes onsets of throttling, with
     :func:`judge_sensors_together`.
     """
     return judge_log(read_log(recording))
@@ -224,7 +224,7 @@ def judge_sensors_together(
 
 
 def judge_log(log: ThermalLog) -> list[SensorTrust]:
-    """Return the trust in the temperatures of one recording, judged by itself."""
+    """Return the trust in the temperatures of one recording, judged on its own."""
     found: list[SensorTrust] = []
     for index, readings in enumerate(log.readings):
         trust = _judge_readings(readings, log)

@@ -365,7 +365,7 @@ def _megabyte(test: _Test) -> tuple[int, str]:
 class _Timeline:
     """Gives the blocks of a test their times.
 
-    `t_s` are the test's begin, then for each block those of its series and its end; NaN where
+    `t_s` are the test's start, then for each block those of its series and its end; NaN where
     the file has none.
     """
 

@@ -269,7 +269,7 @@ class _Table:
     totals: list[tuple[int, int]]
 
     def split(self, words: list[str], pending: str) -> tuple[str, list[str]]:
-        """Return a row's device and values; empty for what is no row.
+        """Return a row's device and values; empty for what is not a row.
 
         `pending` is a device that stood alone in the line before.
         """

@@ -69,12 +69,12 @@ def read_table(
     options: Options,
     format_name: str,
     *,
-    begins_anew: bool = False,
+    starts_again: bool = False,
     is_crowded: bool = False,
 ) -> list[Log]:
     """Return the runs of a table whose headers say what its columns are.
 
-    With `begins_anew` a repeated header starts a new run; with `is_crowded` most temperatures are
+    With `starts_again` a repeated header starts a new run; with `is_crowded` most temperatures are
     not a drive's, and only those that say so are taken.
     """
     layout = replace(layout, header=headers_of(layout))
@@ -89,7 +89,7 @@ def read_table(
     parts = []
     for number, section in enumerate(reader.sections()):
         for rows in table.rows(section):
-            marks = section.marks if begins_anew else ()
+            marks = section.marks if starts_again else ()
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
     if reader.decimals.doubt:
         source.remark(reader.decimals.doubt)
@@ -411,7 +411,7 @@ def _read_aida64(source: Source, options: Options) -> list[Log]:
     layout = None if _is_html(source) else layout_of(source)
     if layout is None:
         raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
-    return read_table(source, layout, options, "aida64", begins_anew=True, is_crowded=True)
+    return read_table(source, layout, options, "aida64", starts_again=True, is_crowded=True)
 
 
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)

@@ -115,7 +115,7 @@ _ITEM_HEADERS: dict[str, Literal["disk", "cpu", "temp"]] = {
 
 
 def _table_of(words: Sequence[str]) -> _Table | None:
-    """Return the table whose header these words are; None for what is no header."""
+    """Return the table whose header these words are; None for what is not a header."""
     if not any(word[:1].isalpha() or word[:1] == "%" for word in words):
         return None
     item_at = next((at for at in (0, len(words) - 1) if words[at] in _ITEM_HEADERS), None)
@@ -316,7 +316,7 @@ def _take_groups(
     time: str,
     lasted_s: float,
 ) -> bool:
-    """Take a row's tables; one with several that repeat is taken from its end and its begin."""
+    """Take a row's tables; one with several that repeat is taken from its end and its start."""
     at = 0
     for index, (table, repeats) in enumerate(tables):
         after = sum(other.width for other, _ in tables[index + 1 :])
@@ -338,7 +338,7 @@ def _take_groups(
 
 
 def _fits(table: _Table, words: Sequence[str]) -> bool:
-    """Whether a repeated table goes on here: numbers where it has numbers, a name of its kind."""
+    """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
     item = words[table.item_at] if table.item_at is not None else ""
     if table.kind == "cpu" and not item.lstrip("-").isdecimal():
         return False

@@ -226,7 +226,7 @@ class Reader:
 
 @dataclass
 class _LeftOut:
-    """Cells of a column that are no numbers, nor empty."""
+    """Cells of a column that are neither numbers nor empty."""
 
     count: int = 0
     cells: int = 0

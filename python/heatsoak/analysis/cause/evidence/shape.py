@@ -46,7 +46,7 @@ def depth(case: Case) -> Finding:
 
 
 def end(case: Case) -> Finding | None:
-    """Whether it ended under the same load; a cache or spare area seldom recovers by itself."""
+    """Whether it ended under the same load; a cache or spare area seldom recovers on its own."""
     if case.drop.oscillates:
         return None
     if case.drop.recovered:

@@ -281,7 +281,7 @@ def balance(case: Case) -> Finding | None:
     as long as it does less.
     """
     drop, temp = case.drop, case.view.temp
-    if _counted_anew(case):
+    if _counted_again(case):
         # the drive reports it
         return None
     since_s = case.level_since_s
@@ -325,7 +325,7 @@ def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
     return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)
 
 
-def _counted_anew(case: Case) -> bool:
+def _counted_again(case: Case) -> bool:
     """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
     for name in counter_columns(case.view):
         if name.startswith("throttle_count."):
