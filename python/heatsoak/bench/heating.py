@@ -188,9 +188,9 @@ class Heating:
         wait(max_s, is_done)
         self._is_warming_up = False
         if until_steady:
-            self._tell_steady(is_steady, recorder.now_s() - start_s, steadiness)
+            self._report_steady(is_steady, recorder.now_s() - start_s, steadiness)
 
-    def _tell_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
+    def _report_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
         recorder = self._recorder
         rises_k = steadiness.rises_k(recorder.now_s())
         # a sensor that does not answer has no rise, and JSON no infinity

@@ -135,7 +135,7 @@ class Recorder:
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
         self._unwritten: ToolError | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
         self._limits_c = _critical_limits(side.sensors)
         columns = ["step", *target.columns()]
@@ -276,19 +276,19 @@ class Recorder:
         """Take a reading of a sensor's thread; one that cannot be kept ends the run."""
         self.latest.update(row)
         try:
-            self._tell_impossible(row)
+            self._warn_of_impossible(row)
             self.writer.append_row({**row, "step": self.step_name})
         except ToolError as error:
             self._unwritten = error
 
-    def _tell_impossible(self, row: dict[str, float]) -> None:
+    def _warn_of_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
             if (
                 name.startswith("temp_c.")
                 and not is_possible_temp(value)
-                and name not in self._told
+                and name not in self._reported
             ):
-                self._told.add(name)
+                self._reported.add(name)
                 self.note(
                     "warning",
                     f"{name.removeprefix('temp_c.')} reads {value:g} C, which is impossible for a "

@@ -171,8 +171,8 @@ class _View:
         if found is None or not found.steps:
             return []
         last = found.steps[-1]
-        told = sentence(last)
-        return [f"{last.step}: {last.verdict}{f', {told}' if told else ''}"]
+        words = sentence(last)
+        return [f"{last.step}: {last.verdict}{f', {words}' if words else ''}"]
 
 
 def add_to(app: typer.Typer) -> None:

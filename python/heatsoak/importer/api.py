@@ -36,12 +36,12 @@ def import_files(
     logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
-    told = [log for log in logs if not log.samples.is_empty()]
-    if not told:
+    with_samples = [log for log in logs if not log.samples.is_empty()]
+    if not with_samples:
         source = logs[0].source
         why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
         raise UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
-    return [to_recording(with_stretches(log), conditions or {}) for log in told]
+    return [to_recording(with_stretches(log), conditions or {}) for log in with_samples]
 
 
 def open_all(

@@ -157,8 +157,8 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
             text = f"{source_name(series)} was kept apart from it: {own}"
             obstacles.append(Remark(text, doubt=True))
         else:
-            told = summary.with_remarks(*obstacles)
-            logs = [told if log is summary else log for log in logs]
+            remarked = summary.with_remarks(*obstacles)
+            logs = [remarked if log is summary else log for log in logs]
     return logs
 
 
@@ -211,7 +211,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     summed = rated(summary.samples)
     _, _, counted = rates(summed)
     has_same_quantity = _in_bytes(series) == _in_bytes(summary)
-    told = set()
+    placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
     slack_s = np.minimum(interval_s / 2, 1.0)
     for name, (start_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
@@ -225,8 +225,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
             return f"it saw {_rate(series, average)} in '{name}', not {_rate(summary, mean)}"
         since_s = t_s[first] - interval_s[first]
         labels[(all_t_s > since_s) & (all_t_s <= t_s[last - 1])] = name
-        told.add(name)
-    if not told:
+        placed.add(name)
+    if not placed:
         return "it has too few samples within the steps"
     step = pl.Series("step", labels.tolist(), dtype=pl.String)
     names = f"{source_name(series)} was divided into the steps of {source_name(summary)}"
@@ -235,7 +235,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     return replace(
         series,
         samples=series.samples.with_columns(step),
-        steps=tuple(step for step in summary.steps if step.name in told),
+        steps=tuple(step for step in summary.steps if step.name in placed),
         drive={**summary.drive, **series.drive},
         conditions={**summary.conditions, **series.conditions},
         tools={**series.tools, **summary.tools},

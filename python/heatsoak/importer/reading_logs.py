@@ -174,11 +174,11 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
     def doubt(text: str) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", doubt=True))
 
-    told = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
+    stamped_s = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
     words = [reading.stamp for reading in taken]
     given_s = _interval_s(readings)
-    if np.isfinite(told).any():
-        t_s, is_known = _all_times(told, told == told, given_s, doubt)
+    if np.isfinite(stamped_s).any():
+        t_s, is_known = _all_times(stamped_s, stamped_s == stamped_s, given_s, doubt)
         return _Times(t_s, "utc", 0.0, is_known)
     if any(words):
         times = read_times(words)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
+from heatsoak.importer.frames import Array, build, entered_and_held, intervals, rates, stretches
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -48,7 +48,7 @@ class Rows:
     Attributes:
         times: of each row.
         columns: a recording's columns.
-        states: 0 or 1 for each row, by the name that the spells of it get.
+        states: 0 or 1 for each row, by the name that its counters get.
         totals: MB moved so far, or in each row's interval, by the column of their rate.
         labels: texts that describe a run if they are the same in all its rows.
         steps: each row's step; None where the table has none.
@@ -271,7 +271,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         known = np.isfinite(values)
         if not known.any():
             continue
-        entered, held_s = spells(np.where(known, values, 0.0), t_s)
+        entered, held_s = entered_and_held(np.where(known, values, 0.0), t_s)
         columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
         columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
     steps, names = _steps_of(run.steps, columns)
@@ -411,15 +411,15 @@ def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) ->
         did[direction] = not known or any(bool((values > 0).any()) for values in known)
     if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
         return None
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if label:
         lowered = label.lower()
         kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
         what = [word for word in ("read", "write") if word in lowered]
         if kind is not None and len(what) == 1:
-            told["rw"] = kind + what[0]
+            fields["rw"] = kind + what[0]
         if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
-            told["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+            fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
         if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
-            told["iodepth"] = int(depth.group(1))
-    return Observed(name=name, reads=did["read"], writes=did["write"], **told)
+            fields["iodepth"] = int(depth.group(1))
+    return Observed(name=name, reads=did["read"], writes=did["write"], **fields)

@@ -197,11 +197,11 @@ def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
 
 
 def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
-    told = bool(np.any(reads > 0) or np.any(writes > 0))
+    is_known = bool(np.any(reads > 0) or np.any(writes > 0))
     moved_reads, moved_writes = float(np.sum(reads)), float(np.sum(writes))
     both = moved_reads + moved_writes
-    does_read = not told or moved_reads > (1 - ONE_SIDED) * both
-    does_write = not told or moved_writes > (1 - ONE_SIDED) * both
+    does_read = not is_known or moved_reads > (1 - ONE_SIDED) * both
+    does_write = not is_known or moved_writes > (1 - ONE_SIDED) * both
     word = "load" if does_read == does_write else "reads" if does_read else "writes"
     name = word if count == 1 else f"{word} {number}"
     return Observed(name=name, reads=does_read, writes=does_write, watched=True)
@@ -250,7 +250,7 @@ def divided(recording: Recording) -> Recording:
         return recording
     found = to_recording(with_stretches(log), {})
     moved_s = (meta.started_unix_s or 0.0) - (found.meta.started_unix_s or 0.0)
-    told = meta.model_copy(
+    meta_of_log = meta.model_copy(
         update={
             "protocol": found.meta.protocol.model_copy(update={"title": meta.protocol.title}),
             "columns": found.meta.columns,
@@ -260,4 +260,4 @@ def divided(recording: Recording) -> Recording:
     )
     own = [event.model_copy(update={"t_s": event.t_s + moved_s}) for event in recording.events]
     events = sorted([*own, *found.events], key=lambda event: event.t_s)
-    return InMemoryRecording(recording.path, told, found.samples(), events)
+    return InMemoryRecording(recording.path, meta_of_log, found.samples(), events)

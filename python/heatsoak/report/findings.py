@@ -257,8 +257,8 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
     for rounds in recording.rounds:
         print_rounds(rounds, console)
     print_scores(recording, console)
-    if (told := power_text(recording)) is not None:
-        console.print(Text(told))
+    if (power_words := power_text(recording)) is not None:
+        console.print(Text(power_words))
     if evidence:
         for step in steps:
             for episode in step.episodes:

@@ -44,7 +44,7 @@ def joined_cycles(
     index = 0
     while index < len(found):
         group = [found[index]]
-        while index + len(group) < len(found) and _goes_on(
+        while index + len(group) < len(found) and _continues(
             group, found[index + len(group)], brief_s
         ):
             group.append(found[index + len(group)])
@@ -74,7 +74,7 @@ def joined_cycles(
     return merged
 
 
-def _goes_on(group: list[TrueEpisode], following: TrueEpisode, brief_s: float) -> bool:
+def _continues(group: list[TrueEpisode], following: TrueEpisode, brief_s: float) -> bool:
     """Whether the next fall is another of the same cycle: as deep, and soon enough."""
     last = group[-1]
     if following.cause != last.cause or not last.recovered or last.cause != "thermal":

@@ -158,7 +158,7 @@ class _TextReader:
                 self._section = ""
             elif text and not text.isspace() and not self._take(text):
                 unreadable.add(line)
-        unreadable.tell(self._source)
+        unreadable.remark_on(self._source)
         return runs
 
     def _take(self, text: str) -> bool:

@@ -118,7 +118,7 @@ def _log(
     source: Source, phases: Sequence[_Phase], overlap_s: float, *remarks: Remark
 ) -> tuple[Log, bool]:
     """Return the log of phases, and whether their dates tell when they were."""
-    starts_s, start_unix_s, clock = _begins(phases, overlap_s)
+    starts_s, start_unix_s, clock = _starts(phases, overlap_s)
     steps = [
         phase.step(name)
         for phase, name in zip(phases, _step_names(phase.name for phase in phases), strict=True)
@@ -141,7 +141,7 @@ def _log(
     return log, clock != "none"
 
 
-def _begins(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], float | None, Clock]:
+def _starts(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], float | None, Clock]:
     """Return when each phase began, from the start of the first one, and what clock that is."""
     if all(_DATE.match(phase.stamp) for phase in phases):
         times = read_times([phase.stamp for phase in phases])
@@ -276,7 +276,7 @@ def _read_live(source: Source) -> list[Log]:
             phase.rows.append({})
         row = {key: number_of(cells.get(name)) for key, name in _LIVE_VALUES.items()}
         phase.put(cells["MixType"], row | {"is_total": float(rank == "Total")})
-    unreadable.tell(source)
+    unreadable.remark_on(source)
     kept = [[phase.phase() for phase in run if phase.has_bytes] for run in runs]
     kept = [run for run in kept if run]
     if not kept:
@@ -383,7 +383,7 @@ def _csv_phases(source: Source) -> Iterator[_Phase]:
             yield _phase_of(row, dated_at_end="." not in row.get("ISO date", ""))
         elif number < 0:
             unreadable.add(-number)
-    unreadable.tell(source)
+    unreadable.remark_on(source)
 
 
 def _json_phases(source: Source) -> Iterator[_Phase]:

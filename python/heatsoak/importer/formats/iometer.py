@@ -133,7 +133,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source, options: Options) -> list[Log]:
     unreadable = Unreadable()
     tests = [test for test in _Parser(source, unreadable).tests() if test.blocks]
-    unreadable.tell(source)
+    unreadable.remark_on(source)
     if not tests:
         raise source.error("holds no results: they are rows as ALL,All,... below 'Target Type,...")
     return numbered([_log(source, options, test) for test in tests])
@@ -448,7 +448,7 @@ class _Timeline:
     def _row(self, results: Sequence[_Result]) -> dict[str, float]:
         """Return what these results, of targets at the same time, come to."""
         row: dict[str, float] = {}
-        for prefix in ("read_", "write_") if _tells_directions(results) else ("",):
+        for prefix in ("read_", "write_") if _states_directions(results) else ("",):
             iops = _sum(results, f"{prefix}iops")
             bw = _sum(results, f"{prefix}bw")
             lat_ms = _mean_by(results, f"{prefix}lat_ms", f"{prefix}iops")
@@ -474,7 +474,7 @@ def _those_of(block: _Block, device: str | None) -> list[_Result]:
     return next((block.totals[kind] for kind in _KINDS if kind in block.totals), [])
 
 
-def _tells_directions(results: Iterable[_Result]) -> bool:
+def _states_directions(results: Iterable[_Result]) -> bool:
     return any(row.values.keys() & {"read_iops", "read_bw", "write_iops"} for row in results)
 
 

@@ -213,12 +213,12 @@ def _take_json(source: Source, reader: _Reader) -> None:
         before = key
 
 
-def _take_disk(reader: _Reader, name: str, told: dict[str, Any]) -> None:
-    told = {"%util" if key == "util" else key: number for key, number in told.items()}
-    reader.devices.headers.update(dict.fromkeys(key for key in told if key.endswith("/s")))
-    reader.row(name, sysstat.json_values(told))
-    for key in filter(_TOTALS.fullmatch, told):
-        reader.length(sysstat.json_number(told[key]), sysstat.json_number(told.get(f"{key}/s")))
+def _take_disk(reader: _Reader, name: str, given: dict[str, Any]) -> None:
+    given = {"%util" if key == "util" else key: number for key, number in given.items()}
+    reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
+    reader.row(name, sysstat.json_values(given))
+    for key in filter(_TOTALS.fullmatch, given):
+        reader.length(sysstat.json_number(given[key]), sysstat.json_number(given.get(f"{key}/s")))
 
 
 def _take_bsd(source: Source, reader: _Reader) -> None:

@@ -271,11 +271,11 @@ class _Table:
             what = column.meaning
             name = what.column
             if what.state:
-                told = throttling_of(section.words[column.index])
-                if told is not None and told[1]:
-                    values[name] = told[0]
-                elif told is not None:
-                    states[name.split(".", 1)[1]] = told[0]
+                throttling = throttling_of(section.words[column.index])
+                if throttling is not None and throttling[1]:
+                    values[name] = throttling[0]
+                elif throttling is not None:
+                    states[name.split(".", 1)[1]] = throttling[0]
                 continue
             raw = section.columns[column.index]
             if what.is_total:

@@ -144,8 +144,8 @@ class Columns:
         self, columns: list[ReadColumn], header: tuple[str, ...], units: tuple[str, ...]
     ) -> list[ReadColumn]:
         """A meter's voltage and current, where there is neither power nor throughput."""
-        told = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
-        if told or self._is_crowded:
+        has_load = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
+        if has_load or self._is_crowded:
             return []
         taken = {column.index for column in columns}
         return [

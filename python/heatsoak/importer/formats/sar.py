@@ -419,10 +419,10 @@ def _take_json(source: Source, reader: _Reader) -> None:
             reader.degrees(str(item)[:20], name, degrees, reader.number(time, lasted_s))
 
 
-def _take_values(reader: _Reader, device: str, told: dict[str, Any], number: int) -> None:
+def _take_values(reader: _Reader, device: str, given: dict[str, Any], number: int) -> None:
     # newer versions have sectors besides kB
-    keys = dict.fromkeys(key for key in ("rkB", "wkB", *told) if key in told)
-    values = {_JSON_NAMES.get(key, key): told[key] for key in keys}
+    keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
+    values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
     found = sysstat.json_values(values)
     if found:
         reader.devices.headers.update(dict.fromkeys(values))

@@ -112,10 +112,10 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
     name, found = split_unit(_PER_SEC.sub(r" \1/s", text))
     if unit.strip():
         found = unit_of(unit) or found
-    told = _by_words(name, found)
-    if told is None and (mean := _MEAN.search(text)) is not None:
+    by_words = _by_words(name, found)
+    if by_words is None and (mean := _MEAN.search(text)) is not None:
         return meaning(text[: mean.start()], unit)
-    return told
+    return by_words
 
 
 def _throttle_counter(text: str) -> Meaning | None:

@@ -158,7 +158,7 @@ class Reader:
                     continue
                 cells = split(line, delimiter)
                 if pending is not None:
-                    self._add_cut(sink, *pending)
+                    self._add_truncated(sink, *pending)
                     pending = None
                 if sink.add(cells, number):
                     is_below_header, odd_since = False, 0
@@ -207,7 +207,7 @@ class Reader:
         wanted = self._choose(header, units)
         return _Sink(self._source, header, units, wanted, self._numbers)
 
-    def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
+    def _add_truncated(self, sink: "_Sink", cells: list[str], number: int) -> None:
         """A row with cells missing in the middle of a file: its last cell may be cut, too."""
         kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
         (self._cut if sink.add(kept, number) else self._odd).add(number)
@@ -215,7 +215,7 @@ class Reader:
     def _remark_left_out(self) -> None:
         lost = {name: cells for name, cells in self._left_out.items() if cells.count}
         for name, cells in list(lost.items())[:_MAX_NAMED]:
-            self._source.remark(cells.told(name))
+            self._source.remark(cells.text_for(name))
         if len(lost) > _MAX_NAMED:
             count = sum(cells.count for cells in list(lost.values())[_MAX_NAMED:])
             self._source.remark(
@@ -237,7 +237,7 @@ class _LeftOut:
         if len(self.shown) < _MAX_SHOWN:
             self.shown.setdefault(" ".join(cell.split())[:20])
 
-    def told(self, name: str) -> str:
+    def text_for(self, name: str) -> str:
         """What is said of them."""
         shown = ", ".join(repr(cell) for cell in self.shown)
         what = "cells is not a number" if self.count == 1 else "cells are not numbers"

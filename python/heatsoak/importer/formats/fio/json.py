@@ -77,9 +77,9 @@ class _Document(Lenient):
 
     def options_of(self, job: Job) -> dict[str, Any]:
         """Return the options that a job ran with, as far as they were given."""
-        told = self.global_options
+        given = self.global_options
         merged: dict[str, Any] = {}
-        for one in told if isinstance(told, list) else [told]:
+        for one in given if isinstance(given, list) else [given]:
             if isinstance(one, dict) and text_of(one.get("hostname", job.hostname)) == job.hostname:
                 merged |= one
         merged |= job.options
@@ -147,7 +147,7 @@ class FioRun:
         steps: list[Observed] = []
         facts: list[JobFacts] = []
         remarks: dict[str, bool] = {}
-        begin_ms, end_s = self._begin_ms(), 0.0
+        begin_ms, end_s = self._start_ms(), 0.0
         job_number = 1
         samples = CounterRows()
         for step in self._steps:
@@ -192,7 +192,7 @@ class FioRun:
             duration_s=end_s,
         )
 
-    def _begin_ms(self) -> float | None:
+    def _start_ms(self) -> float | None:
         """Return when the load began, by the clock."""
         started = _started_ms(self.jobs)
         is_client = not isinstance(self.document.jobs, list)
@@ -218,10 +218,10 @@ def _groups(document: _Document, jobs: list[Job]) -> list[list[int]]:
     places: dict[int, int] = {}
     for index, job in enumerate(jobs):
         if job.groupid not in places:
-            told = document.options_of(job)
+            options = document.options_of(job)
             beside = bool(groups) and (
                 _overlap([jobs[i] for i in groups[-1]], job)
-                or ("new_group" in told and "stonewall" not in told)
+                or ("new_group" in options and "stonewall" not in options)
             )
             if not beside:
                 groups.append([])
@@ -296,9 +296,9 @@ def _pattern(options: Mapping[str, Any]) -> Any:
 
 def _block(options: Mapping[str, Any], counted: float) -> int | None:
     """Return the block size: as asked for, else as the counters have it, if they tell one."""
-    told = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
-    if told is not None:
-        return int(told[1]) * 1024 ** " kmg".index(told[2].lower() or " ") or None
+    match = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
+    if match is not None:
+        return int(match[1]) * 1024 ** " kmg".index(match[2].lower() or " ") or None
     return int(counted) if counted > 0 and counted % 512 == 0 else None
 
 

@@ -118,9 +118,9 @@ def plain_prefix(prefix: str) -> str:
 def _read(source: Source, _: Options) -> list[Log]:
     name = _Name.of(source.name)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
-        told = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
+        remark = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
         return _logs_of(
-            source, name, [(_histogram_part(run, name), (told,)) for run in histogram(source)]
+            source, name, [(_histogram_part(run, name), (remark,)) for run in histogram(source)]
         )
     log = _fed(source)
     runs = [log.bins(index) for index in range(len(log.run_lines))]

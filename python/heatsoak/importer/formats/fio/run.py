@@ -163,7 +163,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             frames.append(own)
             steps.append(step)
             continue
-        begin_ms = _begin_ms(parts)
+        begin_ms = _start_ms(parts)
         expected_s = min(fact.start_s for fact in facts if fact.step == step.name)
         if parts[0].absolute:
             start_unix_s = begin_ms / 1000 if start_unix_s is None else start_unix_s
@@ -184,8 +184,8 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     samples = samples.unique("t_s", keep="first", maintain_order=True)
     # a ramp is in no log: what is measured begins after it
     first_s = float(samples["t_s"][0] - (samples["interval_s"][0] or 0.0))
-    told = [step for step in report.steps if step.name not in by_step]
-    said = [r for r in report.remarks if told or not r.text.endswith(ONLY_MEANS)]
+    unlogged = [step for step in report.steps if step.name not in by_step]
+    said = [r for r in report.remarks if unlogged or not r.text.endswith(ONLY_MEANS)]
     return replace(
         report,
         samples=samples.with_columns(pl.col("t_s") - first_s),
@@ -243,8 +243,8 @@ def _have_its_bytes(groups: Sequence[_Group], report: Log) -> bool:
     ]
     if not parts:
         return False
-    logged, told = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
-    return abs(logged - told) <= _SAME_BYTES * told
+    logged, reported = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
+    return abs(logged - reported) <= _SAME_BYTES * reported
 
 
 def _bytes(samples: pl.DataFrame) -> float:
@@ -284,9 +284,9 @@ def _without_report(group: _Group) -> Log:
     if len(pieces) == 1 and pieces[0].part is group.pieces[0].part:
         return first
     parts = [piece.part for piece in pieces]
-    begin_ms = _begin_ms(parts)
+    begin_ms = _start_ms(parts)
     absolute = parts[0].absolute
-    behind = _behind_each_other(pieces)
+    behind = _consecutive(pieces)
     ended: tuple[Remark, ...] = ()
     if behind is not None:
         frames, steps = [], []
@@ -294,7 +294,7 @@ def _without_report(group: _Group) -> Log:
             own_parts = [piece.part for piece in own]
             step = observed_of(group.family, own_parts)
             step = step.model_copy(update={"name": f"{step.name} {job}"})
-            own_begin_ms = _begin_ms(own_parts)
+            own_begin_ms = _start_ms(own_parts)
             frame = samples_of(own_parts, own_begin_ms)
             frames.append(_of_step(frame, step.name, (own_begin_ms - begin_ms) / 1000, frame))
             steps.append(step)
@@ -349,7 +349,7 @@ def _while_all_ran(
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
-def _behind_each_other(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
+def _consecutive(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
     """Return the pieces of each job, in the order of time, if the clock says that none overlap."""
     if not all(piece.part.absolute for piece in pieces):
         return None
@@ -381,7 +381,7 @@ def _by_flight(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
     return [replace(piece, part=replace(piece.part, guessed_lat_us=likely[0])) for piece in pieces]
 
 
-def _begin_ms(parts: Sequence[Part]) -> float:
+def _start_ms(parts: Sequence[Part]) -> float:
     return min(part.first_ms for part in parts)
 
 
