@@ -1,8 +1,8 @@
 """Writes the tables and pictures of docs/validation.md: ``make validation``.
 
-Between the markers of that page stands only what this prints. With ``--leave-one-out FILE`` the
-minutes of fits are spared, and what ``heatsoak calibrate --leave-one-out --format json`` wrote
-into that file is shown.
+Everything between that page's markers is what this prints. ``--leave-one-out FILE`` skips the
+minutes of fits and shows what ``heatsoak calibrate --leave-one-out --format json`` wrote into
+that file.
 """
 
 import argparse
@@ -23,7 +23,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "validation.md"
 PICTURES = DOCS / "validation"
 
-# of Okabe and Ito's palette, told apart by the colour-blind too
+# from Okabe and Ito's palette, which the colour-blind can distinguish
 MODEL, EFFECTS, BAND = "#0072B2", "#D55E00", "#DDDDDD"
 SLOTS = {"bottom": "o", "top": "s", "upright": "^", "underside": "D"}
 
@@ -41,7 +41,7 @@ def main() -> None:
             predicted = calibration.leave_one_out(progress=progress).as_dict()
     else:
         predicted = json.loads(given.leave_one_out.read_text("utf-8"))
-    # the same bytes for the same numbers
+    # the same numbers give the same bytes
     mpl.rcParams.update({"svg.hashsalt": "heatsoak", "font.size": 9, "axes.grid": True})
     mpl.rcParams.update({"grid.color": "#eeeeee", "axes.axisbelow": True, "svg.fonttype": "none"})
     PICTURES.mkdir(exist_ok=True)
@@ -163,7 +163,10 @@ def named(parameter: dict[str, Any]) -> str:
 
 def loose_list(found: dict[str, Any]) -> str:
     return table(
-        ["what moves together, in spreads of what is expected", "figures against expectations"],
+        [
+            "parameters that move together, in units of the expected spread",
+            "figures / expectations",
+        ],
         [
             [
                 ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items()),

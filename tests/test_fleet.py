@@ -334,3 +334,24 @@ def test_a_single_run_says_its_steps(small_drive: Path, tmp_path: Path) -> None:
     )
     assert "step 1 of" in done.stderr
     assert len(json.loads(done.stdout)["recordings"]) == 1
+
+
+@pytest.mark.parametrize(("is_stopped", "status"), [(True, "interrupted"), (False, "failed")])
+def test_any_error_that_comes_as_the_user_stops_is_an_interruption(
+    small_drive: Path, tmp_path: Path, is_stopped: bool, status: str
+) -> None:
+    """A signal that reaches a library within a thread comes out of it as a panic of its own."""
+
+    class Panics(Observer):
+        stop = threading.Event()
+
+        def on_step(self, *_: object) -> None:
+            if is_stopped:
+                self.stop.set()
+            raise ZeroDivisionError
+
+    one = session(str(small_drive))
+    with pytest.raises(RunInterrupted if is_stopped else ZeroDivisionError):
+        one.execute(one.runs[0], tmp_path / "r", Panics())
+    (recording,) = find_recordings(tmp_path / "r")
+    assert recording.meta.status == status

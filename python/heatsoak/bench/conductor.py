@@ -87,6 +87,10 @@ class _End:
     has_warned: bool
 
 
+#: When the user stops several runs, all have been told after this time.
+_STOPS_WITHIN_S = 2.0
+
+
 class _Conductor:
     """Takes the turns in order: those that a resumed run had taken, then rounds and single steps.
 
@@ -132,11 +136,19 @@ class _Conductor:
                 raise
             also = self._finish("failed", str(error))
             raise type(error)(f"{error}{also}; {self._kept()}") from error
-        except BaseException:
+        except BaseException as error:
+            if self._was_stopped():
+                # a signal that reaches a library in a thread comes out as any error
+                self._finish("interrupted", "stopped by the user")
+                raise RunInterrupted(f"stopped; {self._kept()}") from error
             self._finish("failed", "an internal error in heatsoak")
             raise
         self._finish("finished", None)
         return [recorder.recording for recorder in self.recorders]
+
+    def _was_stopped(self) -> bool:
+        """Whether the user stops all runs just now, of which this may be the first to hear."""
+        return self.observer.stop is not None and self.observer.stop.wait(_STOPS_WITHIN_S)
 
     def _start(self, warnings: Sequence[str]) -> None:
         resumes = None if self.past is None else self.past.reopen().recording
