@@ -234,7 +234,7 @@ def measured_large(path: Path) -> None:
 
 
 def peak_mb() -> float:
-    """Return the most memory that this process has had, and count anew from here."""
+    """Return the most memory that this process has had, and count again from here."""
     status = Path("/proc/self/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     Path("/proc/self/clear_refs").write_text("5")

@@ -260,9 +260,9 @@ def print_speed() -> None:
 def best_s(work: Callable[[], object], repeats: int = 7) -> float:
     best = float("inf")
     for _ in range(repeats):
-        begin_s = time.perf_counter()
+        start_s = time.perf_counter()
         work()
-        best = min(best, time.perf_counter() - begin_s)
+        best = min(best, time.perf_counter() - start_s)
     return best
 
 
@@ -329,9 +329,9 @@ def draw(labelled: LabelledCase, png: Path) -> None:
             beside.set_ylabel("C")
         begins = {event.step: event.t_s for event in recording.events if event.kind == "step-begin"}
         for one in (one for one in labelled.truth if one.recording == number):
-            begin_s = begins[one.step]
-            axis.axvspan(begin_s + one.onset_s, begin_s + one.end_s, alpha=0.2)
-            axis.text(begin_s + one.onset_s, 0, f" {one.cause}", rotation=90, va="bottom")
+            start_s = begins[one.step]
+            axis.axvspan(start_s + one.onset_s, start_s + one.end_s, alpha=0.2)
+            axis.text(start_s + one.onset_s, 0, f" {one.cause}", rotation=90, va="bottom")
     figure.savefig(png, dpi=80, bbox_inches="tight")
 
 

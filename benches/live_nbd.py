@@ -2,7 +2,7 @@
 
 The simulated 950 PRO is served at up to 200 MB/s, in hot places, in real time, and loaded by
 ``heatsoak run`` with fio. What the judge says of onset and depth is held against what the drive
-knows of itself. Ten runs take seventeen minutes: ``python benches/live_nbd.py [TIME_FACTOR]``.
+knows about itself. Ten runs take seventeen minutes: ``python benches/live_nbd.py [TIME_FACTOR]``.
 """
 
 import json
@@ -35,7 +35,7 @@ ONSET_S, DEPTH_POINTS = 2.0, 5.0
 
 @dataclass(frozen=True)
 class Fall:
-    """When a rate began to fall, in s from the load's begin, and how far it fell at last."""
+    """When a rate began to fall, in s from the load's start, and how far it fell at last."""
 
     onset_s: float
     depth_pct: float
@@ -93,7 +93,7 @@ def others(step: dict[str, Any]) -> str:
 
 
 def run(place: str, rw: str, time_factor: float) -> tuple[Fall, dict[str, Any]]:
-    """Load a fresh drive in `place`: what it knows of itself, and what is found."""
+    """Load a fresh drive in `place`: what it knows about itself, and what is found."""
     with tempfile.TemporaryDirectory(prefix="heatsoak-bench-") as name:
         own = Path(name)
         protocol = own / "load.toml"
@@ -144,10 +144,10 @@ def truth(file: Path, rw: str) -> Fall:
     while loaded[0][rate] < 0.5 * top:  # what looks at the export before the load
         del loaded[0]
     length_s = rows[1]["unix_s"] - rows[0]["unix_s"]
-    begin_s, end_s = loaded[0]["unix_s"] - length_s, loaded[-1]["unix_s"]
+    start_s, end_s = loaded[0]["unix_s"] - length_s, loaded[-1]["unix_s"]
     # a mean of ones over a row is not always one
     onset = next(row for row in loaded if row["sim.permitted"] < 1 - 1e-6)
-    onset_s = onset["unix_s"] - length_s - begin_s
+    onset_s = onset["unix_s"] - length_s - start_s
     before = [row[rate] for row in loaded[1:] if row["unix_s"] < onset["unix_s"]]
     last = [row[rate] for row in loaded[:-1] if row["unix_s"] > end_s - LAST_S]
     return Fall(onset_s, 100 * (1 - (sum(last) / len(last)) / (sum(before) / len(before))))

@@ -130,7 +130,7 @@ def command_of(directory: Path) -> list[str]:
 
 
 def fio(command: list[str]) -> float:
-    """Return the MB/s of fio by itself."""
+    """Return the MB/s of fio on its own."""
     time.sleep(REST_S)
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     told = json.loads(said[said.index("{") :])  # remarks may come before

@@ -75,13 +75,13 @@ def limits_of(seed: int) -> list[Limit]:
             if (other.recording, other.step) == (true.recording, true.step)
             and other.onset_s < true.onset_s
         ]
-        begin_s = max(before, default=0.0)
+        start_s = max(before, default=0.0)
         series = _series(labelled, true)
-        oracle_s = abs(shift_error_s(series, free, labelled.choices, true, begin_s))
+        oracle_s = abs(shift_error_s(series, free, labelled.choices, true, start_s))
         likely_s = np.full(len(QUANTILES), oracle_s)
         if true.shape == "slide":
             # as likely on either side
-            likely_s = bound_s(free, labelled.choices, true, begin_s) * ndtri(0.5 + QUANTILES / 2)
+            likely_s = bound_s(free, labelled.choices, true, start_s) * ndtri(0.5 + QUANTILES / 2)
         limits.append(
             Limit(
                 labelled.choices.sampling_s,
@@ -118,12 +118,12 @@ def print_limits(seeds: Sequence[int], jobs: int) -> None:
 def _series(labelled: LabelledCase, true: TrueEpisode) -> Series:
     recording = labelled.recordings[true.recording]
     samples = recording.samples()
-    (begin_s,) = (
+    (start_s,) = (
         event.t_s
         for event in recording.events
         if event.kind == "step-begin" and event.step == true.step
     )
-    return tidied(throughput(samples.filter(samples["step"] == true.step), begin_s))
+    return tidied(throughput(samples.filter(samples["step"] == true.step), start_s))
 
 
 def _noise_of(choices: Choices) -> _Noise:
@@ -142,11 +142,11 @@ def _noise_of(choices: Choices) -> _Noise:
 
 
 def shift_error_s(
-    series: Series, free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float
+    series: Series, free: NoiseFree, choices: Choices, true: TrueEpisode, start_s: float
 ) -> float:
-    """Return what the oracle's onset is off by; `begin_s` is where what came before began."""
+    """Return what the oracle's onset is off by; `start_s` is where what came before began."""
     size = round(choices.sampling_s / free.grid_s)
-    first, last = round(begin_s / free.grid_s), round(true.end_s / free.grid_s)
+    first, last = round(start_s / free.grid_s), round(true.end_s / free.grid_s)
     at = np.round(series.t_s / choices.sampling_s).astype(int) - 1
     whole = (at >= first / size) & ((at + 1) * size <= last)
     at, values = at[whole], series.values[whole]
@@ -177,15 +177,15 @@ def shift_error_s(
     return float(shifts[np.searchsorted(sums, 0.5 * sums[-1])]) * free.grid_s
 
 
-def bound_s(free: NoiseFree, choices: Choices, true: TrueEpisode, begin_s: float) -> float:
+def bound_s(free: NoiseFree, choices: Choices, true: TrueEpisode, start_s: float) -> float:
     """Return the least standard deviation of a slide's onset, by the curve fitted to its rate."""
-    first = round(begin_s / free.grid_s)
+    first = round(start_s / free.grid_s)
     end_s = min(true.end_s, true.onset_s + LENGTHS * true.fall_s)
     rate = free.mb_s[first : round(end_s / free.grid_s)]
     size = round(choices.sampling_s / free.grid_s)
     rate = rate[: len(rate) // size * size].reshape(-1, size).mean(axis=1)
     t_s: Array = choices.sampling_s * (np.arange(len(rate), dtype=np.float64) + 0.5)
-    onset_s = true.onset_s - begin_s
+    onset_s = true.onset_s - start_s
     level = float(np.median(rate[t_s < max(onset_s - LEVEL_S, 0.5 * onset_s)]))
     rate = rate / level
     lost = float(np.clip(1 - rate[-1], ONSET_LOSS, 0.95))

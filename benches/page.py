@@ -4,7 +4,7 @@
 
 All three files are whole in themselves, with their libraries inside. Making is in processor
 seconds, without the judging and the reading of samples that all have in common; drawing is from the
-navigation's begin until everything that is to be seen is drawn, the median of some.
+navigation's start until everything that is to be seen is drawn, the median of some.
 """
 
 import importlib.util

@@ -9,7 +9,7 @@ from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.device import describe_device
 
 RUNTIME_S = 60.0
-#: What the first judging loads is no cost of watching on.
+#: What the first judging loads is not a cost of watching on.
 SETTLED_S = 15.0
 
 

@@ -77,13 +77,13 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="fit, and write nothing")
     words = parser.parse_args()
     seeds = list(DEVELOPMENT)[: words.count]
-    begin_s = time.monotonic()
+    start_s = time.monotonic()
     rows: list[Row] = []
     with ProcessPoolExecutor(words.jobs) as pool:
         for number, found in enumerate(pool.map(rows_of, seeds, chunksize=4), 1):
             rows += found
             if number % 20 == 0:
-                left_s = (time.monotonic() - begin_s) / number * (len(seeds) - number)
+                left_s = (time.monotonic() - start_s) / number * (len(seeds) - number)
                 print(
                     f"\r{number} of {len(seeds)} cases, {left_s:.0f} s left  ", end="", flush=True
                 )

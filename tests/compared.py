@@ -61,9 +61,9 @@ def run(
     `rest_c` is what the drive reported in the last minute before each step.
     """
     by_step = dict(rates) if isinstance(rates, Mapping) else {"read": rates}
-    frames, events, begin_s = [], [], 1000.0
+    frames, events, start_s = [], [], 1000.0
     for number, (step, values) in enumerate(by_step.items()):
-        t_s = begin_s + np.arange(1, len(values) + 1) / 10
+        t_s = start_s + np.arange(1, len(values) + 1) / 10
         noisy = values * (1 + noise(len(values), 100 * seed + number, sigma=sigma))
         columns: dict[str, Any] = {
             "t_s": t_s,
@@ -74,12 +74,12 @@ def run(
         columns |= {key: np.full(len(t_s), value) for key, value in (more or {}).items()}
         if temp_c is not None:
             columns["temp_c.composite"] = temp_c + 20 * warmth(values)
-        rest_s = np.linspace(begin_s - 50, begin_s - 1, len(rest_c))
+        rest_s = np.linspace(start_s - 50, start_s - 1, len(rest_c))
         rest = {"t_s": rest_s, "temp_c.composite": np.array(rest_c, dtype=float)}
         frames.append(pl.DataFrame(rest).with_columns(step=pl.lit("pause")))
         frames.append(pl.DataFrame(columns).with_columns(step=pl.lit(step)))
-        events.append(Event(t_s=begin_s, kind="step-begin", step=step))
-        begin_s += 1000.0
+        events.append(Event(t_s=start_s, kind="step-begin", step=step))
+        start_s += 1000.0
     samples = pl.concat(frames, how="diagonal")
     told: Protocol | Observation
     if imported:

@@ -29,7 +29,7 @@ class Made:
 
     def mean(self, column: str, from_s: float, to_s: float = float("inf")) -> float:
         """Return the mean of a column between two times of the load, by the time of each sample."""
-        t_s = pl.col("t_s") - begin_s(self.recording)
+        t_s = pl.col("t_s") - start_s(self.recording)
         weight = pl.col("interval_s").fill_null(1.0)
         samples = (
             self.recording.samples(["t_s", "interval_s", column])
@@ -48,7 +48,7 @@ class Made:
         )
 
 
-def begin_s(recording: Recording) -> float:
+def start_s(recording: Recording) -> float:
     """Return when the load began: fio takes a while to start, and long on a busy machine."""
     rates = recording.samples(["t_s", "interval_s"]).filter(pl.col("interval_s").is_not_null())
     first = rates.row(0, named=True)
@@ -92,6 +92,6 @@ def load(
     assert process.returncode == 0, errors
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.started_unix_s is not None
-    origin_s = recording.meta.started_unix_s + begin_s(recording)
+    origin_s = recording.meta.started_unix_s + start_s(recording)
     (step,) = json.loads(output)["recordings"][0]["steps"]
     return Made(recording, step, [moment - origin_s for moment in moments_unix_s])

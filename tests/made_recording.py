@@ -40,8 +40,8 @@ def make_recording(
     )
     writer = RecordingWriter(path, meta)
     for name in names:
-        begin_s = samples.filter(pl.col("step") == name)["t_s"].to_list()[0]
-        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
+        start_s = samples.filter(pl.col("step") == name)["t_s"].to_list()[0]
+        writer.event(Event(t_s=start_s, kind="step-begin", step=name))
     writer.append(samples)
     writer.finish("finished", float(samples["t_s"].to_list()[-1]))
     return Recording.open(path)

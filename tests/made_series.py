@@ -31,10 +31,10 @@ class Made:
     falls: list[Fall]
     clean: Array = field(repr=False)
 
-    def depth(self, fall: Fall, begin_s: float = 0.0) -> float:
+    def depth(self, fall: Fall, start_s: float = 0.0) -> float:
         """The depth of a fall as it is defined, of the rates without noise."""
         t_s = np.arange(1, len(self.clean) + 1) * FINE_S
-        before = self.clean[(t_s > begin_s) & (t_s <= fall.onset_s + 1e-9)]
+        before = self.clean[(t_s > start_s) & (t_s <= fall.onset_s + 1e-9)]
         late = (t_s > max(fall.onset_s, fall.end_s - 60)) & (t_s <= fall.end_s + 1e-9)
         return 1 - float(self.clean[late].mean() / (before.mean() if len(before) else FULL))
 
@@ -68,8 +68,8 @@ def observed(
     t_s: Array = np.arange(1, count + 1, dtype=np.float64) * (size * FINE_S)
     keep = np.ones(count, dtype=bool)
     for _ in range(gaps):
-        begin_s = chance.uniform(0, t_s[-1])
-        keep &= (t_s < begin_s) | (t_s > begin_s + chance.uniform(2, 15))
+        start_s = chance.uniform(0, t_s[-1])
+        keep &= (t_s < start_s) | (t_s > start_s + chance.uniform(2, 15))
     interval_s = np.full(count, size * FINE_S)
     return Series(t_s[keep], interval_s[keep], values[keep], "mb_s")
 

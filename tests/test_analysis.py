@@ -87,9 +87,9 @@ def recording(
     )
     writer = RecordingWriter(tmp_path / "r", meta)
     for index, (name, (rw, values)) in enumerate(steps.items()):
-        begin_s = apart_s * index
-        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
-        t_s = begin_s + T_S[: len(values)]
+        start_s = apart_s * index
+        writer.event(Event(t_s=start_s, kind="step-begin", step=name))
+        t_s = start_s + T_S[: len(values)]
         direction = "write" if "write" in rw else "read"
         rates = {
             "t_s": t_s,

@@ -67,6 +67,6 @@ def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_p
     assert not any((tmp_path / "drive.img").read_bytes())
 
 
-def test_what_is_no_block_device_is_a_usage_error(tmp_path: Path) -> None:
+def test_what_is_not_a_block_device_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a block device"):
         BlockTarget(tmp_path)

@@ -177,7 +177,7 @@ def test_more_fitted_numbers_than_allowed_are_refused(own_catalog: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_directory_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_catalog_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         check_calibration(tmp_path)
     with pytest.raises(UsageError, match="cannot be read"):
@@ -339,7 +339,7 @@ def test_a_slot_takes_what_it_does_not_give_from_the_one_it_is_like() -> None:
         ('like = "one"\n', "", "slots.other.air_coupling is missing"),
     ],
 )
-def test_a_slot_that_is_like_none_is_one_line(old: str, new: str, said: str) -> None:
+def test_a_slot_like_an_unknown_one_is_one_line(old: str, new: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         parse_enclosures({"family": FAMILY.replace(old, new)})
 

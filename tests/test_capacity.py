@@ -262,7 +262,7 @@ def test_a_command_that_another_got_in_between_is_given_again(sata: MakeSata) ->
 
 
 @needs_loop
-def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) -> None:
+def test_a_drive_that_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) -> None:
     drive = sata()
     (drive.directory / "stubborn").touch()
     with pytest.raises(ToolError, match=f"was told to show {USED // 512} sectors, but shows"):
@@ -273,7 +273,7 @@ def test_what_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: MakeSata) 
 
 @pytest.mark.slow
 @needs_loop
-def test_a_drive_that_shows_all_again_by_itself_is_noticed(sata: MakeSata) -> None:
+def test_a_drive_that_shows_all_its_sectors_again_is_noticed(sata: MakeSata) -> None:
     drive = sata()
     hidden = hide(drive.claim, USED, state=drive.state)
     drive.shows(SECTORS)  # as Linux has it do after an error
@@ -303,7 +303,7 @@ def test_what_cannot_be_put_back_is_said_and_tried_again(sata: MakeSata) -> None
         ("HPA is", None, SECTORS, "no serial"),
     ],
 )
-def test_a_drive_that_could_not_be_put_back_or_is_in_doubt_is_told_nothing(
+def test_a_drive_that_could_not_be_restored_or_is_in_doubt_gets_no_command(
     sata: MakeSata, words: str, serial: str | None, shown: int, why: str
 ) -> None:
     drive = sata(words, serial)
@@ -482,9 +482,7 @@ def test_what_has_changed_since_is_left_alone(sata: MakeSata, tmp_path: Path) ->
 
 
 @needs_loop
-def test_a_killed_runs_drive_is_told_of_as_long_as_it_is_away(
-    sata: MakeSata, tmp_path: Path
-) -> None:
+def test_a_killed_runs_drive_is_reported_while_it_is_away(sata: MakeSata, tmp_path: Path) -> None:
     drive = sata()
     killed_run(drive)
     roots = Roots(sys=tmp_path / "nothing")
@@ -518,7 +516,7 @@ def test_whatever_hdparm_says_is_sectors_or_an_error(text: str) -> None:
 
 @pytest.mark.slow
 @needs_loop
-def test_a_drive_that_hides_nothing_is_told_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_drive_that_hides_nothing_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "spare.toml").write_text(
         'name = "spare"\n[[steps]]\nname = "w"\nrw = "write"\nio_size = "1m"\n'
         '[[steps]]\nkind = "purge"\ncapacity = "75%"\nspare = "hpa"\n'

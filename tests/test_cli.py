@@ -27,7 +27,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 @pytest.mark.slow
-def test_the_version_and_the_commands_are_told(tmp_path: Path) -> None:
+def test_the_version_and_the_commands_are_shown(tmp_path: Path) -> None:
     assert heatsoak("--version", cwd=tmp_path).stdout.startswith("heatsoak 0.")
     shown = heatsoak("--help", cwd=tmp_path).stdout
     for command in (
@@ -125,7 +125,7 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
     "error",
     [RecursionError("deep"), MemoryError(), pl.exceptions.PanicException("a\nb"), KeyError(1)],
 )
-def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_file(
+def test_an_internal_error_is_one_line_and_its_details_are_in_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fails(**_: object) -> None:
@@ -382,7 +382,7 @@ def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
     assert recording["conditions"] == {"enclosure": "puget-top-2gpu-loaded"}
 
 
-def test_a_dry_run_tells_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:
     target = "sim:samsung-950-pro-512"
     words = ("run", "puget", "--on", target, *PUGET_CELL, "--dry-run", "--format", "json")
     (run,) = json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)
@@ -405,7 +405,7 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
     loaded = [*PUGET_CELL[:-1], "gpu_load=loaded"]
     done = heatsoak_here("run", "puget", "--on", ".", *loaded, cwd=tmp_path)
     if not any(shutil.which(name) for name in ("gpu-burn", "gpu_burn")):
-        assert "wants gpu heat at 100 % here: gpu-burn is not" in complaint(done, 2)
+        assert "asks for gpu heat at 100 % here: gpu-burn is not" in complaint(done, 2)
 
 
 def test_lists_are_json_too(tmp_path: Path) -> None:

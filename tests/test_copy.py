@@ -206,11 +206,11 @@ def test_a_purge_and_a_precondition_are_the_destinations_and_the_source_rests(
         assert [e.data["index"] for e in begins] == list(range(len(steps[role])))
     rests = found["source"].samples(["t_s", "step", "interval_s", "power_w"])
     # the clocks go together: the copy begins at the same time on both drives
-    begin_s = {
+    start_s = {
         role: next(e.t_s for e in r.events if e.kind == "step-begin" and e.step == "copy")
         for role, r in found.items()
     }
-    assert begin_s["source"] == pytest.approx(begin_s["destination"], abs=0.01)
+    assert start_s["source"] == pytest.approx(start_s["destination"], abs=0.01)
     assert rests["interval_s"].sum() == pytest.approx(rests["t_s"][-1], abs=0.5)
     assert "pause" not in set(rests["step"].drop_nulls())
 
@@ -255,7 +255,9 @@ def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
-def test_a_dry_run_tells_what_is_written_to_either_side_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_what_is_written_to_either_side_and_touches_nothing(
+    tmp_path: Path,
+) -> None:
     words = ("run", "copy", "--on", "sim:samsung-950-pro-512", "--to", "sim:intel-750-1200-u2")
     done = heatsoak_here(*words, "--dry-run", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -306,7 +308,7 @@ SIM = "sim:samsung-950-pro-512"
         (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "already exists"),
         (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
         (("run", "probe.toml", "--on", SIM, "--to", SIM), "under a condition"),
-        (("run", "fill.toml", "--on", SIM, "--to", SIM), "name it otherwise"),
+        (("run", "fill.toml", "--on", SIM, "--to", SIM), "choose another name"),
         (("run", "typo.toml", "--on", SIM, "--to", SIM), "did you mean 'buffer'"),
     ],
 )

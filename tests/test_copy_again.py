@@ -100,7 +100,7 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
     assert not (tmp_path / "empty~1").exists()
 
 
-def test_without_a_directory_the_last_copy_that_was_cut_is_made_again(
+def test_without_a_directory_the_last_interrupted_copy_is_repeated(
     tmp_path: Path, small_drive: Path
 ) -> None:
     (tmp_path / "small.toml").write_text(COPY.format(size="20MB"))

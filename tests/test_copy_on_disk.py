@@ -189,7 +189,7 @@ def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
     for words in (huge, (*huge, "--dry-run")):
         said = complaint(heatsoak_here("run", "short.toml", *places, *words, cwd=short), 2)
         assert "on one file system, have room for two test files of " in said
-        assert "10 % of the file system stay free: --set copy.size=" in said
+        assert "10 % of the file system is kept free: --set copy.size=" in said
     places = ("--on", "film.mkv", "--to", "destination dir")
     said = complaint(heatsoak_here("run", "short.toml", *places, *huge, cwd=short), 2)
     assert "film.mkv holds" in said

@@ -81,7 +81,7 @@ def test_no_seed_is_both_for_development_and_held_out() -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_nothing_in_a_recording_tells_its_label(cases: list[LabelledCase]) -> None:
+def test_nothing_in_a_recording_reveals_its_label(cases: list[LabelledCase]) -> None:
     for case in cases:
         for recording in case.recordings:
             assert not [name for name in recording.meta.columns if name.startswith("sim.")]
@@ -206,7 +206,7 @@ def around(course: NoiselessStep, onset_s: float) -> tuple[slice, slice]:
 
 
 @pytest.mark.slow
-def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
+def test_a_full_cache_is_where_the_write_cache_episode_starts() -> None:
     wanted = Like(onset_s=60.0, depth=0.5)
     scenario = loads.write_cache(np.random.default_rng(1), FRAME, wanted)
     course, (episode,) = course_and_truth(scenario)
@@ -221,7 +221,7 @@ def test_a_full_cache_is_where_the_write_cache_episode_begins() -> None:
     assert course.permitted.min() > 0.999
 
 
-def test_pages_are_moved_from_where_the_spare_area_episode_begins() -> None:
+def test_pages_are_moved_from_where_the_spare_area_episode_starts() -> None:
     wanted = Like(onset_s=70.0, depth=0.6)
     scenario = loads.spare_area(np.random.default_rng(2), FRAME, wanted)
     course, (episode,) = course_and_truth(scenario)
@@ -234,7 +234,7 @@ def test_pages_are_moved_from_where_the_spare_area_episode_begins() -> None:
     assert course.permitted.min() > 0.999
 
 
-def test_the_governor_acts_from_where_the_thermal_episode_begins() -> None:
+def test_the_governor_acts_from_where_the_thermal_episode_starts() -> None:
     course, found = course_and_truth(loads.thermal(np.random.default_rng(1), FRAME))
     assert {episode.cause for episode in found} == {"thermal"}
     before, after = around(course, found[0].onset_s)
@@ -288,12 +288,12 @@ def opened(
     rate: Array, *stretches: tuple[float, float]
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     gate = np.zeros(len(rate), dtype=bool)
-    for begin_s, end_s in stretches:
-        gate[round(10 * begin_s) : round(10 * end_s)] = True
+    for start_s, end_s in stretches:
+        gate[round(10 * start_s) : round(10 * end_s)] = True
     return gate
 
 
-def test_an_episode_begins_where_two_percent_are_lost() -> None:
+def test_an_episode_starts_where_two_percent_are_lost() -> None:
     # falls by one percent a second from 50 s on
     rate = np.concatenate([np.full(500, 100.0), 100 - np.arange(1, 301) / 10, np.full(800, 70.0)])
     (episode,) = truth_of(rate, {"sliding": opened(rate, (50, 160))})
@@ -336,12 +336,12 @@ def test_a_gate_that_takes_nothing_makes_no_episode() -> None:
     assert truth_of(rate, {"thermal": opened(rate, (60, 120))}) == []
 
 
-def test_what_was_low_from_the_begin_fell_from_nothing() -> None:
+def test_what_was_low_from_the_start_did_not_fall() -> None:
     rate = levels((120, 30))
     assert truth_of(rate, {"spare-area": opened(rate, (0, 120))}) == []
 
 
-def test_what_swings_while_a_cache_is_nearly_full_has_lost_nothing_yet() -> None:
+def test_what_swings_while_a_cache_is_nearly_full_has_not_fallen_yet() -> None:
     # between two levels of a governor, two seconds at each; the cache's gate opens at 180 s
     is_low = np.arange(3000) % 40 >= 20
     rate = np.where(is_low, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
@@ -356,7 +356,7 @@ def test_what_swings_while_a_cache_is_nearly_full_has_lost_nothing_yet() -> None
     assert on_top.shape == "step"
 
 
-def test_a_rate_that_slides_begins_where_two_percent_are_lost_though_it_swings() -> None:
+def test_a_rate_that_slides_starts_where_two_percent_are_lost_though_it_swings() -> None:
     swing = np.where(np.arange(3000) % 3 == 0, 0.97, 1.0)
     slide = np.interp(np.arange(3000) / 10, [0, 100, 300], [100.0, 100.0, 60.0])
     gates: Gates = {"spare-area": opened(slide, (80, 300))}
@@ -375,7 +375,7 @@ def test_a_governor_that_swings_makes_one_cycle() -> None:
     assert episode.end_s == 160
 
 
-def test_a_cycle_that_goes_on_beneath_another_cause_falls_no_third_time() -> None:
+def test_a_cycle_that_continues_under_another_cause_does_not_fall_a_third_time() -> None:
     share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
     others = levels((155, 1), (105, 0.6))
     rate = 100 * share * others
@@ -389,7 +389,7 @@ def test_a_cycle_that_goes_on_beneath_another_cause_falls_no_third_time() -> Non
     assert on_top.end_s == 260
 
 
-def test_a_swing_beneath_another_cause_that_wanders_is_no_third_episode_either() -> None:
+def test_a_swing_that_wanders_under_another_cause_is_not_a_third_episode_either() -> None:
     share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
     others = levels((155, 1), (25, 0.6), (20, 0.35), (20, 0.55), (20, 0.3), (20, 0.6))
     rate = 100 * share * others
@@ -433,7 +433,7 @@ def test_coarse_samples_are_means_of_fine_ones() -> None:
     assert recordings.averaged(np.arange(8.0), 5) == pytest.approx([2, 6])
 
 
-def test_a_ramp_is_as_long_as_its_window_and_begins_with_the_step() -> None:
+def test_a_ramp_is_as_long_as_its_window_and_starts_with_the_step() -> None:
     ramped = recordings.ramped(levels((2, 100), (2, 0)), 10)
     assert ramped[:20] == pytest.approx(100)
     assert ramped[20] == pytest.approx(90)
@@ -461,7 +461,7 @@ def test_the_command_writes_recordings_with_the_truth_beside_them(tmp_path: Path
         assert written.equals(case.recordings[0].samples())
 
 
-def test_the_command_leaves_alone_what_is_there(tmp_path: Path) -> None:
+def test_the_command_leaves_existing_files_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("text")
     line = complaint(heatsoak_here("corpus", "-o", ".", cwd=tmp_path), 2)
     assert "is not empty" in line
@@ -536,7 +536,7 @@ def test_one_found_episode_answers_for_one_true_one(
     assert [one.onset_s for one in score.missed] == [100]
 
 
-def test_what_is_found_far_from_the_truth_is_no_match(
+def test_a_finding_far_from_the_truth_is_not_a_match(
     scoring: ModuleType, labelled: LabelledCase
 ) -> None:
     case = case_of(labelled, true(100, 600))

@@ -50,7 +50,7 @@ def test_a_sata_drive_is_described_by_its_own_words(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("serial", ["", "0000000000", "   ", "none", "0123456789ABCDEF"])
-def test_a_serial_that_is_none_is_not_taken_for_one(machine: Machine, serial: str) -> None:
+def test_a_placeholder_serial_is_not_taken_for_a_serial(machine: Machine, serial: str) -> None:
     machine.nvme(0, "0000:01:00.0", serial)
     (drive,) = list_devices(machine.roots)
     assert drive.serial is None
@@ -94,7 +94,7 @@ def test_a_partition_is_described_by_its_disk(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/", "nvme9n9", "/dev/absent", ""])
-def test_what_is_no_drive_cannot_be_described(machine: Machine, path: str) -> None:
+def test_what_is_not_a_drive_cannot_be_described(machine: Machine, path: str) -> None:
     with pytest.raises(UsageError, match="not a block device"):
         describe_device(path, machine.roots)
 

@@ -123,7 +123,7 @@ def test_what_only_a_simulator_knows_is_exported_when_asked_for(make: Make, tmp_
     assert "sim.nand_c" in pl.read_csv(tmp_path / "all.csv").columns
 
 
-def test_a_parquet_file_tells_what_was_recorded(make: Make, tmp_path: Path) -> None:
+def test_a_parquet_file_says_what_was_recorded(make: Make, tmp_path: Path) -> None:
     recording = make()
     export([recording], str(tmp_path / "one.parquet"))
     assert pl.read_parquet(tmp_path / "one.parquet").equals(SAMPLES.drop("sim.nand_c"))
@@ -410,7 +410,7 @@ def test_a_slow_log_is_cut_in_pieces_that_fio_plot_does_not_misread(
     assert "access pattern not known: written as write" in notes
 
 
-def test_rates_of_one_block_size_tell_of_each_other(make: Make, tmp_path: Path) -> None:
+def test_rates_of_one_block_size_give_each_other(make: Make, tmp_path: Path) -> None:
     samples = pl.DataFrame(
         {"t_s": [1.0, 2.0], "step": "r", "interval_s": 1.0, "iops": [10.0, 20.0]}
     )
@@ -502,7 +502,7 @@ def test_a_wrong_word_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_error(make: Make, tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_is_not_an_error(make: Make, tmp_path: Path) -> None:
     many = pl.DataFrame({"t_s": [0.1 * i for i in range(100_000)], "step": "write"})
     make("a", many.with_columns(power_w=pl.col("t_s")))
     python = shlex.quote(sys.executable)

@@ -57,7 +57,7 @@ def steps_of(read: JobFile) -> list[WorkloadStep]:
     return [step for step in read.protocol.workload_steps if isinstance(step, WorkloadStep)]
 
 
-def test_sections_run_beside_each_other_until_a_stonewall(job: Read) -> None:
+def test_sections_run_side_by_side_until_a_stonewall(job: Read) -> None:
     steps = steps_of(job("[a]\nrw=read\n[b]\nrw=write\n[c]\nstonewall\nrw=randread\n"))
     assert [(step.name, len(step.beside)) for step in steps] == [("a", 1), ("c", 0)]
     assert steps[0].beside[0].rw == "write"
@@ -78,7 +78,7 @@ def test_a_later_global_section_adds_to_the_former_for_what_follows(job: Read) -
     ]
 
 
-def test_comments_begin_anywhere_in_a_line(job: Read) -> None:
+def test_comments_start_anywhere_in_a_line(job: Read) -> None:
     [step] = steps_of(job("; first\n# second\n[a] \n  bs=8k ; third\n rw=write # fourth\n"))
     assert (step.bs, step.rw) == (8192, "write")
 
@@ -155,7 +155,7 @@ def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read)
     ("text", "complaint"),
     [
         ("", "holds no job"),
-        ("bs=4k\n", "line 1: 'bs=4k' stands before any section"),
+        ("bs=4k\n", "line 1: 'bs=4k' comes before any section"),
         ("[a\n", "line 1"),
         ("[a]\ninclude other.fio\n", "line 2: include is not supported"),
         ("[a]\nexec_prerun=rm\n", r"\[a\] option 'exec_prerun' is not supported"),
@@ -168,7 +168,7 @@ def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read)
         ("[a]\nrw=sideways\n", "option 'rw' is 'sideways'"),
         ("[a]\nrw=trim\n", "trim is not measured"),
         ("[a]\ntime_based\n", "needs a runtime"),
-        ("[a]\nioengine=cpuio\n", "none that loads a drive"),
+        ("[a]\nioengine=cpuio\n", "not an engine that loads a drive"),
         ("[a]\nkb_base=1000\n", "leave it at 1024"),
         ("[a]\nrate=1m,2m\n", "one limit"),
         ("[a]\nsize=${HEATSOAK_NO_SUCH}\n", "environment variable HEATSOAK_NO_SUCH"),
@@ -178,13 +178,13 @@ def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read)
         ("[global]\nbuffer_pattern='x'\n[a]\n", r"\[global\] .* no file is read"),
         ("[a]\nbuffer_pattern=\"a\"-12'x'\n", "in double quotes; no file is read"),
         ("[a]\nbuffer_pattern=%o\n", "option 'buffer_pattern' is '%o'"),
-        ("[a]\nthinktime=${HOME}\n", "option 'thinktime' is '/.*': right is a time"),
-        ("[a]\nthinktime=`id`\n", "option 'thinktime' is '`id`': right is a time"),
+        ("[a]\nthinktime=${HOME}\n", "option 'thinktime' is '/.*': it must be a time"),
+        ("[a]\nthinktime=`id`\n", "option 'thinktime' is '`id`': it must be a time"),
         ("[a]\nthinktime=$ncpus\n", "option 'thinktime'"),
         ("[a]\nthinktime=(1+2)\n", "option 'thinktime'"),
-        ("[a]\nrate_process=poison\n", "did you mean 'poisson'.*right is one of linear, poisson"),
-        ("[a]\nbs=4k,/etc/passwd\n", "option 'bs' is '4k,/etc/passwd': right is a size"),
-        ("[a]\nioengine=external:/tmp/engine.so\n", "none that loads a drive"),
+        ("[a]\nrate_process=poison\n", "did you mean 'poisson'.*it must be one of linear, poisson"),
+        ("[a]\nbs=4k,/etc/passwd\n", "option 'bs' is '4k,/etc/passwd': it must be a size"),
+        ("[a]\nioengine=external:/tmp/engine.so\n", "not an engine that loads a drive"),
         ("[a]\nmem=mmap:/etc/passwd\nverify_pattern='x'\n", "'verify_pattern' is not supported"),
         ("[a]\nexec_postrun=id\n", "'exec_postrun' is not supported"),
         ("[a]\nopendir=/etc\n", "'opendir' is not supported"),
@@ -263,7 +263,7 @@ def test_an_option_of_fios_in_a_protocol_is_named_by_its_step(tmp_path: Path) ->
         'fio = { thinktme = "5ms" }\n'
     )
     said = complaint(heatsoak_here("run", "p.toml", "--on", ".", cwd=tmp_path), 2)
-    assert "p.toml: steps[2].fio: 'thinktme' is not handed on to fio (did you mean" in said
+    assert "p.toml: steps[2].fio: 'thinktme' is not passed on to fio (did you mean" in said
 
 
 def test_quotes_are_part_of_a_value_as_they_are_to_fio(job: Read) -> None:

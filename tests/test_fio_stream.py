@@ -56,7 +56,7 @@ THREE = [
 
 
 @given(cuts=st.lists(st.integers(min_value=0), max_size=40))
-def test_a_stream_says_the_same_however_it_is_cut(cuts: list[int]) -> None:
+def test_a_stream_reads_the_same_however_it_is_split(cuts: list[int]) -> None:
     stream = b"fio: terminating on signal 15\n" + printed(*THREE, between="\nfio: text\n")
     assert in_pieces(stream, cuts) == THREE
 
@@ -178,7 +178,7 @@ def test_slow_i_o_is_counted_by_interval_and_only_where_there_are_bins() -> None
     assert row["write_over_10ms"] is None
 
 
-def test_jobs_beside_each_other_are_added_up() -> None:
+def test_jobs_side_by_side_are_added_up() -> None:
     both = document(
         1000,
         {"read": direction(10, 40960, 100, {500: 10})},
@@ -229,7 +229,7 @@ def test_a_document_that_is_not_a_number_somewhere_is_read() -> None:
         (printed(THREE[0])[:-20], "in the middle"),
     ],
 )
-def test_a_stream_that_is_none_is_one_clear_error(stream: bytes, complaint: str) -> None:
+def test_what_is_not_a_stream_is_one_clear_error(stream: bytes, complaint: str) -> None:
     splitter = Splitter(largest_bytes=1000 if b"jobs" in stream[:10] else 1 << 20)
     with pytest.raises(ToolError, match=complaint):  # noqa: PT012 -- either may raise it
         list(splitter.feed(stream))
@@ -239,7 +239,7 @@ def test_a_stream_that_is_none_is_one_clear_error(stream: bytes, complaint: str)
 @given(
     st.dictionaries(st.integers(0, 10**11).map(str), st.integers(1, 10**9), max_size=60),
 )
-def test_coarse_bins_hold_each_latency_where_it_lies(bins: dict[str, int]) -> None:
+def test_coarse_bins_hold_each_latency_where_it_belongs(bins: dict[str, int]) -> None:
     upper_us, ios = coarse_bins(bins)
     assert sum(ios) == sum(bins.values())
     for low_us, high_us, count in zip(upper_us, upper_us[1:], ios[1:], strict=False):

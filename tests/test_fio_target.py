@@ -130,7 +130,7 @@ def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_
 
 
 @pytest.mark.slow
-def test_reading_what_nobody_wrote_is_laid_out_first_and_only_once(
+def test_unwritten_data_is_laid_out_before_reading_and_only_once(
     target: DirectoryTarget,
 ) -> None:
     target.open(writes=True)
@@ -448,7 +448,7 @@ def test_a_file_that_is_not_there_is_made_without_ever_having_a_name(directory: 
     target.close()
 
 
-def test_a_directory_that_is_none_is_a_usage_error(directory: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_a_usage_error(directory: Path) -> None:
     with pytest.raises(UsageError, match="is not a directory"):
         DirectoryTarget(directory / "missing")
 

@@ -124,7 +124,7 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
     assert states["open-bench"] == "failed"
     assert states["board-heatsink"] == "finished"
     whole = sum(status == "finished" for status in states.values())
-    assert f"{whole} of 4 recordings are whole" in said
+    assert f"{whole} of 4 recordings are complete" in said
     (failed,) = find_recordings(tmp_path / "r" / "place-open-bench")
     assert failed.samples(["t_s"])["t_s"].max() > 60  # type: ignore[operator]
 
@@ -178,7 +178,7 @@ def test_results_are_in_order_and_never_more_at_once_than_workers() -> None:
 
 
 @pytest.mark.slow
-def test_after_an_error_that_is_everybodys_no_further_run_begins() -> None:
+def test_after_an_error_that_concerns_every_run_no_further_run_starts() -> None:
     begun: list[int] = []
     second_goes_on = threading.Event()
 
@@ -285,7 +285,7 @@ def test_the_share_that_is_done_never_goes_back_and_ends_at_one() -> None:
     assert view.eta_s() == pytest.approx(0)
 
 
-def test_a_terminal_shows_one_bar_and_the_runs_that_go_on() -> None:
+def test_a_terminal_shows_one_bar_and_the_runs_in_progress() -> None:
     protocol, plans = three_runs()
     screen = StringIO()
     console = Console(file=screen, force_terminal=True, width=120, color_system=None)

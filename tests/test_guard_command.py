@@ -297,7 +297,7 @@ def its_image_attached_twice_once_in_another_namespace(bench: Bench) -> Iterator
     with elsewhere(bench) as (there, reached):
         first = attached_elsewhere(bench, there, reached)
         second = bench.make(image=first.image)
-        yield Attempt(second, f"{first.node.name} is a second way")
+        yield Attempt(second, f"{first.node.name} is attached to the same file")
 
 
 @situation
@@ -316,7 +316,7 @@ def locked_by_a_partitioning_tool(bench: Bench) -> Iterator[Attempt]:
 def a_loop_device_lies_on_it(bench: Bench) -> Iterator[Attempt]:
     below = bench.make()
     above = bench.make("--offset", str(1 << 20), image=below.node)
-    yield Attempt(below, f"{above.node.name} lies on it")
+    yield Attempt(below, f"{above.node.name} is attached to it")
 
 
 @situation
@@ -324,14 +324,14 @@ def a_window_onto_another_drive(bench: Bench) -> Iterator[Attempt]:
     below = bench.make()
     above = bench.make("--offset", str(1 << 20), image=below.node)
     size = SIZE - (1 << 20)
-    yield Attempt(below, f"window onto {below.node}", above.node, f"{above.node}:{size}")
+    yield Attempt(below, f"it maps {below.node}", above.node, f"{above.node}:{size}")
 
 
 @situation
 def its_image_attached_twice(bench: Bench) -> Iterator[Attempt]:
     first = bench.make()
     second = bench.make(image=first.image)
-    yield Attempt(second, f"{first.node.name} is a second way")
+    yield Attempt(second, f"{first.node.name} is attached to the same file")
 
 
 @situation
@@ -340,7 +340,7 @@ def its_image_attached_twice_by_another_name(bench: Bench) -> Iterator[Attempt]:
     linked = bench.directory / "linked.img"
     linked.hardlink_to(first.image)
     second = bench.make(image=linked)
-    yield Attempt(second, f"{first.node.name} is a second way")
+    yield Attempt(second, f"{first.node.name} is attached to the same file")
 
 
 # -- what kind of device it is
@@ -375,7 +375,7 @@ def a_disk_with_a_mounted_partition(bench: Bench) -> Iterator[Attempt]:
     run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
     place = bench.mount(part, "-o", "noatime")
     run("sync", "-f", place)
-    yield Attempt(drive, f"what lies on it is mounted on {place}")
+    yield Attempt(drive, f"something on it is mounted on {place}")
 
 
 @situation
@@ -417,7 +417,7 @@ def the_disk_of_the_root_directory(bench: Bench) -> Iterator[Attempt]:  # noqa: 
 def a_node_of_a_drive_that_is_gone(bench: Bench) -> Iterator[Attempt]:
     node = bench.directory / "nvme7n1"
     os.mknod(node, stat.S_IFBLK | 0o600, os.makedev(259, 1023))
-    yield Attempt(None, "the kernel knows no disk with its number", node, "S2R9NX0H")
+    yield Attempt(None, "the kernel has no disk with its number", node, "S2R9NX0H")
 
 
 @situation
@@ -513,7 +513,7 @@ def part_of_a_device_mapper_volume_or_an_array(bench: Bench) -> Iterator[Attempt
 def made_of_other_drives(bench: Bench) -> Iterator[Attempt]:
     drive, machine = on_machine(bench)
     (machine.disk / "slaves" / "nvme3n1").symlink_to(machine.add("nvme3n1", "259:3", SIZE))
-    yield Attempt(drive, "it is made of nvme3n1", erase=AS_SDX)
+    yield Attempt(drive, "it is built on nvme3n1", erase=AS_SDX)
 
 
 @situation
@@ -523,7 +523,7 @@ def under_a_mounted_volume(bench: Bench) -> Iterator[Attempt]:
     (volume / "slaves" / "sdx").symlink_to(machine.disk)
     proc = fake_proc(bench.directory / "proc", "253:0 / /srv/data")
     bench.roots(sys=machine.base, proc=proc)
-    yield Attempt(drive, "what lies on it is mounted on /srv/data", erase=AS_SDX)
+    yield Attempt(drive, "something on it is mounted on /srv/data", erase=AS_SDX)
 
 
 @situation

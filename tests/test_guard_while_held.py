@@ -41,7 +41,7 @@ def is_held(node: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_nobody_else_can_take_the_drive_from_the_first_step_to_the_last(
+def test_no_one_else_can_take_the_drive_from_the_first_step_to_the_last(
     make_drive: MakeDrive,
 ) -> None:
     drive = make_drive()
@@ -136,7 +136,7 @@ def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: Ma
 
 
 @pytest.mark.slow
-def test_a_protocol_that_only_reads_cannot_write_whatever_lies_on_the_drive(
+def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
     drive = make_drive()
@@ -203,7 +203,7 @@ def test_drives_says_of_each_what_a_run_on_it_would_say(make_drive: MakeDrive) -
             assert word in row.why.lower() + row.why
             with pytest.raises(RefusedError) as refused:
                 BlockTarget(drive.node, drive.id).open(writes=True)
-            assert str(refused.value) == f"{drive.node}: will not be written: {row.why}"
+            assert str(refused.value) == f"{drive.node}: refusing to write to it: {row.why}"
     assert rows[str(free.node)].writable
     assert rows[str(free.node)].id == free.id
 

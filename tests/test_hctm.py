@@ -98,7 +98,7 @@ def test_a_signal_while_they_are_put_back_waits_until_they_are(
     assert list(state.iterdir()) == []
 
 
-def test_a_drive_that_sets_something_else_than_it_was_told_gets_back_what_it_had(
+def test_a_drive_that_sets_other_values_than_asked_gets_back_what_it_had(
     roots: Roots, state: Path
 ) -> None:
     class Rounds(Controller):
@@ -139,7 +139,7 @@ def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_file_that_is_damaged_or_somebody_elses_sends_nothing_to_a_drive(
+def test_a_damaged_or_foreign_file_sends_nothing_to_a_drive(
     roots: Roots, state: Path, damage: str
 ) -> None:
     drive = Shared()
@@ -178,7 +178,7 @@ def test_what_the_drive_does_not_permit_is_refused_before_anything_is_set(
     assert list(state.iterdir()) == []
 
 
-def test_a_drive_without_hctm_is_told_nothing(roots: Roots) -> None:
+def test_a_drive_without_hctm_gets_no_command(roots: Roots) -> None:
     drive = Controller()
     with pytest.raises(UsageError, match="has no host controlled thermal management"):
         check(drive_of(roots), Thresholds(70), roots, drive.ioctl)
@@ -198,7 +198,7 @@ def test_two_runs_do_not_set_one_drive(roots: Roots, state: Path) -> None:
     assert drive.tmt == BEFORE
 
 
-def test_what_somebody_else_has_set_meanwhile_stays(roots: Roots, state: Path) -> None:
+def test_what_others_have_set_meanwhile_stays(roots: Roots, state: Path) -> None:
     drive = controller()
     with held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state):
         drive.tmt = (320, 330)
@@ -246,7 +246,7 @@ def test_what_a_killed_run_has_left_is_put_back_by_the_next(roots: Roots, state:
     assert put_back(roots, ioctl=drive.ioctl, state=state) == []
 
 
-def test_what_a_killed_run_has_left_is_told_as_long_as_its_drive_is_away(
+def test_what_a_killed_run_has_left_is_reported_while_its_drive_is_away(
     roots: Roots, state: Path, tmp_path: Path
 ) -> None:
     drive = Shared()

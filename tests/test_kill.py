@@ -94,7 +94,7 @@ def kill_and_resume(directory: Path, chance: random.Random) -> int:
 
 @pytest.mark.long
 @pytest.mark.timeout(120 + 60 * RUNS)
-def test_runs_killed_at_random_times_lose_less_than_a_second_and_can_be_gone_on_with(
+def test_runs_killed_at_random_times_lose_less_than_a_second_and_can_be_resumed(
     tmp_path: Path,
 ) -> None:
     chances = [random.Random(seed) for seed in range(RUNS)]

@@ -66,7 +66,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory / "heatsoak"
 
 
-def test_locks_are_in_a_directory_that_is_ours_alone(tmp_path: Path, own_locks: Path) -> None:
+def test_locks_are_in_a_directory_that_only_we_can_write(tmp_path: Path, own_locks: Path) -> None:
     place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
     with drives_held([place], Roots(), "first"):
         assert own_locks.stat().st_mode & 0o777 == 0o700
@@ -202,7 +202,7 @@ def test_a_drive_is_the_same_by_any_of_its_names(tmp_path: Path, locks: Path) ->
         assert "again" in file.read_text()
 
 
-def test_simulated_drives_and_other_exports_are_held_by_nobody(tmp_path: Path, locks: Path) -> None:
+def test_simulated_drives_and_other_exports_are_not_locked(tmp_path: Path, locks: Path) -> None:
     simulated = parse_place("sim:samsung-950-pro-512")
     exports = [parse_place(f"nbd+unix:///?socket={tmp_path}/{name}") for name in ("a", "b")]
     with (

@@ -282,7 +282,7 @@ def answers(at: Path) -> bool:
 
 @pytest.mark.slow
 @live
-def test_the_address_that_is_told_leads_to_the_socket_whatever_it_is_called(
+def test_the_printed_address_leads_to_the_socket_whatever_its_name(
     tmp_path: Path,
 ) -> None:
     directory = tmp_path / "a%20b&c+d#[1]"

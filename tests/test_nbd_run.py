@@ -96,6 +96,6 @@ def test_a_socket_that_another_server_took_in_a_pause_ends_the_run(
             before = other.read_bytes()
             with file_export(other, at):
                 line = going.end(4)
-    assert f"{uri}: will not be written: its socket was replaced" in line
+    assert f"{uri}: refusing to write to it: its socket was replaced" in line
     assert other.read_bytes() == before
     assert going.status == "failed"

@@ -251,7 +251,7 @@ def test_zeros_that_take_up_space_are_not_plainly_empty(serve: Servers, tmp_path
 
 
 @needs_nbdkit
-def test_a_hole_that_holds_data_is_no_hole(serve: Servers, tmp_path: Path) -> None:
+def test_a_hole_that_holds_data_is_not_a_hole(serve: Servers, tmp_path: Path) -> None:
     wrong = tmp_path / "extents"
     wrong.write_text(f"0 {SIZE} 3\n")
     held = image(tmp_path / "image", (1 * MIB, b"\x01"))
@@ -262,7 +262,7 @@ def test_a_hole_that_holds_data_is_no_hole(serve: Servers, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_a_server_that_takes_one_connection_at_a_time_is_told_of(
+def test_a_server_that_takes_one_connection_at_a_time_is_reported(
     serve: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = serve("--filter=noparallel", "memory", "64M", "serialize=connections")
@@ -393,9 +393,9 @@ def refused_after(change: Callable[[Scene], None], scene: Scene, *, erase: bool)
         list(target.run(write(io_size="1m", span="1m", offset="8m")))
     change(scene)
     before = scene.contents()
-    with pytest.raises(RefusedError, match="will not be written"):
+    with pytest.raises(RefusedError, match="refusing to write to it"):
         list(target.run(write(io_size="8m")))
-    with pytest.raises(RefusedError, match="will not be written"):
+    with pytest.raises(RefusedError, match="refusing to write to it"):
         list(target.purge())
     assert scene.contents() == before
     target.close()
@@ -494,7 +494,7 @@ def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
 
 @pytest.mark.slow
 @needs_nbdkit
-def test_an_export_has_one_lock_however_it_is_spelled(
+def test_an_export_has_one_lock_however_its_uri_is_written(
     serve: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "locks").mkdir()

@@ -63,7 +63,7 @@ def test_a_changed_source_makes_it_again_without_fetching(tree: Path) -> None:
     assert asked(tree) == ["ci", "run", "run"]
 
 
-def test_what_npm_installed_is_no_source(tree: Path) -> None:
+def test_what_npm_installed_is_not_a_source(tree: Path) -> None:
     page_bundle.make_bundle()
     late = tree / "web" / "node_modules" / "late.js"
     late.write_text("")
@@ -81,7 +81,7 @@ def test_a_source_archive_with_its_bundle_needs_no_node(monkeypatch: pytest.Monk
     assert page_bundle.make_bundle()
 
 
-def test_without_npm_one_line_warns_and_the_build_goes_on(
+def test_without_npm_one_line_warns_and_the_build_continues(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tree / "nothing"))

@@ -211,7 +211,7 @@ def test_the_state_a_drive_is_in_is_asked_seldom_and_is_no_power(drive: Drive) -
     assert "nvme-power-state" not in drive.sensors()
 
 
-def test_states_are_told_with_what_each_is_rated_for() -> None:
+def test_states_are_listed_with_what_each_is_rated_for() -> None:
     page = identify(
         [
             state(760),

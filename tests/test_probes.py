@@ -260,7 +260,7 @@ def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_pat
     assert end.data["duration_s"] == pytest.approx(90, abs=0.1)
 
 
-def test_each_cell_of_a_matrix_is_judged_by_itself(small_drive: Path, tmp_path: Path) -> None:
+def test_each_cell_of_a_matrix_is_judged_on_its_own(small_drive: Path, tmp_path: Path) -> None:
     matrix = f'[matrix]\nenclosure = "{{place}}"\n[matrix.axes]\nplace = ["{HOT}", "{COOL}"]\n'
     session = plan_session(
         parse_place(f"sim:{small_drive}"), lambda: parse_toml(READS + matrix, "mine")
@@ -287,7 +287,7 @@ def test_where_judging_fails_the_probe_is_run_and_a_note_says_so(
     assert begin_of(recording, "again").text == "probe: 'read' could not be judged"
     warned = [event.text for event in recording.events if event.kind == "warning"]
     assert warned == [
-        "cannot tell whether it fell, so it goes on to its end: division by zero",
+        "cannot tell whether it fell, so it runs to its end: division by zero",
         "'read' could not be judged, so its probes are run: division by zero",
     ]
 

@@ -74,13 +74,13 @@ def test_quick_never_purges() -> None:
         ),
         (
             STEP + '[matrix]\nenclosure = "p-{slt}"\n[matrix.axes]\nslot = ["a"]\n',
-            "only axes may stand in braces, {slot}",
+            "only axes may appear in braces, {slot}",
         ),
         (
             STEP + '[matrix]\nexclude = [{ slot = "a" }]\n[matrix.axes]\nslot = ["a"]\n',
             "exclude leaves no cell",
         ),
-        (STEP + '[[heat]]\nsource = "command"\n', r"heat\[1\]: command belongs to"),
+        (STEP + '[[heat]]\nsource = "command"\n', r"heat\[1\]: command is only for"),
         (
             STEP + PAUSE + 'only_if_drop_in = "aa"\n',
             r"steps\[2\], 'pause': only_if_drop_in names 'aa', and there is no such step "
@@ -110,7 +110,7 @@ def test_quick_never_purges() -> None:
         ),
         (
             STEP + 'kind = "precondition"\nend_after_drop = "3s"\n',
-            "end_after_drop belongs to a workload",
+            "end_after_drop is only for a workload",
         ),
     ],
 )

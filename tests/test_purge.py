@@ -126,7 +126,7 @@ def test_a_sanitize_that_fails_says_so(claimed: Callable[[str], Claim], image: P
 
 
 @pytest.mark.slow
-def test_where_the_drive_declines_auto_goes_on_and_a_method_does_not(
+def test_where_the_drive_declines_auto_continues_and_a_method_does_not(
     claimed: Callable[[str], Claim], image: Path
 ) -> None:
     drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
@@ -204,7 +204,7 @@ def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
     drive.begin_sanitize()
     wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
     assert len(told) == 1
-    assert "50 % are done" in told[0]
+    assert "50 % done" in told[0]
     assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
 
 
@@ -294,7 +294,7 @@ def test_a_secure_erase_sets_a_password_erases_and_looks(
     held = claimed("sata")
     way = ata.way(held)
     assert way.why_not is None
-    assert "stays locked, until" in notes(way.run(held))[0].text
+    assert "stays locked until" in notes(way.run(held))[0].text
     assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
     assert all(line.endswith(held.fd_path) for line in tool.told())
     assert not any(image.read_bytes())
@@ -321,7 +321,7 @@ def test_a_secure_erase_that_fails_takes_its_password_off(
         (0x11, "no more passwords"),
     ],
 )
-def test_a_drive_whose_security_does_not_permit_it_is_told_nothing(
+def test_a_drive_whose_security_does_not_permit_it_gets_no_command(
     claimed: Callable[[str], Claim],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -370,7 +370,7 @@ def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_method_that_the_drive_does_not_offer_is_told_before_anything_is_written(
+def test_a_method_that_the_drive_does_not_offer_is_reported_before_anything_is_written(
     image: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "purged.toml"
@@ -388,7 +388,7 @@ def test_a_method_that_the_drive_does_not_offer_is_told_before_anything_is_writt
     assert not (tmp_path / "r").exists()
 
 
-def test_what_is_no_drive_is_purged_in_the_one_way_that_it_has(tmp_path: Path) -> None:
+def test_what_is_not_a_drive_is_purged_in_the_one_way_that_it_has(tmp_path: Path) -> None:
     path = tmp_path / "purged.toml"
     path.write_text(
         'name = "purged"\n[[steps]]\nkind = "purge"\nmethod = "format"\n'

@@ -76,7 +76,7 @@ def test_a_running_recording_reads_the_same_as_a_finished_one(tmp_path: Path) ->
 @pytest.mark.slow
 @given(cut=st.integers(min_value=0, max_value=20_000))
 @settings(max_examples=50, deadline=None)
-def test_a_journal_cut_anywhere_reads_up_to_its_last_whole_line(
+def test_a_journal_truncated_anywhere_reads_up_to_its_last_complete_line(
     cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     directory = tmp_path_factory.mktemp("cut") / "r"
@@ -122,7 +122,7 @@ def test_nothing_is_written_over_what_is_there(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
-def test_a_column_that_was_not_announced_is_a_defect_of_ours(tmp_path: Path) -> None:
+def test_a_column_that_was_not_announced_is_an_internal_error(tmp_path: Path) -> None:
     with (
         RecordingWriter(tmp_path / "r", meta()) as writer,
         pytest.raises(KeyError, match="power_w"),
@@ -371,7 +371,7 @@ def test_a_description_that_cannot_be_is_one_line(tmp_path: Path, key: str, valu
 
 @pytest.mark.parametrize("name", [META, EVENTS, PARQUET])
 @pytest.mark.parametrize("what", ["pipe", "directory", "broken link"])
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path, name: str, what: str) -> None:
+def test_what_is_not_a_file_is_not_waited_for(tmp_path: Path, name: str, what: str) -> None:
     file = finished(tmp_path / "r").path / name
     file.unlink()
     if what == "pipe":

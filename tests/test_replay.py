@@ -81,9 +81,9 @@ def test_all_bytes_of_a_trace_are_moved(target: Target, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", *[f"{at * 60_000_000} write 0 4096" for at in range(11)])
-    begin_s = target.clock.now_s()
+    start_s = target.clock.now_s()
     load(target, replay(log, idle_limit="40ms"))
-    assert 0.4 <= target.clock.now_s() - begin_s < 60
+    assert 0.4 <= target.clock.now_s() - start_s < 60
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_an_offset_past_the_end_is_refused_left_out_or_folded(
     assert moved(samples, "write") == pytest.approx(16384)
 
 
-def test_what_is_no_trace_is_refused(target: Target, tmp_path: Path) -> None:
+def test_what_is_not_a_trace_is_refused(target: Target, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no such file or shape.*destroyer, heavy, light"):
         load(target, replay("lightest"))
     (tmp_path / "log").write_text("hello\n")
@@ -227,7 +227,7 @@ def test_a_trace_that_cannot_be_replayed_ends_the_run_before_anything_is_written
 
 @pytest.mark.slow
 @FIO
-def test_the_recording_tells_what_the_load_cost(tmp_path: Path) -> None:
+def test_the_recording_states_what_the_load_cost(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     (tmp_path / "p.toml").write_text(
         'schema = 1\nname = "p"\nfile_size = "16m"\n'

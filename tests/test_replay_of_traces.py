@@ -105,7 +105,7 @@ def test_a_trace_is_replayed_once() -> None:
         core.begin_trace(once)
 
 
-def test_an_io_that_does_not_lie_on_the_drive_ends_the_replay() -> None:
+def test_an_io_beyond_the_drive_ends_the_replay() -> None:
     core = drive()
     at_the_end = [core.user_bytes - 512, core.user_bytes - 511]
     core.begin_trace(trace([0.0, 0.001], [WRITE, WRITE], at_the_end, [512, 512]))

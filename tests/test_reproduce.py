@@ -355,10 +355,10 @@ def made(
     directory = tmp_path / f"{protocol_name}-{place}-{len(list(tmp_path.iterdir()))}"
     writer = RecordingWriter(directory, meta)
     direction = "read" if rw.endswith("read") else "write"
-    begin_s = 0.0
+    start_s = 0.0
     for name, rates in values.items():
-        t_s = begin_s + np.arange(1.0, len(rates) + 1)
-        writer.event(Event(t_s=begin_s, kind="step-begin", step=name))
+        t_s = start_s + np.arange(1.0, len(rates) + 1)
+        writer.event(Event(t_s=start_s, kind="step-begin", step=name))
         frame = {
             "t_s": t_s,
             "step": [name] * len(rates),
@@ -370,8 +370,8 @@ def made(
         if temps is not None:
             frame["temp_c.composite"] = np.asarray(temps[name], dtype=float)
         writer.append(pl.DataFrame(frame).drop([] if power is not None else ["power_w"]))
-        begin_s += len(rates) + 100.0
-    writer.finish("finished", begin_s)
+        start_s += len(rates) + 100.0
+    writer.finish("finished", start_s)
     recording = Recording.open(directory)
     return FinishedRun(Job(protocol_name, "drive", place), recording, judge(recording))
 

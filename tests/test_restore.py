@@ -123,7 +123,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 @needs_loop
 @pytest.mark.parametrize("erase", [("--erase", "MINE-1"), ()])
-def test_a_dry_run_opens_nothing_for_writing_and_tells_no_drive_anything(
+def test_a_dry_run_opens_nothing_for_writing_and_sends_no_command(
     bench: Bench, erase: tuple[str, ...]
 ) -> None:
     words = ("run", "write.toml", "--on", str(bench.mine.node), *erase, "--dry-run")
@@ -179,7 +179,7 @@ def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thres
 @pytest.mark.parametrize(
     "words", [("drives",), ("run", "write.toml", "--on", "MINE", "--erase", "MINE-1", "--dry-run")]
 )
-def test_what_was_left_is_only_told_of_with_the_command_that_puts_it_back(
+def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
     bench: Bench, words: tuple[str, ...]
 ) -> None:
     named = [str(bench.mine.node) if word == "MINE" else word for word in words]
@@ -192,7 +192,7 @@ def test_what_was_left_is_only_told_of_with_the_command_that_puts_it_back(
 
 @pytest.mark.slow
 @needs_loop
-def test_a_run_that_may_write_puts_back_what_was_left_on_its_own_drive_alone(
+def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(
     bench: Bench,
 ) -> None:
     words = ("run", "write.toml", "--on", str(bench.mine.node), "--erase", "MINE-1", "-o", "r")
@@ -248,7 +248,7 @@ def test_restore_says_as_json_what_is_still_left_and_fails(bench: Bench) -> None
 
 @needs_loop
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_file_that_is_damaged_or_somebody_elses_is_a_line_and_tells_no_drive_anything(
+def test_a_damaged_or_foreign_file_is_one_line_and_sends_nothing_to_a_drive(
     bench: Bench, damage: str
 ) -> None:
     bench.file("OTHER-2").unlink()

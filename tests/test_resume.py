@@ -45,7 +45,7 @@ def steps_begun(recording: Recording) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("with_", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_was_ended_in_any_way_is_gone_on_with(bench: Path, with_: int) -> None:
+def test_a_run_that_was_ended_in_any_way_is_resumed(bench: Path, with_: int) -> None:
     cut_in(bench, "write", with_=with_)
     before = Recording.open(bench / "r").samples()
     done = resume(bench)
@@ -113,7 +113,7 @@ rate = "50m"
         ("second", ["rest", "second"]),
     ],
 )
-def test_a_drive_takes_again_what_made_it_ready_for_the_step_that_was_cut(
+def test_what_prepared_the_interrupted_step_is_repeated(
     tmp_path: Path, drive: Path, step: str, again: list[str]
 ) -> None:
     (tmp_path / "short.toml").write_text(DRIVE_PROTOCOL)
@@ -145,7 +145,7 @@ def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Pa
 
 
 @pytest.mark.slow
-def test_rounds_go_on_with_the_round_that_was_cut(bench: Path) -> None:
+def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     cut_in(bench, "again/2")
     assert resume_here(bench).returncode == 0
     recording = require_whole(bench / "r")
@@ -158,7 +158,7 @@ def test_rounds_go_on_with_the_round_that_was_cut(bench: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_gone_on_with_can_be_cut_and_gone_on_with_again(bench: Path) -> None:
+def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None:
     cut_in(bench, "read")
     with begin(bench, "--resume", env=own_locks(bench)) as process:
         wait_for_step(bench / "r", "fill~1")
@@ -209,7 +209,7 @@ def copied(cut: Path, tmp_path: Path) -> Path:
         (["short.toml", "--on", "sim:samsung-950-pro-512"], "r: was started on the file system at"),
     ],
 )
-def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said: str) -> None:
+def test_another_run_does_not_resume_it(copied: Path, words: list[str], said: str) -> None:
     (copied / "other").mkdir()
     before = {path: path.read_bytes() for path in (copied / "r").iterdir() if path.is_file()}
     done = heatsoak_here("run", *words, "-o", "r", "--resume", cwd=copied)
@@ -222,7 +222,7 @@ def test_another_run_does_not_go_on_with_it(copied: Path, words: list[str], said
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["raw", "photo.jpg", "samples.parquet"])
-def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
+def test_what_is_not_a_recording_is_not_touched(bench: Path, name: str) -> None:
     (bench / "r").mkdir()
     (bench / "r" / name).write_text("mine")
     line = complaint(resume_here(bench), 2)
@@ -231,7 +231,7 @@ def test_what_is_no_recording_is_not_touched(bench: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
+def test_a_run_that_was_killed_before_it_recorded_starts_over(bench: Path) -> None:
     (bench / "r").mkdir()
     for name in (JOURNAL, EVENTS, RESERVE):
         (bench / "r" / name).touch()
@@ -240,13 +240,13 @@ def test_a_run_that_was_killed_before_it_recorded_begins(bench: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_that_stands_in_the_way_says_how_to_go_on(copied: Path) -> None:
+def test_a_recording_that_is_in_the_way_says_how_to_continue(copied: Path) -> None:
     done = heatsoak_here("run", "short.toml", "--on", "place", "-o", "r", cwd=copied)
     assert "--resume" in complaint(done, 2)
 
 
 @pytest.mark.slow
-def test_without_a_directory_the_last_run_that_was_cut_is_gone_on_with(copied: Path) -> None:
+def test_without_a_directory_the_last_interrupted_run_is_resumed(copied: Path) -> None:
     runs = copied / "recordings"
     runs.mkdir()
     for day in ("20260101", "20260102"):
@@ -261,7 +261,7 @@ def test_without_a_directory_the_last_run_that_was_cut_is_gone_on_with(copied: P
 
 
 @pytest.mark.slow
-def test_a_journal_that_power_loss_left_torn_is_gone_on_with(copied: Path) -> None:
+def test_a_journal_torn_by_power_loss_is_continued(copied: Path) -> None:
     journal, events = copied / "r" / JOURNAL, copied / "r" / EVENTS
     whole = len(Recording.open(copied / "r").samples())
     with journal.open("ab") as file:

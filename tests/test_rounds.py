@@ -157,14 +157,14 @@ def test_snia_writes_twice_the_capacity_before_its_rounds() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (STEADY.replace("8", "4") + WRITE, "at_most is 4: no fewer than 5 rounds can be steady"),
+        (STEADY.replace("8", "4") + WRITE, "at_most is 4: a steady state takes at least 5 rounds"),
         (STEADY.replace('"write"', '"wrte"') + WRITE, "tracks names 'wrte'.*did you mean 'write'"),
         (ROUNDS + 'until = "steady"\n' + WRITE, "until = 'steady' and tracks.*need each other"),
         (ROUNDS + WRITE + "vary = 3\n", "vary is a table of lists"),
         (ROUNDS + WRITE + 'vary.bs = ["4k", "8k"]\n', "two steps are named 'write'"),
         (
             ROUNDS + WRITE.replace('"write"', '"w-{size}"') + 'vary.bs = ["4k"]\n',
-            "only what is varied may stand in braces, {bs}",
+            "only what is varied may appear in braces, {bs}",
         ),
         (ROUNDS + WRITE + 'only_after = "x"\n', "'write' is taken only under a condition"),
         (ROUNDS + WRITE + WRITE, "two steps are named 'write'"),

@@ -133,7 +133,7 @@ def test_every_bundled_protocol_gets_smaller_and_stays_valid(name: str, share: f
     assert Protocol.model_validate_json(small.model_dump_json()) == small
     assert [step.name for step in small.steps] == [step.name for step in whole.steps]
     assert small.scale == share
-    assert "no result of " + name in small.notes[-1]
+    assert "not results of " + name in small.notes[-1]
     for before, after in zip(singles(whole), singles(small), strict=True):
         if isinstance(before, WorkloadStep) and isinstance(after, WorkloadStep):
             assert (after.rw, after.bs, after.iodepth) == (before.rw, before.bs, before.iodepth)
@@ -199,8 +199,8 @@ def test_a_score_that_no_step_can_give_is_refused() -> None:
     fields = {"name": "a", "steps": ["x"], "definition": "d"}
     for wrong, said in (
         ({"metric": "service_us", "statistic": "stdev"}, "it needs metric"),
-        ({"metric": "energy_j", "while_busy": True}, "while_busy belongs to"),
-        ({"metric": "duration_s", "last": "5s"}, "last belongs to"),
+        ({"metric": "energy_j", "while_busy": True}, "while_busy is only for"),
+        ({"metric": "duration_s", "last": "5s"}, "last is for"),
     ):
         with pytest.raises(ValueError, match=said):
             ScoreRule.model_validate({**fields, **wrong})

@@ -167,7 +167,7 @@ def test_a_drive_that_stops_answering_gives_nothing_and_says_why(node: Path) -> 
     sensor.close()
 
 
-def test_a_drive_that_refuses_the_log_is_no_sensor(tmp_path: Path, node: Path) -> None:
+def test_a_drive_that_refuses_the_log_is_not_a_sensor(tmp_path: Path, node: Path) -> None:
     drive = FakeDrive(health_log())
     drive.error = PermissionError(13, "Permission denied")
     disk = tmp_path / "sys" / "nvme0" / "nvme0n1"
@@ -213,7 +213,9 @@ def test_cpu_use_is_the_share_of_all_cores_since_the_last_reading(tmp_path: Path
     assert sensor.read() == {"host_load": 1.5}  # no time has passed
 
 
-def test_the_busiest_core_and_stolen_time_are_told_beside_the_whole_host(tmp_path: Path) -> None:
+def test_the_busiest_core_and_stolen_time_are_reported_beside_the_whole_host(
+    tmp_path: Path,
+) -> None:
     cores = "cpu0 0 0 0 100 0 0 0 0\ncpu1 5 5 5 85 0 0 0 0\ncpu2 0 0 0 100 0 0 0 0\n"
     sensor = CpuSensor.find(proc(tmp_path, f"cpu  5 5 5 285 0 0 0 0\n{cores}intr 7 7 7 7 7 7\n"))
     assert sensor is not None
@@ -297,7 +299,7 @@ def test_the_warmest_cpu_package_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "cpu", "cpu a b c d e f", "intr 1 2 3 4 5 6"])
-def test_a_proc_that_says_nothing_is_no_sensor(tmp_path: Path, text: str) -> None:
+def test_a_proc_that_says_nothing_is_not_a_sensor(tmp_path: Path, text: str) -> None:
     assert CpuSensor.find(proc(tmp_path, text, load="")) is None
     assert discover(None, Roots(proc=tmp_path / "no", sys=tmp_path / "no")) == []
 
@@ -443,7 +445,7 @@ def test_each_row_has_the_time_of_its_reading_and_one_sensors_values() -> None:
 
 
 @pytest.mark.slow
-def test_a_sensor_that_hangs_does_not_stop_the_others_and_is_told_of() -> None:
+def test_a_sensor_that_hangs_does_not_stop_the_others_and_is_reported() -> None:
     log, release = Log(), threading.Event()
 
     def hang() -> dict[str, float]:
@@ -466,7 +468,7 @@ def test_a_sensor_that_hangs_does_not_stop_the_others_and_is_told_of() -> None:
 
 
 @pytest.mark.parametrize("raises", [True, False])
-def test_a_sensor_that_fails_is_told_of_once_and_tried_again(raises: bool) -> None:
+def test_a_sensor_that_fails_is_reported_once_and_tried_again(raises: bool) -> None:
     log = Log()
     attempts = []
 

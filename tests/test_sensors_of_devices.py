@@ -102,7 +102,7 @@ def test_after_counters_went_back_the_next_reading_counts_from_there(tmp_path: P
     assert sensor.read() == {"device_read_mb_s": pytest.approx(4.0), "device_write_mb_s": 0.0}
 
 
-def test_a_device_that_is_gone_gives_nothing_and_begins_anew_when_it_is_back(
+def test_a_device_that_is_gone_gives_nothing_and_starts_over_when_it_is_back(
     tmp_path: Path,
 ) -> None:
     clock = Clock()
@@ -162,7 +162,7 @@ def test_traffic_is_of_the_whole_disk_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("dio", "counted"), [(1, "sda"), (0, "loop0")])
-def test_traffic_of_a_loop_device_is_that_of_its_disk_unless_a_cache_lies_between(
+def test_traffic_of_a_loop_device_is_that_of_its_disk_unless_a_cache_is_in_between(
     tmp_path: Path, dio: int, counted: str
 ) -> None:
     machine = Machine(tmp_path, "virtual/block")

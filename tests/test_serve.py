@@ -35,8 +35,8 @@ def is_built() -> bool:
 pytestmark = pytest.mark.skipif(not is_built(), reason="the page's program was not built: no Node")
 
 
-def samples(begin_s: float = 0.0, count: int = 600) -> pl.DataFrame:
-    t_s = begin_s + np.arange(1, count + 1) * 0.1
+def samples(start_s: float = 0.0, count: int = 600) -> pl.DataFrame:
+    t_s = start_s + np.arange(1, count + 1) * 0.1
     return pl.DataFrame(
         {
             "t_s": t_s,
@@ -227,7 +227,7 @@ def test_only_this_machine_may_ask_and_only_to_read(shown: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path) -> None:
+def test_what_is_damaged_truncated_or_deleted_is_reported_and_the_rest_works(shown: Path) -> None:
     cut = running(shown / "cut")
     journal = shown / "cut" / "samples.jsonl"
     journal.write_bytes(journal.read_bytes()[:-7])
@@ -255,7 +255,9 @@ def test_what_is_damaged_cut_or_deleted_is_said_and_the_rest_goes_on(shown: Path
 
 
 @pytest.mark.slow
-def test_what_cannot_be_read_is_listed_with_its_reason_and_all_else_works(shown: Path) -> None:
+def test_what_cannot_be_read_is_listed_with_its_reason_and_everything_else_works(
+    shown: Path,
+) -> None:
     meta = (shown / "a" / "one" / "recording.json").read_text()
     names = [
         "fifo",
@@ -356,7 +358,7 @@ def test_it_ends_when_told_to_whatever_it_is_reading(shown: Path, number: signal
 
 
 @pytest.mark.slow
-def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -> None:
+def test_a_running_recording_is_sent_as_it_grows_and_when_it_ends(shown: Path) -> None:
     writer = running(shown / "now")
     with served(shown) as server:
         assert ">running<" in server.ask("/")[1]
@@ -364,7 +366,7 @@ def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -
         with server.listen("/r/now/events") as connection:
             told = events(connection)
             time.sleep(1)
-            more = samples(begin_s=60.0, count=20)
+            more = samples(start_s=60.0, count=20)
             writer.append(more)
             got: dict[str, tuple[list[float], list[float]]] = {}
             while not got:
@@ -385,14 +387,14 @@ def test_a_running_recording_is_told_as_it_grows_and_when_it_ends(shown: Path) -
 
 
 @pytest.mark.slow
-def test_a_step_that_begins_while_it_is_followed_is_told_sample_by_sample(shown: Path) -> None:
+def test_a_step_that_starts_while_it_is_followed_is_sent_sample_by_sample(shown: Path) -> None:
     writer = running(shown / "now", "next")
     with served(shown) as server, server.listen("/r/now/events") as connection:
         told = events(connection)
         time.sleep(1)
         names: list[str] = []
         for turn in range(20):
-            more = samples(begin_s=61.0 + turn, count=10)
+            more = samples(start_s=61.0 + turn, count=10)
             writer.append(more.with_columns(step=pl.lit("next")))
             names.append(next(told)[0])
             if names[-1] == "append":
@@ -436,7 +438,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
             answers.append(connection.recv(4096).split(b"\r\n")[0])
         assert set(answers) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 503 Service Unavailable"}
         assert answers.count(b"HTTP/1.1 200 OK") >= 500
-        writer.append(samples(begin_s=60.0, count=10))
+        writer.append(samples(start_s=60.0, count=10))
         heard = 0
         for connection in open_ones[:20]:
             connection.settimeout(30)
@@ -446,7 +448,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_and_a_directory_that_is_none_are_one_line_each(
+def test_a_port_in_use_and_a_path_that_is_not_a_directory_are_one_line_each(
     tmp_path: Path,
 ) -> None:
     with socket.socket() as taken:

@@ -97,7 +97,7 @@ def test_without_runtime_or_io_size_the_span_is_gone_over_once(target: Simulated
     assert moved_bytes(samples, "write") == pytest.approx(int(load_drive(DRIVE).user_bytes / 100))
 
 
-def test_a_span_of_everything_begins_at_the_offset(target: SimulatedTarget) -> None:
+def test_a_span_of_everything_starts_at_the_offset(target: SimulatedTarget) -> None:
     samples = collect(target.run(step(rw="write", offset="99%")))
     assert moved_bytes(samples, "write") < 0.011 * load_drive(DRIVE).user_bytes
 
@@ -265,7 +265,7 @@ def test_bad_workloads_leave_the_drive_as_it_was() -> None:
     assert core.advance(10, 0.1)["interval_s"].sum() == pytest.approx(1.0, abs=LAST_IO_S)
 
 
-def test_workloads_run_beside_each_other_until_the_last_ends(small: SimulatedTarget) -> None:
+def test_workloads_run_side_by_side_until_the_last_ends(small: SimulatedTarget) -> None:
     def run(**keys: object) -> pl.DataFrame:
         target = SimulatedTarget(small._drive)
         collect(target.run(step(name="fill", rw="write")))
@@ -286,7 +286,7 @@ def test_workloads_run_beside_each_other_until_the_last_ends(small: SimulatedTar
     assert mean(together["write_bw_mb_s"]) <= mean(after["write_bw_mb_s"])
 
 
-def test_a_rate_of_a_workload_beside_holds(small: SimulatedTarget) -> None:
+def test_the_rate_limit_of_a_parallel_workload_holds(small: SimulatedTarget) -> None:
     slow = {"rw": "randwrite", "bs": "4k", "iodepth": 1, "runtime": "5s", "rate": 10**7}
     samples = collect(small.run(step(rw="randread", bs="4k", runtime="5s", beside=[slow])))
     assert mean(samples["write_bw_mb_s"][5:]) == pytest.approx(10, rel=0.02)
@@ -355,7 +355,7 @@ def test_seeds_differ_and_chance_is_all_that_does(small: SimulatedTarget) -> Non
     assert not record(1).equals(record(2))
 
 
-def test_what_it_was_made_of_stands_in_the_recording(small: SimulatedTarget) -> None:
+def test_what_it_was_made_of_is_in_the_recording(small: SimulatedTarget) -> None:
     told = json.loads(json.dumps(small.describe()))
     assert told["drive"] == json.loads(small._drive.core_json())
     assert told["enclosure"]["air_c"] == 25

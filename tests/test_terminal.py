@@ -132,7 +132,7 @@ def test_no_command_lets_what_it_shows_act_on_whoever_reads_it(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS[:3] + COMMANDS[7:11], ids=range(7))
-def test_in_a_terminal_there_are_colours_of_our_own_alone(
+def test_a_terminal_only_gets_our_own_colours(
     shown: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     text = in_terminal(*(word.format(out=tmp_path / "b") for word in words), cwd=shown)
@@ -203,6 +203,6 @@ def test_whatever_is_put_into_a_table_or_text_stays_one_line_of_text(text: str) 
     assert screen.getvalue().count("\n") == 4
 
 
-def test_a_name_that_is_no_utf8_is_shown_by_its_bytes() -> None:
+def test_a_name_that_is_not_utf8_is_shown_by_its_bytes() -> None:
     assert printable(os.fsdecode(b"a\xff\xfe")) == "a\\xff\\xfe"
     assert printable("größe\u00a04\u202f°C") == "größe\u00a04\u202f°C"

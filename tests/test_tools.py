@@ -46,7 +46,7 @@ def ran(directory: Path) -> list[str]:
 @as_root
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_what_lies_on_roots_path_is_not_run(tmp_path: Path) -> None:
+def test_programs_on_roots_path_that_others_can_change_are_not_run(tmp_path: Path) -> None:
     names = ("fio", "setpriv", "fallocate", "nvme", "blkid", "hdparm")
     path = planted(tmp_path / "bin", *names)
     (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
@@ -100,7 +100,7 @@ def test_what_is_not_installed_is_said_with_its_package() -> None:
 
 
 @as_root
-def test_root_is_told_of_a_program_that_is_passed_over(
+def test_root_is_warned_of_a_program_that_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(planted(tmp_path / "bin", "gpu-burn")))

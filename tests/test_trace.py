@@ -149,7 +149,7 @@ def test_a_damaged_line_is_an_error_behind_everything_before_it(tmp_path: Path) 
     assert "expected" in why
 
 
-def test_a_cut_gzip_gives_what_it_holds_where_asked(tmp_path: Path) -> None:
+def test_a_truncated_gzip_gives_what_it_holds_where_asked(tmp_path: Path) -> None:
     packed = gzip.compress(TEXT.encode())
     path = tmp_path / "t.gz"
     path.write_bytes(packed[: len(packed) // 2])
@@ -189,7 +189,7 @@ def test_io_past_the_drive_is_damage_or_wrapped(tmp_path: Path) -> None:
         ("fio version 3 iolog\n9 /t read 0 1\n5 /t read 0 1\n", "line 3: time runs backwards by 0"),
     ],
 )
-def test_what_is_no_trace_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_not_a_trace_is_one_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "t"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"^{said}[^\n]*$"):

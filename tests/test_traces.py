@@ -85,7 +85,7 @@ def test_a_trace_comes_in_pieces_as_it_comes_in_one() -> None:
         np.testing.assert_array_equal(column, np.concatenate([piece[name] for piece in taken]))
 
 
-def test_statistics_use_a_trace_up_and_tell_how_far_they_are() -> None:
+def test_statistics_use_a_trace_up_and_report_progress() -> None:
     trace = Trace.synthetic(catalog.load_trace("light").core_json())
     seen: list[int] = []
     trace.statistics(progress=seen.append)

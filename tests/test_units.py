@@ -25,7 +25,7 @@ def test_a_size_reads_as_fio_or_its_unit_says(text: str | int, expected: int) ->
 
 
 @pytest.mark.parametrize("text", ["", "k", "-1", "4x", "1e3", "nan", True, "12 %"])
-def test_what_is_no_size_is_named(text: str | int) -> None:
+def test_what_is_not_a_size_is_named(text: str | int) -> None:
     with pytest.raises(ValueError, match=r"size is a number|is not a size"):
         parse_size(text)
 
@@ -43,7 +43,7 @@ def test_a_number_of_seconds_is_taken_as_it_is(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
-def test_a_number_that_is_no_time_is_named(seconds: float) -> None:
+def test_a_number_that_is_not_a_time_is_named(seconds: float) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_seconds(seconds)
 

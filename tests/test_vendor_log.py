@@ -45,7 +45,7 @@ def sensor_of(roots: Roots, answers: dict[str, Any], vendor: str = "0x144d") -> 
 
 
 @pytest.mark.parametrize("answer", [OCP, OCP_NEWER, "Some remark\n" + json.dumps(OCP)])
-def test_an_ocp_drive_tells_how_often_it_throttled(roots: Roots, answer: Any) -> None:
+def test_an_ocp_drive_counts_how_often_it_throttled(roots: Roots, answer: Any) -> None:
     sensor = sensor_of(roots, {"ocp": answer})
     assert sensor.info.columns == ("throttle_count.ocp",)
     assert dtype_of("throttle_count.ocp")

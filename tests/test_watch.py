@@ -124,7 +124,7 @@ def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> Non
             assert seen[name] == pytest.approx(sum(ios for way, ios in moves if way == name))
 
 
-def test_counters_that_begin_anew_give_nothing_and_then_go_on(disk: Disk) -> None:
+def test_counters_that_restart_give_nothing_and_then_continue(disk: Disk) -> None:
     disk.move("read", 100, 4096)
     sensor, now = counters(disk)
     disk.counts = [0] * 17
@@ -223,7 +223,7 @@ def watched(path: Path, status: str = "running") -> Recording:
     return Recording.open(path)
 
 
-def test_a_watch_that_was_cut_is_divided_when_it_is_read(tmp_path: Path) -> None:
+def test_an_interrupted_watch_is_divided_when_it_is_read(tmp_path: Path) -> None:
     watched(tmp_path / "r")
     done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -342,7 +342,7 @@ def test_a_watch_that_is_killed_leaves_what_it_saw(
         (["/dev/null"], "/dev/null: is not a block device"),
         (["/proc"], "/proc: is not on a drive that can be watched"),
         ([".", "--for", "soon"], "--for soon: 'soon' is not a time"),
-        ([".", "--for", "0s"], "--for 0s: has to be more than nothing"),
+        ([".", "--for", "0s"], "--for 0s: must be more than 0"),
         ([".", "--set", "top"], "--set top: write KEY=VALUE"),
         ([".", "-o", "full"], "full: already exists"),
     ],

@@ -56,7 +56,7 @@ class Qemu:
         while not done():
             if self._process.poll() is not None:
                 said = (self._directory / "qemu").read_text()
-                raise RuntimeError(f"the machine ended by itself: {said}{self.console[-2000:]}")
+                raise RuntimeError(f"the machine ended unexpectedly: {said}{self.console[-2000:]}")
             if time.monotonic() > until_s:
                 raise TimeoutError(f"no sign of {what} in {timeout_s:g} s: {self.console[-2000:]}")
             time.sleep(0.1)
@@ -64,7 +64,7 @@ class Qemu:
     def wait(self, timeout_s: float) -> None:
         """Wait until the machine has switched itself off; raises TimeoutError."""
         until_s = time.monotonic() + timeout_s
-        # one that has slept says so, and QEMU goes on
+        # one that has slept says so, and QEMU continues
         while self._process.poll() is None and _OFF not in self.console:
             if time.monotonic() > until_s:
                 raise TimeoutError(f"it does not end: {self.console[-2000:]}")

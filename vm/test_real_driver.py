@@ -117,8 +117,8 @@ def test_a_cut_is_seen_when_it_was_and_not_taken_for_heat(cut: tuple[Path, float
     assert samples["t_s"].to_list()[-1] > LENGTH_S - 5
     (step,) = analyze([recording]).recordings[0].steps
     episode = step.episodes[0]
-    begin_s = next(event.t_s for event in recording.events if event.kind == "step-begin")
-    assert episode.onset_s == pytest.approx(cut_s - begin_s, abs=4)
+    start_s = next(event.t_s for event in recording.events if event.kind == "step-begin")
+    assert episode.onset_s == pytest.approx(cut_s - start_s, abs=4)
     assert episode.depth_pct == pytest.approx(100 * (1 - CUT_MB_S / FULL_MB_S), abs=10)
     assert "thermal" not in (step.verdict, episode.cause)
 
@@ -214,7 +214,7 @@ def test_a_drive_that_is_pulled_ends_the_run_and_leaves_what_was_recorded(
     machine.pull(2)
     result = run.wait(START_S)
     assert result.code == 3
-    assert "the drive has gone" in result.err
+    assert "the drive is gone" in result.err
     assert str(out) in result.err
     recording = Recording.open(out)
     assert recording.meta.status == "failed"

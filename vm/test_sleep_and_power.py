@@ -138,14 +138,14 @@ def asleep_for_a_while(disk: OwnDisk, script: str) -> tuple[str, float, float]:
 
 
 def whole(recording: Recording) -> None:
-    """Require that each step is there once, from its begin to its end."""
+    """Require that each step is there once, from its start to its end."""
     assert recording.meta.status == "finished"
     for kind in ("step-begin", "step-end"):
         steps = [event.step for event in recording.events if event.kind == kind]
         assert [step for step in steps if step and "~" not in step] == ["first", "rest", "second"]
 
 
-def test_a_sleep_in_a_pause_is_told_and_the_run_goes_on(disk: OwnDisk) -> None:
+def test_a_sleep_in_a_pause_is_reported_and_the_run_continues(disk: OwnDisk) -> None:
     console, least_s, most_s = asleep_for_a_while(disk, "in-a-pause")
     assert "ended with 0" in console, console
     recording = Recording.open(disk.fetch("paused"))
@@ -165,7 +165,7 @@ def test_a_sleep_under_load_ends_the_run_which_takes_the_step_again(disk: OwnDis
     assert "second~1" in {event.step for event in recording.events}
 
 
-def test_what_was_recorded_before_the_power_was_cut_is_there_and_the_run_goes_on(
+def test_what_was_recorded_before_a_power_cut_is_kept_and_the_run_can_be_resumed(
     disk: OwnDisk,
 ) -> None:
     machine = disk.start("cut")

@@ -40,7 +40,7 @@ class Drive:
         middle of a replay, whose trace can be read but once.
         """
     def begin(self, workloads: str) -> None:
-        """Start a list of workloads beside each other; those before are dropped."""
+        """Start a list of workloads side by side; those before are dropped."""
     def begin_trace(
         self,
         trace: Trace,
@@ -87,13 +87,13 @@ class Drive:
     def truth(self) -> dict[str, float]:
         """State that no real drive tells: node temperatures, what the governor permits.
 
-        `onset_s` is when the governor first held the last workload back, counted from its begin;
+        `onset_s` is when the governor first held the last workload back, counted from its start;
         NaN where it never did. `onset_sensor_c` is what the first sensor felt then, unrounded.
         """
 
 @final
 class Transfer:
-    """A copy of `bytes` from the begin of one drive to the begin of another, in I/Os of `bs`.
+    """A copy of `bytes` from the start of one drive to the start of another, in I/Os of `bs`.
 
     It begins when it is made; what ran on the drives is dropped. The destination writes only what
     the source has read, and the source reads only while fewer than `buffer_bytes` are read and not
@@ -209,9 +209,9 @@ class Trace:
         `damaged`: "error" ends it at the first damaged line, "skip" leaves such lines out and
         counts them. I/O past `span_bytes` is damage too, or with `wrap` folded into the span by
         whole 4 KiB. `device` takes the I/O of one drive or file alone; without it a trace of
-        several drives is refused, and the files of an iolog are laid behind each other.
+        several drives is refused, and the files of an iolog are laid one after another.
 
-        OSError for a file that cannot be read; ValueError for one that is no trace, and for
+        OSError for a file that cannot be read; ValueError for one that is not a trace, and for
         contradicting options.
         """
     @staticmethod

@@ -45,7 +45,7 @@ def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["judgement", "weights"])
-def test_only_a_cause_that_was_seen_at_work_is_named_beside_one_that_was(name: str) -> None:
+def test_only_causes_that_were_seen_at_work_are_named_together(name: str) -> None:
     rules = table(name)
     hot = {("onset-temperature", "very-hot"), ("temperature-course", "held")}
     others = ("others", "busy")
@@ -122,7 +122,7 @@ def test_the_fit_keeps_what_no_drop_shows() -> None:
     assert rules.weights[unseen] is judged.weights[unseen]
 
 
-def test_what_the_corpus_cannot_tell_is_not_fitted() -> None:
+def test_what_the_corpus_cannot_show_is_not_fitted() -> None:
     judged = table("judgement")
     kept = ("onset-temperature", "very-hot")
     assert kept[0] in judged.judged

@@ -83,7 +83,7 @@ def test_segments_by_mean_and_variance_do_not_depend_on_the_unit() -> None:
     np.testing.assert_array_equal(scaled, pelt_mean_var(values, 20.0, 5, least_variance=1e-14))
 
 
-def test_a_chance_repeat_is_no_segment_where_values_come_in_steps() -> None:
+def test_a_chance_repeat_is_not_a_segment_where_values_come_in_steps() -> None:
     values = np.round(np.random.default_rng(2).normal(50, 3, 2000))
     penalty = 5 * np.log(2000)
     assert len(pelt_mean_var(values, penalty, least_variance=1e-12)) > 1

@@ -442,7 +442,7 @@ def test_only_the_steps_that_were_alike_are_compared_and_the_others_named() -> N
     assert "iodepth is 32 and 1 in 'write'" in note
 
 
-def test_the_whole_steps_of_a_run_that_was_cut_are_compared() -> None:
+def test_the_complete_steps_of_an_interrupted_run_are_compared() -> None:
     write = {**READ, "name": "write", "rw": "write"}
     rates = {"read": steady(1000), "write": steady(500)}
     recordings = [
@@ -582,7 +582,7 @@ def test_a_single_group_has_nothing_to_be_compared_with() -> None:
         compare(two()[:1], "heatsink")
 
 
-def test_the_baseline_is_none_or_the_first_and_the_choice_is_said() -> None:
+def test_the_baseline_is_none_or_the_first_and_the_choice_is_stated() -> None:
     assert compare(two()[::-1], "heatsink").baseline == "none"
     slots = [run({"slot": s}, steady(1000), seed=i) for i, s in enumerate(("top", "bottom"))]
     found = compare(slots, "slot")

@@ -197,7 +197,7 @@ def test_levels_do_not_depend_on_the_unit(seed: int, scale: float) -> None:
     )
 
 
-def test_a_single_odd_second_is_no_level() -> None:
+def test_a_single_odd_second_is_not_a_level() -> None:
     assert len(find_recurring_rates(np.array([6000.0] * 399 + [2000.0]))) == 1
     assert find_recurring_rates(np.empty(0)) == []
 
@@ -209,7 +209,7 @@ def test_half_of_the_time_without_any_io_is_a_level() -> None:
     assert high.value == pytest.approx(6000, rel=0.02)
 
 
-def test_a_stutter_is_told_with_its_stays_and_changes() -> None:
+def test_a_stutter_is_reported_with_its_stays_and_changes() -> None:
     cycle = np.concatenate([np.full(35, 6000.0), np.full(5, 2000.0)])
     result = found(np.tile(cycle, 10) * np.random.default_rng(1).normal(1, 0.02, 400))
     low, high = result.levels
@@ -277,7 +277,7 @@ def test_a_state_that_did_not_last_is_said() -> None:
 
 
 @pytest.mark.parametrize("values", [np.ones(299), np.zeros(600), np.empty(0)])
-def test_less_than_five_rounds_or_no_io_tell_nothing(values: Array) -> None:
+def test_fewer_than_five_rounds_or_no_io_prove_nothing(values: Array) -> None:
     assert steady_state(series(values)) is None
 
 
@@ -376,16 +376,16 @@ def since_s(values: Array, sampling_s: float = 1.0) -> float | None:
     return found(values, sampling_s).as_at_end_since_s
 
 
-@pytest.mark.parametrize("begin_s", [130, 320, 800])
-def test_a_stutter_is_told_with_its_begin(begin_s: int) -> None:
-    steady = 6000 * np.random.default_rng(2).normal(1, 0.03, begin_s)
+@pytest.mark.parametrize("start_s", [130, 320, 800])
+def test_a_stutter_is_reported_with_its_start(start_s: int) -> None:
+    steady = 6000 * np.random.default_rng(2).normal(1, 0.03, start_s)
     values = np.concatenate([steady, stutter(600, 0.4)])
-    assert since_s(values) == pytest.approx(begin_s, abs=8)
+    assert since_s(values) == pytest.approx(start_s, abs=8)
     text = consistency_text(found(values))
     assert "unchanged since" in text
 
 
-def test_a_fall_long_ago_is_when_the_end_begins() -> None:
+def test_a_fall_long_ago_is_where_the_end_starts() -> None:
     values = np.concatenate([np.full(90, 90_000.0), np.full(1500, 4000.0)])
     assert since_s(values * np.random.default_rng(1).normal(1, 0.02, 1590)) == pytest.approx(
         90, abs=8

@@ -127,7 +127,7 @@ def test_only_the_time_of_both_counts() -> None:
     """A source is done before its destination, which has a buffer left to write."""
     early = side("source", 8.0)
     early = StepView(
-        early.step, early.samples.head(600), early.begin_s, early.limits_c, early.course
+        early.step, early.samples.head(600), early.start_s, early.limits_c, early.course
     )
     late = side("destination", np.where(T_S <= 60, 0.1, 8.0))
     assert waiting_shares(early, late) == pytest.approx((0.0, 1.0))

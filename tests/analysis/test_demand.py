@@ -91,7 +91,7 @@ def test_latencies_that_never_change_were_not_measured() -> None:
     assert demand(case) == "not-known"
 
 
-def test_a_queue_that_was_logged_tells_as_well() -> None:
+def test_a_logged_queue_settles_it_too() -> None:
     assert demand(fallen(columns={"queue": np.where(BEFORE, 32.0, 16.0)})) == "fewer"
     assert demand(fallen(columns={"queue": np.full(len(T_S), 32.0)})) == "as-many"
 

@@ -23,7 +23,7 @@ def view(
     *,
     rw: str = "write",
     name: str = "w",
-    begin_s: float = 0.0,
+    start_s: float = 0.0,
     course: Course | None = None,
     limits: dict[str, float] | None = None,
     bs: str = "128k",
@@ -36,13 +36,13 @@ def view(
     named = {key.replace("__", "."): values[: len(rates)] for key, values in columns.items()}
     samples = pl.DataFrame(
         {
-            "t_s": begin_s + t_s,
+            "t_s": start_s + t_s,
             "interval_s": np.full(len(t_s), 0.1),
             f"{direction}_bw_mb_s": rates,
             **named,
         }
     )
-    return StepView(step, samples, begin_s, limits or {}, course or Course({}, {}))
+    return StepView(step, samples, start_s, limits or {}, course or Course({}, {}))
 
 
 def seen(
@@ -145,14 +145,14 @@ def test_what_the_rate_does_with_the_temperature() -> None:
 
 def test_a_drive_that_was_hotter_at_full_speed_elsewhere() -> None:
     temps = np.minimum(60 + T_S / 5, 80.0)
-    hot = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=temps)
+    hot = view(STEADY, rw="read", name="r", start_s=500, temp_c__composite=temps)
     found = seen(view(temp_c__composite=warming(40, 65)), hot)
     assert found["full-speed-at"] == "hotter"
     assert found["reads-beside"] == "held-as-hot"
 
 
-def test_no_full_speed_is_seen_where_all_was_cooler() -> None:
-    cool = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 60.0))
+def test_no_full_speed_is_seen_where_everything_was_cooler() -> None:
+    cool = view(STEADY, rw="read", name="r", start_s=500, temp_c__composite=np.full(len(T_S), 60.0))
     assert "full-speed-at" not in seen(view(temp_c__composite=warming(40, 65)), cool)
 
 
@@ -160,7 +160,7 @@ def test_no_full_speed_is_seen_where_all_was_cooler() -> None:
 def test_the_temperatures_of_several_onsets(other_c: float, expected: str) -> None:
     later = np.where(T_S <= 120, FULL, LOW)
     temps = 40 + (other_c - 40) * np.minimum(T_S, 120) / 120
-    other = view(later, name="w2", begin_s=500, temp_c__composite=temps)
+    other = view(later, name="w2", start_s=500, temp_c__composite=temps)
     assert seen(view(temp_c__composite=warming(40, 70)), other)["onset-temperatures"] == expected
 
 
@@ -179,7 +179,7 @@ def test_the_load_itself(rw: str, expected: str) -> None:
 
 
 def test_reads_that_fall_alike() -> None:
-    read = view(rw="read", name="r", begin_s=500)
+    read = view(rw="read", name="r", start_s=500)
     assert seen(view(), read)["reads-beside"] == "fell"
     assert seen(read, view())["both-ways"] == "fell"
 
@@ -225,7 +225,7 @@ def test_a_fill_before_counts_as_written() -> None:
     [(0.5, 160.0, "bytes"), (0.5, 80.0, "time"), (1.0, 80.0, "both"), (1.0, 20.0, "neither")],
 )
 def test_whether_it_repeats_in_bytes_or_in_time(rate: float, onset_s: float, expected: str) -> None:
-    other = view(rate * np.where(onset_s >= T_S, FULL, LOW), name="w2", begin_s=500)
+    other = view(rate * np.where(onset_s >= T_S, FULL, LOW), name="w2", start_s=500)
     assert seen(view(), other)["repeats-in"] == expected
 
 
@@ -236,7 +236,7 @@ def after(rest_s: float, start: float, start_c: float) -> StepView:
     return view(
         rates,
         name="again",
-        begin_s=200.0 + rest_s,
+        start_s=200.0 + rest_s,
         course=Course({}, {}, (first,)),
         temp_c__composite=np.full(len(T_S), start_c),
     )
@@ -266,26 +266,26 @@ def test_the_same_again_at_once(start: float, expected: str) -> None:
     assert "after-a-rest" not in found
 
 
-def test_a_step_that_began_slow_is_no_proof_of_full_speed() -> None:
+def test_a_step_that_started_slow_is_not_proof_of_full_speed() -> None:
     hot = np.full(len(T_S), 80.0)
-    read = view(STEADY, rw="read", name="r", begin_s=500, temp_c__composite=np.full(len(T_S), 50.0))
-    slow = view(STEADY / 2, rw="read", name="r2", begin_s=900, temp_c__composite=hot)
+    read = view(STEADY, rw="read", name="r", start_s=500, temp_c__composite=np.full(len(T_S), 50.0))
+    slow = view(STEADY / 2, rw="read", name="r2", start_s=900, temp_c__composite=hot)
     found = seen(view(temp_c__composite=warming(40, 65)), read, slow)
     assert found["reads-beside"] == "slow-too"
     assert "full-speed-at" not in found
 
 
 def test_whether_the_same_load_falls_again() -> None:
-    assert seen(view(), view(name="w2", begin_s=500))["again"] == "alike"
-    assert seen(view(), view(STEADY, name="w2", begin_s=500))["again"] == "not"
-    assert "again" not in seen(view(), view(STEADY[:900], name="w2", begin_s=500))
-    assert "again" not in seen(view(), view(STEADY, rw="read", name="r", begin_s=500))
+    assert seen(view(), view(name="w2", start_s=500))["again"] == "alike"
+    assert seen(view(), view(STEADY, name="w2", start_s=500))["again"] == "not"
+    assert "again" not in seen(view(), view(STEADY[:900], name="w2", start_s=500))
+    assert "again" not in seen(view(), view(STEADY, rw="read", name="r", start_s=500))
 
 
 def test_the_same_again_after_a_purge() -> None:
     course = Course({}, {}, (StepLoad(Observed(name="w"), 0.0, 200.0, 100.0),), purges_s=(250.0,))
     hot = np.full(len(T_S), 69.0)
-    again = view(name="again", begin_s=260.0, course=course, temp_c__composite=hot)
+    again = view(name="again", start_s=260.0, course=course, temp_c__composite=hot)
     found = seen(view(temp_c__composite=warming(40, 70)), again)
     assert found["after-a-purge"] == "back-as-hot"
     assert "after-a-rest" not in found

@@ -80,6 +80,6 @@ def test_a_load_that_asks_for_less_cools_its_drive() -> None:
     assert seen == {"by-the-load"}
 
 
-def test_a_drive_that_was_warm_from_the_begin_tells_nothing() -> None:
+def test_a_drive_that_was_warm_from_the_start_proves_nothing() -> None:
     _, seen = said_of(fallen(300, 0.5), np.full(len(T_S), 70.0))
     assert seen == set()

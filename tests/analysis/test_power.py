@@ -61,7 +61,7 @@ def test_a_constant_power_is_its_mean_and_energy_is_that_for_the_steps_time(
     assert step.energy_j == pytest.approx(watts * step.duration_s)
 
 
-def test_power_that_was_read_for_half_a_step_is_not_told_for_it(tmp_path: Path) -> None:
+def test_power_that_was_read_for_half_a_step_is_not_reported_for_it(tmp_path: Path) -> None:
     (step,) = judged(tmp_path, from_s=30.0).steps
     assert step.power_mean_w is None
     assert step.energy_j is None
@@ -92,7 +92,7 @@ def test_it_is_said_whether_power_was_measured_reported_modelled_or_only_logged(
     assert words in power.text
 
 
-def test_a_rating_bounds_the_states_that_were_seen_and_is_no_measurement(tmp_path: Path) -> None:
+def test_a_rating_bounds_the_states_that_were_seen_and_is_not_a_measurement(tmp_path: Path) -> None:
     sensors = [
         sensor("nvme", "temp_c.composite", power_states=STATES),
         sensor("nvme-power-state", "power_state"),

@@ -41,10 +41,10 @@ SCORES = [
 def held(
     protocol: Protocol, heatsink: str, by_step: dict[str, dict[str, Any]], name: str
 ) -> InMemoryRecording:
-    frames, begin_s = [], 0.0
+    frames, start_s = [], 0.0
     for step, columns in by_step.items():
         count = len(next(iter(v for v in columns.values() if np.ndim(v))))
-        t_s = begin_s + np.arange(1, count + 1) / 10
+        t_s = start_s + np.arange(1, count + 1) / 10
         frames.append(
             pl.DataFrame(
                 {
@@ -54,7 +54,7 @@ def held(
                 }
             ).with_columns(step=pl.lit(step))
         )
-        begin_s = float(t_s[-1])
+        start_s = float(t_s[-1])
     samples = pl.concat(frames, how="diagonal")
     meta = RecordingMeta(
         status="finished",

@@ -47,22 +47,22 @@ def recorded(
     skipped: Mapping[str, str] | None = None,
 ) -> InMemoryRecording:
     """A recording of steps that follow each other; `ends` has the data of each step's end."""
-    frames, events, begin_s = [], [], 0.0
+    frames, events, start_s = [], [], 0.0
     for name, columns in by_step.items():
         count = len(next(iter(columns.values())))
-        t_s = begin_s + np.arange(1, count + 1) / 10
+        t_s = start_s + np.arange(1, count + 1) / 10
         frames.append(
             pl.DataFrame({"t_s": t_s, "interval_s": np.full(count, 0.1), **columns}).with_columns(
                 step=pl.lit(name)
             )
         )
-        events.append(Event(t_s=begin_s, kind="step-begin", step=name))
-        begin_s = float(t_s[-1])
+        events.append(Event(t_s=start_s, kind="step-begin", step=name))
+        start_s = float(t_s[-1])
         end = (ends or {}).get(name, {})
         if end is not None:
-            events.append(Event(t_s=begin_s, kind="step-end", step=name, data=dict(end)))
+            events.append(Event(t_s=start_s, kind="step-end", step=name, data=dict(end)))
     events += [
-        Event(t_s=begin_s, kind="step-skipped", step=name, text=text)
+        Event(t_s=start_s, kind="step-skipped", step=name, text=text)
         for name, text in (skipped or {}).items()
     ]
     samples = pl.concat(frames, how="diagonal")
@@ -283,7 +283,7 @@ def test_where_something_is_missing_there_is_the_reason_and_no_score(
     assert why in found.why
 
 
-def test_what_a_cut_run_had_finished_keeps_its_score() -> None:
+def test_what_an_interrupted_run_had_finished_keeps_its_score() -> None:
     recording = recorded(
         [score("iops")],
         {"write": writes(), "later": writes(5)},
@@ -302,7 +302,7 @@ def test_a_step_that_was_ended_early_has_no_score() -> None:
     assert found.why == "'write' ended early: it was slowed for 20 s"
 
 
-def test_processor_time_is_told_for_each_io_and_as_a_share_of_a_core() -> None:
+def test_processor_time_is_reported_for_each_io_and_as_a_share_of_a_core() -> None:
     recording = recorded(
         [score("iops")], {"write": writes()}, ends={"write": {"load_cpu_s": 1.8, "duration_s": 61}}
     )
@@ -314,7 +314,7 @@ def test_processor_time_is_told_for_each_io_and_as_a_share_of_a_core() -> None:
         assert one.cpu_core_pct == pytest.approx(3.0)
 
 
-def test_without_a_count_of_processor_time_none_is_told() -> None:
+def test_without_a_count_of_processor_time_none_is_reported() -> None:
     findings = analyze([recorded([score("iops")], {"write": writes()})]).recordings[0]
     assert findings.steps[0].cpu_us_per_io is None
     assert findings.scores[0].cpu_us_per_io is None
@@ -325,7 +325,7 @@ def test_a_run_made_smaller_says_so_with_its_score() -> None:
     assert only(recorded([score("iops")], {"write": writes()}, scale=0.25)).scale == 0.25
 
 
-def test_a_log_of_somebody_else_has_no_scores() -> None:
+def test_a_log_of_another_tool_has_no_scores() -> None:
     recording = recorded([score("iops")], {"write": writes()})
     observed = {"name": "fio-log", "steps": [{"kind": "observed", "name": "write"}]}
     meta = RecordingMeta.model_validate({**recording.meta.model_dump(), "protocol": observed})

@@ -128,7 +128,7 @@ def test_a_late_cliff_does_not_hide_the_fall_before_it(seed: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [0.35, 0.5, 0.7])
-def test_a_sudden_fall_is_no_stair_of_the_approach_before_it(depth: float) -> None:
+def test_a_sudden_fall_is_not_part_of_the_approach_before_it(depth: float) -> None:
     # and what comes after it is unsteady; of a thousand draws of the noise two mislead
     wild = 1 + 0.2 * np.interp(MID_S, np.arange(170, 301, 10), np.sin(np.arange(14) * 2.4))
     shape = lost_since(80, 0.3, 35.0) * lost_since(170, depth)
@@ -150,8 +150,8 @@ def test_a_level_that_was_held_for_seven_seconds_is_one_that_may_be_fallen_from(
 def test_what_is_let_go_for_a_moment_does_not_hide_that_it_falls_lower() -> None:
     lows = ((20.0, 33.0), (38.0, 52.0))
     shape = np.where(MID_S > 57, 0.23, 1.0)
-    for begin_s, end_s in lows:
-        shape[(begin_s < MID_S) & (end_s > MID_S)] = 0.35
+    for start_s, end_s in lows:
+        shape[(start_s < MID_S) & (end_s > MID_S)] = 0.35
     shape[(MID_S > 33) & (MID_S < 57) & (shape == 1)] = 0.9
     for seed in range(5):
         one, two = found(shape, 0.03, seed)

@@ -291,7 +291,7 @@ def test_readings_some_kelvins_apart_leave_it_open(tmp_path: Path) -> None:
     assert together(places, TIMES_S).trust == "unknown"
 
 
-def test_one_onset_tells_little(tmp_path: Path) -> None:
+def test_one_onset_says_little(tmp_path: Path) -> None:
     trust = together([case(tmp_path, "a", 70.0, 30.0)], [30.0])
     assert (trust.trust, trust.onsets, trust.spread_at_onset_k) == ("unknown", 1, None)
     assert "one onset" in trust.why
@@ -304,7 +304,7 @@ def test_repeats_of_one_condition_are_no_conditions(tmp_path: Path) -> None:
     assert (trust.trust, trust.onsets) == ("unknown", 2)
 
 
-def test_the_same_time_from_the_same_start_is_no_proof(tmp_path: Path) -> None:
+def test_the_same_time_from_the_same_start_is_not_proof(tmp_path: Path) -> None:
     places = [case(tmp_path, f"s{i}", 70.0, 30.0) for i in range(3)]
     trust = together(places, [30.0] * 3)
     assert trust.trust == "unknown"

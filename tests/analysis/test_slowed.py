@@ -17,12 +17,12 @@ Array = NDArray[np.float64]
 FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
 
 
-def load(name: str, begin_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
-    """A write at 1 Hz with a little noise, from `begin_s` on."""
-    chance = np.random.default_rng(round(begin_s))
+def load(name: str, start_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
+    """A write at 1 Hz with a little noise, from `start_s` on."""
+    chance = np.random.default_rng(round(start_s))
     rates = rates * chance.normal(1, 0.01, len(rates))
     columns: dict[str, Any] = {
-        "t_s": begin_s + np.arange(1.0, len(rates) + 1),
+        "t_s": start_s + np.arange(1.0, len(rates) + 1),
         "step": [name] * len(rates),
         "interval_s": np.ones(len(rates)),
         "write_bw_mb_s": rates,
@@ -50,7 +50,7 @@ def level(value: float, length: int = 60) -> Array:
     return np.full(length, value)
 
 
-def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) -> None:
+def test_a_step_that_heat_had_slowed_before_it_started_is_thermal(tmp_path: Path) -> None:
     step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
     assert step["write"].episodes == []
     assert step["write"].verdict == "thermal"
@@ -59,7 +59,7 @@ def test_a_step_that_heat_had_slowed_before_it_began_is_thermal(tmp_path: Path) 
     assert "as hot" in why
 
 
-def test_who_asks_is_told_that_it_throttles_from_its_begin_and_why(tmp_path: Path) -> None:
+def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
     steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
     done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1
@@ -93,7 +93,7 @@ def test_a_step_as_hot_as_drives_throttle_at_from_its_first_second_is_unknown(
 ) -> None:
     step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
     assert step["write"].verdict == "unknown"
-    assert "cool drive would tell" in step["write"].why[0]
+    assert "cool drive would settle it" in step["write"].why[0]
 
 
 def test_a_step_at_full_speed_was_not_slowed(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def disk(stalls: dict[float, float], duration_s: float = 1200.0) -> Array:
     """A disk from its outer tracks inwards, every 0.1 s, that stalls for so long at some times."""
     t_s = np.arange(0, duration_s, 0.1)
     rates = 200 * np.sqrt(1 - 0.3 * t_s / duration_s)
-    for begin_s, length_s in stalls.items():
-        rates[(t_s >= begin_s) & (t_s < begin_s + length_s)] = 0
+    for start_s, length_s in stalls.items():
+        rates[(t_s >= start_s) & (t_s < start_s + length_s)] = 0
     return rates
 
 
@@ -43,8 +43,8 @@ def flat(stalls: dict[float, float], level: float = 500.0, after: float = 500.0)
     t_s = np.arange(0, 600, 0.1)
     rates = np.full(len(t_s), level)
     rates[t_s >= max(stalls)] = after
-    for begin_s, length_s in stalls.items():
-        rates[(t_s >= begin_s) & (t_s < begin_s + length_s)] = 0
+    for start_s, length_s in stalls.items():
+        rates[(t_s >= start_s) & (t_s < start_s + length_s)] = 0
     return rates
 
 
@@ -68,10 +68,10 @@ def test_several_standstills_are_one_note(tmp_path: Path) -> None:
     assert "3 times for 4 to 7 s, first at 100 s" in note
 
 
-@pytest.mark.parametrize("begin_s", [300.0, 700.3])
-def test_a_disk_that_stalls_slides_as_if_it_had_not(begin_s: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start_s", [300.0, 700.3])
+def test_a_disk_that_stalls_slides_as_if_it_had_not(start_s: float, tmp_path: Path) -> None:
     plain = judged(tmp_path / "plain", disk({})).steps[0]
-    stalled = judged(tmp_path / "stalled", disk({begin_s: 3.0})).steps[0]
+    stalled = judged(tmp_path / "stalled", disk({start_s: 3.0})).steps[0]
     assert [episode.cause for episode in stalled.episodes] == [
         episode.cause for episode in plain.episodes
     ]
@@ -80,7 +80,7 @@ def test_a_disk_that_stalls_slides_as_if_it_had_not(begin_s: float, tmp_path: Pa
         assert one.depth_pct == pytest.approx(other.depth_pct, abs=2)
 
 
-def test_a_fall_that_begins_with_a_standstill_begins_there(tmp_path: Path) -> None:
+def test_a_fall_that_starts_with_a_standstill_starts_there(tmp_path: Path) -> None:
     found = judged(tmp_path, flat({300.0: 5.0}, after=250.0))
     (episode,) = found.steps[0].episodes
     assert episode.onset_s == pytest.approx(300, abs=2)
@@ -93,7 +93,7 @@ def test_a_long_standstill_is_an_episode(tmp_path: Path) -> None:
 
 
 def test_standstills_that_come_again_and_again_are_a_swing(tmp_path: Path) -> None:
-    often = {float(begin_s): 5.0 for begin_s in range(200, 600, 20)}
+    often = {float(start_s): 5.0 for start_s in range(200, 600, 20)}
     (episode,) = judged(tmp_path, flat(often)).steps[0].episodes
     assert episode.oscillates
     assert episode.onset_s == pytest.approx(200, abs=3)

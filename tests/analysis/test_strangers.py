@@ -227,7 +227,7 @@ def test_what_falls_for_another_reason_is_not_called_heat(
 
 @pytest.mark.parametrize("write", [table_of, hwinfo_of])
 @pytest.mark.parametrize("maker", [throttles_in_steps, throttles_in_proportion])
-def test_a_drive_that_a_logger_saw_throttle_is_told(
+def test_throttling_that_a_logger_saw_is_reported(
     maker: Maker, write: Callable[..., str], tmp_path: Path
 ) -> None:
     findings = found_in(tmp_path, maker, "read", write)

@@ -50,7 +50,7 @@ def place(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("2> >(true)", "> >(true) 2> >(true)"),
     ],
 )
-def test_a_run_that_nobody_listens_to_is_recorded_whole(
+def test_a_run_that_no_one_listens_to_is_recorded_completely(
     place: Path, tmp_path: Path, streams: str
 ) -> None:
     line = f"heatsoak run tiny.toml --on sim:small.toml -o {tmp_path}/r {streams}"
@@ -61,7 +61,7 @@ def test_a_run_that_nobody_listens_to_is_recorded_whole(
 
 
 @pytest.mark.slow
-def test_a_full_disk_under_standard_output_is_told_after_the_run(
+def test_a_full_disk_under_standard_output_is_reported_after_the_run(
     place: Path, tmp_path: Path
 ) -> None:
     line = f"heatsoak run tiny.toml --on sim:small.toml -o {tmp_path}/r >/dev/full"
@@ -81,7 +81,7 @@ def test_a_full_disk_under_standard_output_is_told_after_the_run(
         *("export r -o - --as csv | head -1", "analyze r >&-", "--help | true"),
     ],
 )
-def test_output_that_is_not_read_to_its_end_is_no_failure(place: Path, line: str) -> None:
+def test_output_that_is_not_read_to_the_end_is_not_a_failure(place: Path, line: str) -> None:
     done = shell(f"heatsoak {line}", place)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -98,7 +98,7 @@ def test_output_that_cannot_be_written_is_one_line(place: Path, words: str) -> N
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_never_told_on_standard_output(place: Path) -> None:
+def test_errors_never_go_to_standard_output(place: Path) -> None:
     done = shell("heatsoak analyze nothing 2>&-", place)
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -38,7 +38,7 @@ def steps_of(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_gone_on_with(
+def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     tmp_path: Path, disk: Path
 ) -> None:
     with started(tmp_path, *words(tmp_path, runtime_s=4)) as run:
@@ -91,7 +91,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_from_the_begin_is_one_line_and_no_hindrance_later(
+def test_a_disk_that_is_full_from_the_start_is_one_line_and_no_obstacle_later(
     tmp_path: Path, disk: Path
 ) -> None:
     taken = fill(disk)
@@ -184,7 +184,7 @@ def larger(tmp_path: Path) -> Iterator[Path]:
         yield mount
 
 
-def test_a_journal_goes_on_in_whole_lines_once_there_is_room_again(larger: Path) -> None:
+def test_a_journal_continues_in_whole_lines_once_there_is_space_again(larger: Path) -> None:
     writer = RecordingWriter(larger / "r", meta())
     writer.append(rows(0, 10))
     taken = fill(larger)
@@ -215,7 +215,9 @@ def test_parquet_that_finds_no_room_leaves_the_journal_and_says_how_it_ended(lar
     assert reopen(recording, None).recording.samples().height == 20_000
 
 
-def test_a_recording_that_cannot_be_reopened_for_want_of_room_stays_as_it_was(larger: Path) -> None:
+def test_a_recording_that_cannot_be_reopened_for_lack_of_space_stays_as_it_was(
+    larger: Path,
+) -> None:
     writer = RecordingWriter(larger / "r", meta())
     for turn in range(20):
         writer.append(rows(1000 * turn, 1000))

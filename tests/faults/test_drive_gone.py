@@ -55,7 +55,7 @@ def words(tmp_path: Path, rw: str, runtime_s: float = 2) -> list[str]:
 
 
 @pytest.mark.parametrize("rw", ["read", "write"])
-def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
+def test_a_server_that_is_killed_fails_the_run_which_can_be_resumed_once_it_is_back(
     tmp_path: Path, rw: str
 ) -> None:
     with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, rw)) as run:
@@ -79,7 +79,7 @@ def test_a_server_that_is_killed_fails_the_run_which_goes_on_once_it_is_back(
     assert run.status == "finished"
 
 
-def test_a_server_that_hangs_for_a_while_is_told_of_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_server_that_hangs_for_a_while_is_reported_and_the_run_continues(tmp_path: Path) -> None:
     with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, "write", 10)) as run:
         run.wait_for_load()
         serving.send_signal(signal.SIGSTOP)
@@ -138,7 +138,7 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
         target.close()
 
 
-def test_a_drive_whose_sectors_fail_ends_the_run_which_goes_on_once_they_are_read(
+def test_a_drive_whose_sectors_fail_ends_the_run_which_can_be_resumed_once_they_are_read(
     tmp_path: Path,
 ) -> None:
     image = tmp_path / "image"
@@ -181,7 +181,7 @@ def test_a_drive_that_was_detached_is_one_line_that_says_so(tmp_path: Path) -> N
     assert line == (f"heatsoak: {node}: has no capacity, like a detached drive: attach it first")
 
 
-def test_a_file_system_under_test_that_somebody_fills_does_not_matter(tmp_path: Path) -> None:
+def test_a_file_system_under_test_that_fills_up_does_not_matter(tmp_path: Path) -> None:
     with small_disk(tmp_path / "place", "160m") as mount:
         name = protocol(tmp_path, '[[steps]]\nkind = "purge"\n', runtime_s=1.5)
         with started(tmp_path, "run", name, "--on", "place", "-o", "r") as run:

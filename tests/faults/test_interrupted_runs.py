@@ -32,7 +32,7 @@ def words(tmp_path: Path, runtime_s: float) -> list[str]:
 
 
 @pytest.mark.parametrize("by_s", [HOUR_S, -HOUR_S])
-def test_a_clock_that_is_set_is_told_of_and_moves_no_sample(
+def test_a_clock_change_is_reported_and_moves_no_sample(
     tmp_path: Path, clock: Clock, by_s: int
 ) -> None:
     with started(tmp_path, *words(tmp_path, 3), env=clock.env) as run:
@@ -52,7 +52,7 @@ def test_a_clock_that_is_set_is_told_of_and_moves_no_sample(
 
 
 @pytest.mark.parametrize("by_s", [HOUR_S, -int(1.7e9)])
-def test_a_run_is_gone_on_with_after_the_time_that_passed_whatever_the_clock_was_set_to(
+def test_a_run_is_resumed_after_the_time_that_passed_whatever_the_clock_was_set_to(
     tmp_path: Path, clock: Clock, by_s: int
 ) -> None:
     command = words(tmp_path, 2)
@@ -91,7 +91,9 @@ def test_a_machine_that_sleeps_under_load_fails_the_run_which_takes_the_step_aga
     assert samples.filter(pl.col("step") == "load")["t_s"].min() > HOUR_S  # type: ignore[operator]
 
 
-def test_a_machine_that_sleeps_in_a_pause_goes_on_and_says_so(tmp_path: Path, clock: Clock) -> None:
+def test_a_run_whose_machine_sleeps_in_a_pause_continues_and_says_so(
+    tmp_path: Path, clock: Clock
+) -> None:
     (tmp_path / "place").mkdir()
     name = protocol(tmp_path, PAUSE, runtime_s=1)
     with started(tmp_path, "run", name, "--on", "place", "-o", "r", env=clock.env) as run:
@@ -103,7 +105,7 @@ def test_a_machine_that_sleeps_in_a_pause_goes_on_and_says_so(tmp_path: Path, cl
     assert not any("clock_set_s" in event.data for event in run.events)
 
 
-def test_a_watch_goes_on_after_a_sleep_and_a_set_clock_and_says_so(
+def test_a_watch_continues_after_a_sleep_and_a_clock_change_and_says_so(
     tmp_path: Path, clock: Clock
 ) -> None:
     if device_behind(tmp_path) is None:

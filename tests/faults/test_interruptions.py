@@ -34,10 +34,10 @@ def seen(*readings: Clocks) -> list[Interruption]:
         ({"slept_s": 3600}, "the machine slept for 60 min", {"slept_s": 3600}),
         ({"set_s": 3600}, "the machine's clock was set forward by 3600.0 s", {"clock_set_s": 3600}),
         ({"set_s": -5}, "the machine's clock was set back by 5.0 s", {"clock_set_s": -5}),
-        ({"waited_s": 8}, "heatsoak stood still for 8.0 s", {"stood_still_s": 8}),
+        ({"waited_s": 8}, "heatsoak was paused for 8.0 s", {"stood_still_s": 8}),
     ],
 )
-def test_each_is_told_apart_from_the_others(
+def test_each_can_be_told_from_the_others(
     changes: dict[str, float], said: str, data: dict[str, float]
 ) -> None:
     (one,) = seen(BEGIN, after(BEGIN, **{"waited_s": 0.25, **changes}))
@@ -86,18 +86,18 @@ def test_time_that_passes_is_nothing_whatever_ntp_does_to_the_rate(
 
 
 @given(st.floats(1, 1e6), st.floats(-1e9, 1e9).filter(lambda by_s: abs(by_s) > 1))
-def test_what_is_told_is_how_long_it_was(slept_s: float, set_s: float) -> None:
+def test_the_message_says_how_long_it_was(slept_s: float, set_s: float) -> None:
     slept, clock = seen(BEGIN, after(BEGIN, 0.2, slept_s, set_s))
     assert slept.slept_s == pytest.approx(slept_s, abs=0.01)
     assert clock.data["clock_set_s"] == pytest.approx(set_s, abs=0.01)
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     then = after(BEGIN, 0.2, slept_s=100)
     assert len(seen(BEGIN, then, after(then, 0.2), after(then, 0.4))) == 1
 
 
-def test_a_machine_without_a_clock_that_goes_on_in_sleep_still_tells_the_rest() -> None:
+def test_a_machine_without_a_clock_that_runs_in_sleep_still_reports_the_rest() -> None:
     one = replace(BEGIN, all_s=BEGIN.awake_s)
     (told,) = seen(one, replace(after(one, 0.2), wall_s=one.wall_s + 3600))
     assert list(told.data) == ["clock_set_s"]
@@ -122,14 +122,14 @@ OTHER_BOOT = Boot(id="another", clock_s=1e9)
     [None, 0.0, 86400.0, time.time() + 3600, time.time() - 1e8],
     ids=["none", "1970", "a day in 1970", "to come", "years ago"],
 )
-def test_after_another_boot_a_wall_clock_that_cannot_be_right_tells_nothing(
+def test_after_another_boot_an_impossible_wall_clock_proves_nothing(
     unix_s: float | None,
 ) -> None:
     assert passed_since(begun(unix_s, OTHER_BOOT)) is None
     assert passed_since(begun(unix_s, None)) is None
 
 
-def test_in_one_boot_the_wall_clock_does_not_matter_and_after_another_it_tells() -> None:
+def test_in_one_boot_the_wall_clock_does_not_matter_and_after_another_it_counts() -> None:
     boot = boot_now(ago_s=50.0)
     if boot is None:
         pytest.skip("this machine's kernel does not number its boots")

@@ -24,7 +24,7 @@ def words(tmp_path: Path, runtime_s: float = 2) -> list[str]:
     return ["run", protocol(tmp_path, runtime_s=runtime_s), "--on", "place", "-o", "r"]
 
 
-def test_fio_that_is_killed_fails_the_run_which_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_fio_that_is_killed_fails_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     with started(tmp_path, *words(tmp_path)) as run:
         (loader,) = run.wait_for_load().children()
         os.kill(loader, signal.SIGKILL)
@@ -43,7 +43,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_gone_on_with(tmp_path: Pa
     assert list((tmp_path / "place").iterdir()) == []
 
 
-def test_fio_that_is_stopped_for_a_while_is_told_of_and_no_sample_speaks_for_the_wrong_time(
+def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wrong_time(
     tmp_path: Path,
 ) -> None:
     with started(tmp_path, *words(tmp_path, 10)) as run:
@@ -60,14 +60,14 @@ def test_fio_that_is_stopped_for_a_while_is_told_of_and_no_sample_speaks_for_the
     tiled(run.recording.samples())
 
 
-def test_a_heatsoak_that_is_stopped_for_a_while_goes_on_and_says_so(tmp_path: Path) -> None:
+def test_a_heatsoak_that_is_stopped_for_a_while_continues_and_says_so(tmp_path: Path) -> None:
     with started(tmp_path, *words(tmp_path, 10)) as run:
         run.wait_for_load()
         run.process.send_signal(signal.SIGSTOP)
         time.sleep(4)
         run.process.send_signal(signal.SIGCONT)
         run.end(0)
-    assert any("stood still" in event.text for event in run.events)
+    assert any("heatsoak was paused" in event.text for event in run.events)
     samples = run.recording.samples()
     tiled(samples)
     moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
@@ -100,7 +100,7 @@ def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
     assert list((tmp_path / "place").iterdir()) == []
 
 
-def test_a_run_under_nohup_goes_on_after_its_terminal_is_closed(tmp_path: Path) -> None:
+def test_a_run_under_nohup_continues_after_its_terminal_is_closed(tmp_path: Path) -> None:
     usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what is started inherits it
     try:
         with started(tmp_path, *words(tmp_path)) as run:

@@ -40,11 +40,11 @@ def drive(tmp_path: Path) -> Drive:
     return Drive(tmp_path)
 
 
-def test_nothing_is_told_while_nothing_changes(drive: Drive) -> None:
+def test_nothing_is_sent_while_nothing_changes(drive: Drive) -> None:
     assert [drive.told() for _ in range(3)] == [[], [], []]
 
 
-def test_a_link_that_loses_lanes_is_told_of_once_and_again_when_it_has_them_back(
+def test_a_link_that_loses_lanes_is_reported_once_and_again_when_it_has_them_back(
     drive: Drive,
 ) -> None:
     assert drive.told() == []
@@ -57,7 +57,7 @@ def test_a_link_that_loses_lanes_is_told_of_once_and_again_when_it_has_them_back
     assert text.startswith("the link changed from 1 to 4 lanes")
 
 
-def test_a_controller_that_is_reset_is_told_of_in_every_state_that_is_seen(drive: Drive) -> None:
+def test_a_controller_that_is_reset_is_reported_in_every_state_that_is_seen(drive: Drive) -> None:
     told = []
     for state in ("resetting", "resetting", "connecting", "live", "live", "dead"):
         drive.change(drive.controller, state=state)
@@ -70,7 +70,7 @@ def test_a_controller_that_is_reset_is_told_of_in_every_state_that_is_seen(drive
     ]
 
 
-def test_a_controller_that_is_lost_while_the_link_is_down_is_told_of_all_the_same(
+def test_a_controller_that_is_lost_while_the_link_is_down_is_still_reported(
     drive: Drive,
 ) -> None:
     drive.change(drive.function, current_link_speed="Unknown", current_link_width=0)

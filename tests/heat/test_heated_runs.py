@@ -93,19 +93,19 @@ def test_a_run_is_heated_from_its_first_step_to_its_last(tmp_path: Path) -> None
     assert kinds(tmp_path / "r") == ["heat-begin", "step-begin", "step-end", "heat-end"]
     assert "stress-ng" in (tmp_path / "r" / "raw" / "heat-1.log").read_text()
     (recording,) = json.loads(done.stdout)["recordings"]
-    assert any(note.startswith("the processor was heated meanwhile") for note in recording["notes"])
+    assert any(note.startswith("the processor was being heated") for note in recording["notes"])
     begin = next(e for e in Recording.open(tmp_path / "r").events if e.kind == "heat-begin")
     assert begin.data["source"] == "cpu"
     assert begin.data["command"][:3] == [shutil.which("chrt"), "--idle", "0"]
 
 
 @pytest.mark.slow
-def test_a_heater_that_dies_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_heater_that_dies_is_reported_and_the_run_continues(tmp_path: Path) -> None:
     with running(tmp_path, CPU) as process:
         heating = heaters(process)
         # the first to begin has begun the others
         min(heating, key=lambda one: one.create_time()).kill()
-        said = "the cpu heat ended by itself"
+        said = "the cpu heat ended early"
         assert until(lambda: said in (tmp_path / "r" / "events.jsonl").read_text())
         assert process.poll() is None
         assert are_gone(heating)
@@ -157,7 +157,7 @@ def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_heat_that_does_not_begin_ends_the_run_before_anything_is_measured(tmp_path: Path) -> None:
+def test_heat_that_does_not_start_ends_the_run_before_anything_is_measured(tmp_path: Path) -> None:
     script = tmp_path / "broken"
     script.write_text("#!/bin/sh\necho no card found >&2\nexit 19\n")
     script.chmod(0o755)
@@ -175,7 +175,7 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
     name = protocol(tmp_path, '[[heat]]\nsource = "command"\ncommand = "no-such-program -x"\n')
     done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
     line = complaint(done, 2)
-    assert "heated wants command heat here: the command 'no-such-program' does not exist" in line
+    assert "heated asks for command heat here: the command 'no-such-program' does not exist" in line
     assert not (tmp_path / "r").exists()
     done = heatsoak_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0
@@ -184,7 +184,7 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
 
 
 @pytest.mark.slow
-def test_heat_by_hand_is_nobody_elses(tmp_path: Path) -> None:
+def test_heat_by_hand_needs_no_program(tmp_path: Path) -> None:
     name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\n', "0.3s")
     words = ("run", name, "--on", "place", "-o", "r", "--set", "heat=by-hand")
     done = heatsoak_here(*words, cwd=tmp_path)
@@ -200,7 +200,7 @@ def test_a_simulated_drive_has_its_enclosures_heat(small_drive: Path, tmp_path: 
     assert kinds(tmp_path / "r") == ["step-begin", "step-end"]
 
 
-def test_a_dry_run_tells_heat_and_counts_its_warm_up(tmp_path: Path) -> None:
+def test_a_dry_run_lists_heat_and_counts_its_warm_up(tmp_path: Path) -> None:
     name = protocol(tmp_path, CPU + 'warm_up = "steady"\nat_most = "20m"\n')
     words = ("run", name, "--on", "place", "--dry-run")
     (row,) = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)

@@ -104,7 +104,7 @@ def test_of_four_cores_one_is_left_to_fio_with_both_its_threads(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_command_that_ends_is_told_with_its_exit_code_and_last_words(
+def test_a_command_that_ends_is_reported_with_its_exit_code_and_last_words(
     log: Path, mark: str, go: Path
 ) -> None:
     heat = shell(f"{until_told(go)}; echo too hot to go on >&2; exit 7", log, mark)
@@ -123,7 +123,7 @@ def test_a_command_that_ends_at_once_is_an_error(log: Path, mark: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_is_told_with_the_signal(log: Path, mark: str) -> None:
+def test_a_command_that_is_killed_is_reported_with_the_signal(log: Path, mark: str) -> None:
     heat = shell("sleep 100; true", log, mark)
     heat.start()
     (command,) = marked(mark)

@@ -116,7 +116,7 @@ def test_what_has_changed_is_all_at_first() -> None:
 @pytest.mark.parametrize(
     ("error", "count"), [(ShutDownError("hot"), 3), (ToolError("gone"), 2), (None, 3)]
 )
-def test_a_walk_goes_on_only_where_a_drive_shut_down(
+def test_a_walk_continues_only_where_a_drive_shut_down(
     error: ToolError | None, count: int, tmp_path: Path
 ) -> None:
     place = parse_place(str(tmp_path))
@@ -208,7 +208,7 @@ WORDS = ("run", "walk.toml", "--on", "place", "-o", "out")
 
 @pytest.mark.slow
 @needs_fio
-def test_each_place_is_asked_for_once_and_heat_is_ours(directory: Path) -> None:
+def test_each_place_is_asked_for_once_and_heatsoak_switches_the_heat(directory: Path) -> None:
     with at_terminal(*WORDS, "--format", "json", cwd=directory) as terminal:
         assert terminal.read_until(ENTER).endswith("Set up: slot = top; ")
         terminal.type("what?")
@@ -260,7 +260,7 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
 
 @pytest.mark.slow
 @needs_fio
-def test_a_walk_that_was_stopped_is_gone_on_with_at_the_next_place(directory: Path) -> None:
+def test_a_walk_that_was_stopped_resumes_at_the_next_place(directory: Path) -> None:
     with at_terminal(*WORDS, cwd=directory) as terminal:
         terminal.read_until(ENTER)
         terminal.type("")
@@ -285,7 +285,7 @@ def test_a_walk_that_was_stopped_is_gone_on_with_at_the_next_place(directory: Pa
 
 @pytest.mark.slow
 @needs_fio
-def test_who_stops_at_the_first_question_has_nothing_and_is_told_so(directory: Path) -> None:
+def test_stopping_at_the_first_question_records_nothing_and_says_so(directory: Path) -> None:
     with at_terminal(*WORDS, cwd=directory) as terminal:
         terminal.read_until(ENTER)
         terminal.type("stop")
@@ -301,7 +301,7 @@ def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> No
     text = 'name = "asked"\nfile_size = "16m"\n' + heat + PROTOCOL[PROTOCOL.index("[[steps]]") :]
     (directory / "walk.toml").write_text(text)
     line = complaint(heatsoak_here(*WORDS, cwd=directory), 2)
-    assert "asked wants person heat at 80 % here: there is no terminal to ask at" in line
+    assert "asked asks for person heat at 80 % here: there is no terminal to ask at" in line
     with at_terminal(*WORDS, cwd=directory) as terminal:
         assert "Switch on the heat, at 80 %; " in terminal.read_until(ENTER)
         assert not any(e.kind == "step-begin" for e in Recording.open(directory / "out").events)
@@ -314,7 +314,7 @@ def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> No
 @needs_fio
 def test_without_a_terminal_one_cell_has_to_be_named(directory: Path) -> None:
     line = complaint(heatsoak_here(*WORDS, cwd=directory), 2)
-    assert "walks through 2 places that only hands can change" in line
+    assert "takes the drive through 2 places, which on a real machine have to be changed" in line
     assert line.endswith("such as --set load=idle --set slot=top")
     assert not (directory / "out").exists()
     done = heatsoak_here(*WORDS, "--set", "slot=top", cwd=directory)
@@ -322,7 +322,7 @@ def test_without_a_terminal_one_cell_has_to_be_named(directory: Path) -> None:
     assert len(find_recordings(directory / "out")) == 2
 
 
-def test_a_dry_run_tells_the_walk(directory: Path) -> None:
+def test_a_dry_run_lists_the_places_of_a_walk(directory: Path) -> None:
     words = (*WORDS[:4], "--dry-run")
     rows = json.loads(heatsoak_here(*words, "--format", "json", cwd=directory).stdout)
     assert [row["set_up"] for row in rows] == [{"slot": "top"}, {}, {"slot": "bottom"}, {}]

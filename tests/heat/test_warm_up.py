@@ -96,7 +96,7 @@ def test_a_warm_up_of_a_fixed_time_comes_before_the_first_step_and_belongs_to_no
 
 
 @pytest.mark.slow
-def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_told(
+def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_known(
     small_drive: Path, tmp_path: Path
 ) -> None:
     recording, _ = run(SLEEP + 'warm_up = "steady"\n', small_drive, tmp_path)
@@ -123,7 +123,7 @@ def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     heat = SLEEP + 'warm_up = "steady"\nat_most = "5m"\n'
     recording, watcher = run(heat, small_drive, tmp_path)
     assert "heat-not-steady" in kinds(recording)
-    said = ("the warm-up was not steady within 300 s: ten minutes are needed to tell at its end",)
+    said = ("the warm-up was not steady within 300 s: it takes ten minutes to tell at its end",)
     assert analyze([recording]).recordings[0].notes == list(said)
     assert ("warning", *said) in watcher.told
 
@@ -239,14 +239,14 @@ def test_what_is_steady_has_less_than_two_kelvins_to_go(
 
 
 @pytest.mark.parametrize("rate_k_per_h", [10.0, 20.0, 100.0])
-def test_what_goes_on_rising_is_never_steady(rate_k_per_h: float) -> None:
+def test_what_keeps_rising_is_never_steady(rate_k_per_h: float) -> None:
     steadiness = Steadiness(0.0)
     for t_s in range(0, 2 * 3600, 10):
         steadiness.add(t_s, {"calm": 40.0, "case": round(25 + rate_k_per_h * t_s / 3600)})
         assert not steadiness.is_steady(t_s)
 
 
-def test_a_sensor_that_has_just_begun_to_answer_is_waited_for() -> None:
+def test_a_sensor_that_has_just_started_to_answer_is_waited_for() -> None:
     steadiness = Steadiness(0.0)
     for t_s in range(1000):
         temps_c = {"composite": 40.0} | ({"gpu0": 60.0} if t_s > 900 else {})
@@ -265,12 +265,12 @@ def test_a_case_that_cools_is_steady() -> None:
     ("heat", "said"),
     [
         ('source = "gpu"\nwarm_up = "soon"\n', r"heat\[1\].warm_up: 'soon' is not a time"),
-        ('source = "gpu"\nat_most = "5m"\n', r"heat\[1\]: at_most belongs to warm_up = 'steady'"),
+        ('source = "gpu"\nat_most = "5m"\n', r"heat\[1\]: at_most is only for warm_up = 'steady'"),
         ('source = "command"\ncommand = ""\n', r"heat\[1\]: command is empty"),
         ('source = "command"\ncommand = "a \'b"\n', r"heat\[1\]: command is 'a 'b', which cannot"),
         (
             'source = "command"\ncommand = "a"\nload_pct = 50\n',
-            r"heat\[1\]: load_pct is not of a command",
+            r"heat\[1\]: load_pct does not apply to a command",
         ),
     ],
 )

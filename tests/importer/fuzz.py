@@ -107,14 +107,14 @@ def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
             raise BrokenError(f"recognises returned {type(recognised)}")
     was_read = False
     for door in doors:
-        begin_s = time.thread_time()
+        start_s = time.thread_time()
         try:
             logs = door()
         except HeatsoakError as error:
             _one_line("an error", str(error))
             logs = []
-        if time.thread_time() - begin_s > SLOWEST_S:
-            raise BrokenError(f"{len(data)} bytes took {time.thread_time() - begin_s:.1f} s")
+        if time.thread_time() - start_s > SLOWEST_S:
+            raise BrokenError(f"{len(data)} bytes took {time.thread_time() - start_s:.1f} s")
         for log in logs:
             _check_log(log, len(data) if not data.startswith(_COMPRESSED) else None)
         was_read = was_read or (bool(logs) and door is doors[0])
@@ -159,9 +159,9 @@ def _check_log(log: "Log", size: int | None) -> None:
         raise BrokenError(f"names of steps are not unique: {names[:20]}")
     if "step" in wanted and not {*samples["step"].to_list()} <= {*names, None}:
         raise BrokenError("samples belong to steps that are not described")
-    if (log.clock == "none") != (log.begin_unix_s is None):
-        raise BrokenError(f"its clock is {log.clock}, it began at {log.begin_unix_s}")
-    if log.begin_unix_s is not None and not np.isfinite(log.begin_unix_s):
+    if (log.clock == "none") != (log.start_unix_s is None):
+        raise BrokenError(f"its clock is {log.clock}, it began at {log.start_unix_s}")
+    if log.start_unix_s is not None and not np.isfinite(log.start_unix_s):
         raise BrokenError("its begin is not finite")
     for what, text in (
         *(("a remark", remark.text) for remark in log.remarks),

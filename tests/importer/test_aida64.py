@@ -26,7 +26,7 @@ def test_temperatures_of_the_board_are_not_the_drives() -> None:
     assert temps == {"temp_c.fast_ssd_2_tb", "temp_c.cpu", "temp_c.cpu_2"}
 
 
-def test_a_logger_started_again_begins_a_new_run() -> None:
+def test_restarting_a_logger_starts_a_new_run() -> None:
     first, second = read(Source.of_path(DATA / "restarted.csv"))
     assert (first.samples.height, second.samples.height) == (30, 30)
     assert not any("could not be read" in remark.text for remark in second.remarks)

@@ -37,20 +37,20 @@ SINGLE = ([0.2, 0.6], [1500.0])
 LEVELS = ([0.05, 0.2, 0.2, 0.45, 0.45, 0.55, 0.55, 0.9], [2000.0, 700.0, 1500.0, 300.0])
 
 
-def logged(track: Track, interval_s: float, begin_s: float, end_s: float) -> Track:
+def logged(track: Track, interval_s: float, start_s: float, end_s: float) -> Track:
     """The same rates as another tool means them: over its own, longer intervals."""
     step_s = track.t_s[1] - track.t_s[0]
     moved = np.concatenate([[0.0], np.cumsum(track.values * step_s)])
-    edges_s = np.arange(begin_s, end_s, interval_s)
+    edges_s = np.arange(start_s, end_s, interval_s)
     means = np.diff(np.interp(edges_s, np.concatenate([[0.0], track.t_s]), moved)) / interval_s
     return Track(edges_s[1:], means)
 
 
-def warmed(track: Track, tau_s: float, interval_s: float, begin_s: float, rng: Rng) -> Track:
+def warmed(track: Track, tau_s: float, interval_s: float, start_s: float, rng: Rng) -> Track:
     """A sensor with whole degrees on what follows the load as a first-order lag does."""
     keep = np.exp(-(track.t_s[1] - track.t_s[0]) / tau_s)
     temp_c = 35 + 45 * lfilter([1 - keep], [1, -keep], track.values) / 2000
-    at_s = np.arange(begin_s, track.t_s[-1], interval_s)
+    at_s = np.arange(start_s, track.t_s[-1], interval_s)
     return Track(at_s, np.round(np.interp(at_s, track.t_s, temp_c) + rng.normal(0, 0.1, len(at_s))))
 
 
@@ -223,7 +223,7 @@ def test_where_clocks_are_known_only_shifts_near_them_are_tried() -> None:
     assert found.shift_s == pytest.approx(500, abs=2.5)
 
 
-def test_flat_load_and_a_stuck_temperature_tell_nothing() -> None:
+def test_a_flat_load_and_a_stuck_temperature_prove_nothing() -> None:
     rng = np.random.default_rng(5)
     t_s = clock(900, 0.1)
     stuck = Track(np.arange(900.0), np.full(900, 40.0))
@@ -280,8 +280,8 @@ def test_a_temperature_log_cut_out_of_a_simulated_run_is_found_again(
     rate = pl.sum_horizontal("read_bw_mb_s", "write_bw_mb_s")
     load = Track(rates["t_s"].to_numpy(), rates.select(rate).to_series().to_numpy())
     read = samples.select("t_s", "temp_c.composite").drop_nulls()
-    for begin_s, end_s in ((0, 1e9), (20, 400), (30, 1e9)):
-        cut = read.filter((pl.col("t_s") >= begin_s) & (pl.col("t_s") <= end_s))[::interval]
+    for start_s, end_s in ((0, 1e9), (20, 400), (30, 1e9)):
+        cut = read.filter((pl.col("t_s") >= start_s) & (pl.col("t_s") <= end_s))[::interval]
         other = Track(cut["t_s"].to_numpy() - 1234.5, cut["temp_c.composite"].to_numpy())
         found = thermal_shift(load, other)
         assert found.certain

@@ -14,7 +14,7 @@ def _read(name: str) -> Log:
     return log
 
 
-def test_results_are_told_by_their_content() -> None:
+def test_results_are_recognized_by_their_content() -> None:
     for path in DATA.iterdir():
         assert detect(Source.of_path(path)).name == "as_ssd"
 
@@ -41,7 +41,7 @@ def test_megabytes_are_2_to_the_20_with_points_or_commas() -> None:
     assert log.samples["read_lat_us"][6] == pytest.approx(98)
 
 
-def test_ios_a_second_tell_the_same_rates() -> None:
+def test_iops_give_the_same_rates() -> None:
     ios, megabytes = _read("iops.txt").samples, _read("mbs-de.txt").samples
     for column in ("read_bw_mb_s", "write_bw_mb_s"):
         rates = ios[column][:6].drop_nulls().to_list()

@@ -32,27 +32,27 @@ def said_of(text: str) -> str:
     return " | ".join(remark.text for remark in log_of(text).remarks)
 
 
-# --- cells that are no numbers -------------------------------------------------------------------
+# --- cells that are not numbers -------------------------------------------------------------------
 
 
 def test_cells_that_are_no_numbers_are_counted_and_shown() -> None:
     odd = {3: "n/a", 7: "ERR", 8: "n/a", 20: "nan"}
     rows = [f"{i},500,{odd.get(i, 40)}" for i in range(1, 61)]
     said = said_of(TABLE + "\n".join(rows) + "\n")
-    assert "column 'temp_c': 4 of 60 cells are no numbers ('n/a', 'ERR'), left out" in said
+    assert "column 'temp_c': 4 of 60 cells are not numbers ('n/a', 'ERR'), left out" in said
 
 
 def test_they_are_counted_alike_where_rows_are_taken_at_once() -> None:
     odd = {3: "n/a", 7: "ERR", 8: "NaN", 20: ""}
     rows = [f"{i},500,{odd.get(i, 40)},x" for i in range(1, 40_001)]
     said = said_of("time,write_mb_s,temp_c,z\n" + "\n".join(rows) + "\n")
-    assert "column 'temp_c': 3 of 40,000 cells are no numbers ('n/a', 'ERR'" in said
+    assert "column 'temp_c': 3 of 40,000 cells are not numbers ('n/a', 'ERR'" in said
 
 
 def test_numbers_that_nothing_measures_are_counted_too_and_empty_cells_are_not() -> None:
     rows = [f"{i},{'1e309' if i == 5 else 500},{'' if i % 2 else 40}" for i in range(1, 31)]
     said = said_of(TABLE + "\n".join(rows) + "\n")
-    assert "column 'write_mb_s': 1 of 30 cells is no number ('inf'), left out" in said
+    assert "column 'write_mb_s': 1 of 30 cells is not a number ('inf'), left out" in said
     assert "column 'temp_c'" not in said
 
 
@@ -120,16 +120,16 @@ def test_all_readings_of_a_file_are_a_series(text: str) -> None:
     assert told.has_rates
 
 
-def test_a_date_before_the_first_reading_says_when_they_began() -> None:
+def test_a_date_before_the_first_reading_says_when_they_started() -> None:
     log = log_of(SERIES["a date before the first"])
-    assert (log.clock, log.begin_unix_s) == ("utc", 1795255200.0)
+    assert (log.clock, log.start_unix_s) == ("utc", 1795255200.0)
 
 
-def test_readings_without_a_time_lie_between_those_that_have_one() -> None:
+def test_readings_without_a_time_are_placed_between_those_that_have_one() -> None:
     stamps = [f"2026-11-21T10:00:{i:02d}Z\n" if i % 5 == 0 else "" for i in range(41)]
     log = log_of("".join(s + json.dumps(of_nvme(i)) + "\n" for i, s in enumerate(stamps)))
     assert log.samples["t_s"].to_list() == pytest.approx(list(range(41)))
-    assert any("32 of 41 readings tell no time" in remark.text for remark in log.remarks)
+    assert any("32 of 41 readings have no time" in remark.text for remark in log.remarks)
 
 
 def test_readings_of_the_same_minute_are_spread_over_it() -> None:
@@ -231,7 +231,7 @@ def test_four_times_the_file_is_about_four_times_the_work(shape: str, tmp_path: 
 @pytest.mark.parametrize("begin", ["-", "=", "+-", "| - "])
 def test_a_long_line_that_is_nearly_drawn_hangs_nothing(begin: str) -> None:
     text = "\n".join([begin * (200_000 // len(begin)) + "x", *["a,b"] * 30])
-    with pytest.raises(HeatsoakError, match="in no format"):
+    with pytest.raises(HeatsoakError, match="not in a format"):
         read(Source.of_bytes("mine.log", text.encode()))
 
 
@@ -247,13 +247,13 @@ def test_a_long_line_that_is_nearly_drawn_hangs_nothing(begin: str) -> None:
             "run,time,write_mb_s\n" + "".join(f"{i},1,5\n{i},2,5\n" for i in range(3000)),
             "over 1,000 runs",
         ),
-        ("a" * (6 << 20), "in no format"),
+        ("a" * (6 << 20), "not in a format"),
         (TABLE + "1,5,40\n" * 9 + "1" * (6 << 20), "line 11: is longer than 4 MiB"),
         (
             '{"smartctl": 1, "a": [\n' + "[],[],[],[]\n," * 1_300_000 + "[]\n]\n}\n",
             "line 1: holds a JSON document of over 5,000,000 values: split it",
         ),
-        ("[" * 100_000, "in no format"),
+        ("[" * 100_000, "not in a format"),
         ('{"smartctl": ' + "[" * 100_000 + "\n}", "recursion limit"),
         ('{"smartctl": 1, "temperature": {"current": ' + "9" * 10_000 + "}}\n", "number out of"),
     ],

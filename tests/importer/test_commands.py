@@ -67,7 +67,7 @@ def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) 
 
 
 @pytest.mark.slow
-def test_a_log_of_temperatures_alone_says_what_it_shows(logs: Path) -> None:
+def test_a_log_with_only_temperatures_says_what_it_shows(logs: Path) -> None:
     done = heatsoak("analyze", "heat.csv", "--format", "json", cwd=logs)
     (recording,) = json.loads(done.stdout)["recordings"]
     (step,) = recording["steps"]
@@ -77,7 +77,7 @@ def test_a_log_of_temperatures_alone_says_what_it_shows(logs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_headers_that_nobody_knows_take_a_mapping(logs: Path) -> None:
+def test_unknown_headers_take_a_mapping(logs: Path) -> None:
     table = (logs / "load.csv").read_text().replace("timestamp,write MB/s", "Messzeit,Wert")
     (logs / "mine.csv").write_text(table)
     assert "--map" in complaint(heatsoak("analyze", "mine.csv", cwd=logs), 2)

@@ -22,7 +22,7 @@ def _remarks(log: Log) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("path", sorted(DATA.iterdir()), ids=lambda path: path.name)
-def test_results_are_told_by_their_content(path: Path) -> None:
+def test_results_are_recognized_by_their_content(path: Path) -> None:
     assert detect(Source.of_path(path)).name == "crystaldiskmark"
 
 
@@ -88,7 +88,7 @@ def test_version_3_means_kib_by_kb() -> None:
     assert log.tools == {"crystaldiskmark": "3.0.1"}
 
 
-def test_zeros_written_are_told() -> None:
+def test_zero_fill_is_noted() -> None:
     assert any("0Fill" in text for text in _remarks(_read("8.0.4-utf16.txt")[0]))
     assert any("0Fill" in text for text in _remarks(_read("3.0.1.txt")[0]))
 

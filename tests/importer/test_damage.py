@@ -155,21 +155,21 @@ def damages(data: bytes, chance: random.Random) -> list[bytes]:
         (b"\0" * 5000, "is not a text file"),
         (bytes(range(256)) * 40, "is not a text file"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(1, 200)) * 9, "is not a text file"),
-        (b"\n \n\n", "is in no format"),
-        (b"hello\n", "is in no format"),
-        (b"a" * (6 << 20), "is in no format"),
+        (b"\n \n\n", "is not in a format"),
+        (b"hello\n", "is not in a format"),
+        (b"a" * (6 << 20), "is not in a format"),
         (gzip.compress(b"", mtime=0), "is empty"),
         (gzip.compress(b"hello " * 9, mtime=0)[:10], "ompress"),
     ],
 )
-def test_what_is_no_log_is_said_in_one_line(data: bytes, said: str) -> None:
+def test_what_is_not_a_log_is_refused_in_one_line(data: bytes, said: str) -> None:
     with pytest.raises(HeatsoakError, match=said) as caught:
         read(Source.of_bytes("mine.log", data))
     assert str(caught.value).startswith("mine.log: ")
     assert "\n" not in str(caught.value)
 
 
-def test_a_format_is_told_by_its_content_and_not_by_its_name() -> None:
+def test_a_format_is_recognized_by_its_content_and_not_by_its_name() -> None:
     for path in FILES:
         if path.parent.name == "fio" and path.suffix == ".log":
             continue  # what a fio log counts is in its name alone
@@ -183,6 +183,6 @@ def test_a_reader_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch
 
     reader = Format("odd", "odd logs", lambda _: True, fails)
     monkeypatch.setattr(import_module("heatsoak.importer.formats"), "FORMATS", (reader,))
-    with pytest.raises(HeatsoakError, match=r"^x: heatsoak's reader of odd logs fails") as caught:
+    with pytest.raises(HeatsoakError, match=r"^x: heatsoak's reader for odd logs failed") as caught:
         read(Source.of_bytes("x", b"text"))
     assert "\n" not in str(caught.value)

@@ -21,7 +21,7 @@ def test_a_document_behind_words_in_its_line_is_read_and_the_words_are_handed_ov
     ]
 
 
-def test_files_of_a_directory_that_are_no_logs_are_named_together(tmp_path: Path) -> None:
+def test_files_of_a_directory_that_are_not_logs_are_named_together(tmp_path: Path) -> None:
     (tmp_path / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
     for name in ("job.fio", "plot.png", "z.sh"):
         (tmp_path / name).write_bytes(
@@ -29,7 +29,7 @@ def test_files_of_a_directory_that_are_no_logs_are_named_together(tmp_path: Path
         )
     (recording,) = import_files([tmp_path])
     said = [event.text for event in recording.events if event.text.startswith("left out")]
-    assert said == ["left out, as no logs: job.fio, plot.png, z.sh"]
+    assert said == ["left out, since they are not logs: job.fio, plot.png, z.sh"]
 
 
 def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:

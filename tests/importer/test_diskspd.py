@@ -22,7 +22,7 @@ def _says(log: Log, words: str) -> bool:
 
 
 @pytest.mark.parametrize("path", sorted(DATA.iterdir()), ids=lambda path: path.name)
-def test_results_are_told_by_their_content(path: Path) -> None:
+def test_results_are_recognized_by_their_content(path: Path) -> None:
     assert detect(Source.of_path(path)).name == "diskspd"
 
 
@@ -43,7 +43,7 @@ def test_text_has_one_mean_for_each_time_span() -> None:
     assert row["cpu_pct"] == 3.67
 
 
-def test_results_that_were_posted_alone_are_read() -> None:
+def test_results_posted_without_their_settings_are_read() -> None:
     text = (DATA / "mix.txt").read_text()
     (whole,), (posted,) = (
         _read_text(part) for part in (text, text[text.index("Results for timespan") :])
@@ -52,10 +52,10 @@ def test_results_that_were_posted_alone_are_read() -> None:
     assert posted.samples.select(rates).equals(whole.samples.select(rates))
 
 
-def test_time_begins_after_the_warm_up() -> None:
+def test_time_starts_after_the_warm_up() -> None:
     (log,) = _read("mix.txt")
     assert log.clock == "utc"
-    assert log.begin_unix_s == 1691152267 + 15
+    assert log.start_unix_s == 1691152267 + 15
     assert _says(log, "start time")
 
 
@@ -77,7 +77,7 @@ def test_linux_writes_a_text_of_its_own() -> None:
     assert log.drive == {"path": "/mnt/test.dat"}
 
 
-def test_intervals_of_xml_are_a_series_without_the_one_that_was_cut() -> None:
+def test_intervals_of_xml_are_a_series_without_the_truncated_one() -> None:
     (log,) = _read("intervals.xml")
     assert log.samples["t_s"].to_list() == [float(second) for second in range(1, 31)]
     assert set(log.samples["interval_s"]) == {1.0}
@@ -105,7 +105,7 @@ def test_xml_may_be_a_single_line_with_a_declaration() -> None:
     assert log.samples.equals(_read("intervals.xml")[0].samples)
 
 
-def test_xml_that_was_cut_keeps_the_intervals_before() -> None:
+def test_truncated_xml_keeps_the_intervals_before() -> None:
     text = (DATA / "intervals.xml").read_text()
     (log,) = _read_text(text[: text.index('<Bucket SampleMillisecond="20000"')])
     assert log.samples.height == 19

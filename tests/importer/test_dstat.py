@@ -18,7 +18,7 @@ def test_dool_s_bytes_become_megabytes_and_its_first_row_is_left_out() -> None:
     log = log_of("dool.csv")
     assert log.drive == {"path": "/dev/vda"}
     assert log.clock == "local"
-    assert log.begin_unix_s == 1795258098  # 2026-11-21 10:48:18
+    assert log.start_unix_s == 1795258098  # 2026-11-21 10:48:18
     assert log.samples["t_s"].to_list() == [1, 2, 3, 4, 5]
     assert log.samples["write_bw_mb_s"][1] == pytest.approx(654.311424)
     assert log.samples["write_iops"][1] == 78

@@ -24,7 +24,7 @@ def test_phases_become_steps_of_one_direction() -> None:
     assert write["t_s"].to_list() == [2.0, 4.0, 6.0]
     assert write["read_bw_mb_s"].null_count() == 3
     assert log.clock == "utc"
-    assert log.begin_unix_s == pytest.approx(1795257106.715)
+    assert log.start_unix_s == pytest.approx(1795257106.715)
 
 
 def test_bandwidth_comes_from_the_exact_count_of_bytes() -> None:

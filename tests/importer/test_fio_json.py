@@ -97,7 +97,7 @@ def test_rates_are_of_the_interval_alone() -> None:
     (log,) = logs_of(*stream, between="\nfio: terminating on signal 15\n")
     assert log.samples["read_iops"].to_list() == [100, 300, 500]
     assert log.samples["t_s"].to_list() == [1, 2, 3]
-    assert log.begin_unix_s == AT / 1000
+    assert log.start_unix_s == AT / 1000
     assert log.steps[0].bs == 4096
 
 
@@ -130,7 +130,7 @@ def test_fio_2_counts_in_kib_and_us() -> None:
     assert row["read_iops"] == pytest.approx(2560)
     assert row["read_lat_us"] == pytest.approx(120.5)
     assert (row["read_lat_p50_us"], row["read_lat_p99_us"]) == (100, 300)
-    assert (log.clock, log.begin_unix_s) == ("none", None)
+    assert (log.clock, log.start_unix_s) == ("none", None)
 
 
 def test_reads_and_writes_counted_together_have_columns_of_their_own() -> None:
@@ -139,7 +139,7 @@ def test_reads_and_writes_counted_together_have_columns_of_their_own() -> None:
     assert "read_iops" not in log.samples.columns
 
 
-def test_jobs_that_began_while_others_ran_are_beside_them() -> None:
+def test_jobs_that_started_while_others_ran_overlap_them() -> None:
     jobs = [
         {
             "jobname": f"j{n}",
@@ -210,7 +210,7 @@ def test_nothing_but_our_errors_comes_of_documents_with_values_replaced(seed: in
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(cut=st.floats(0, 1))
-def test_a_stream_that_was_cut_gives_what_came_before(cut: float) -> None:
+def test_a_truncated_stream_gives_what_came_before(cut: float) -> None:
     whole = gzip.decompress((DATA / "mix.json.gz").read_bytes())
     message = ""
     try:

@@ -124,10 +124,10 @@ def test_mean_and_maximum_of_a_window_are_both_read() -> None:
     assert log.samples["read_lat_max_us"].to_list() == [9, 9.5]
 
 
-def test_times_of_the_clock_are_told() -> None:
+def test_clock_times_are_recorded() -> None:
     log = one("clock_bw.1.log", (DATA / "clock_bw.1.log").read_bytes())
     assert log.clock == "utc"
-    assert log.begin_unix_s == pytest.approx(1795257486.632)
+    assert log.start_unix_s == pytest.approx(1795257486.632)
     assert log.samples["t_s"][0] == pytest.approx(0.25)
     assert log.samples["read_bw_mb_s"].mean() == pytest.approx(20.97, rel=0.01)
 
@@ -140,7 +140,7 @@ def test_histograms_give_rates_and_percentiles() -> None:
     assert 5 < first["read_lat_p50_us"] <= first["read_lat_p99_us"] <= first["read_lat_max_us"]
 
 
-def test_what_is_measured_is_asked_for_where_neither_name_nor_numbers_tell() -> None:
+def test_what_is_measured_is_asked_for_where_name_and_numbers_are_unclear() -> None:
     with pytest.raises(UsageError, match="name it as fio does"):
         read(Source.of_bytes("log.txt", rows((500, 8000, 0, 0), (1000, 8000, 0, 0)).encode()))
 
@@ -153,7 +153,7 @@ def test_a_log_of_every_io_under_another_name_gives_its_rates_all_the_same() -> 
     assert any("name it as fio does" in text for text in doubts(log))
 
 
-def test_time_that_begins_anew_is_another_run() -> None:
+def test_time_that_restarts_is_another_run() -> None:
     logs = read(Source.of_path(DATA / "shared_bw.log"))
     assert [log.label for log in logs] == ["run 1", "run 2"]
     assert all("per_job_logs=0" in doubts(log)[0] for log in logs)

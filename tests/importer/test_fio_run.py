@@ -26,7 +26,7 @@ def doubts(log: Log) -> list[str]:
 MIX = tuple(f"mix_{what}.{job}.log" for what in ("bw", "iops", "lat") for job in (1, 2))
 
 
-def test_logs_of_jobs_beside_each_other_are_added_up_and_that_is_said() -> None:
+def test_logs_of_jobs_side_by_side_are_added_up_and_that_is_noted() -> None:
     (log,) = joined(*MIX)
     assert log.samples["read_bw_mb_s"].mean() == pytest.approx(4.1, rel=0.02)
     assert log.samples["write_iops"].mean() == pytest.approx(1000, rel=0.02)
@@ -37,7 +37,7 @@ def test_logs_of_jobs_beside_each_other_are_added_up_and_that_is_said() -> None:
     assert log.samples["interval_s"].to_list() == pytest.approx([0.5] * 7, abs=0.05)
 
 
-def test_the_json_tells_the_load_and_takes_the_doubt_away() -> None:
+def test_the_json_states_the_load_and_removes_the_doubt() -> None:
     (log,) = joined(*MIX, "mix.json.gz")
     assert log.steps[0].describe() == "random mix, 4k, QD1, 2 jobs, rate_iops=500"
     assert log.clock == "utc"
@@ -55,14 +55,14 @@ def test_jobs_behind_each_other_are_steps_at_their_times() -> None:
     assert log.samples["t_s"].n_unique() == log.samples.height
 
 
-def test_jobs_that_shared_a_log_are_told_from_runs_by_the_json() -> None:
+def test_the_json_tells_jobs_that_shared_a_log_from_runs() -> None:
     (log,) = joined("shared_bw.log", "shared.json")
     assert log.samples["write_bw_mb_s"].mean() == pytest.approx(42, rel=0.03)
     assert not doubts(log)
     assert [log.label for log in joined("shared_bw.log")] == ["run 1", "run 2"]
 
 
-def test_jobs_of_several_sections_that_shared_a_log_are_told_by_the_bytes() -> None:
+def test_jobs_of_several_sections_that_shared_a_log_are_identified_by_the_bytes() -> None:
     rows = [(1000 * i, 1000, 1, 0, 0) for i in range(1, 101)]
     bw = log_of("P_bw.log", *rows, *rows[:50])
     about = {"fio version": "fio-3.33", "timestamp_ms": 1_700_000_100_000}
@@ -95,14 +95,14 @@ def test_logs_of_every_io_of_several_quantities_count_each_io_once() -> None:
     assert log.steps[0].rw == "randrw"
 
 
-def test_clocks_tell_jobs_behind_each_other_without_json() -> None:
+def test_clocks_show_consecutive_jobs_without_json() -> None:
     at = 1_700_000_000_000
     one = log_of("x_bw.1.log", *((at + 500 * i, 1000, 0, 0, 0) for i in range(1, 9)))
     two = log_of("x_bw.2.log", *((at + 500 * i, 2000, 0, 0, 0) for i in range(9, 17)))
     (log,) = join_fio([*one, *two])
     assert [step.name for step in log.steps] == ["x 1", "x 2"]
     assert log.samples["t_s"].to_list() == pytest.approx([0.5 * i for i in range(1, 17)])
-    assert log.begin_unix_s == at / 1000
+    assert log.start_unix_s == at / 1000
     assert not doubts(log)
 
 
@@ -128,7 +128,7 @@ def test_latencies_of_jobs_are_weighted_by_their_ios() -> None:
     assert log.samples["read_lat_us"].to_list() == pytest.approx([110] * 4)
 
 
-def test_siblings_tell_whether_latencies_are_ns_or_us() -> None:
+def test_siblings_show_whether_latencies_are_ns_or_us() -> None:
     lat = log_of("x_lat.1.log", *((500 * i, 30_000, 0, 0) for i in range(1, 5)))
     assert lat[0].samples["read_lat_us"][0] == 30
     iops = log_of("x_iops.1.log", *((500 * i, 1000, 0, 0) for i in range(1, 5)))
@@ -181,7 +181,7 @@ def test_what_is_uncertain_of_many_files_is_said_once() -> None:
     (log,) = join_fio(logs)
     assert [text for text in doubts(log) if "taken as ns" in text] == [
         "x_lat.1.log and 11 more: latencies are taken as ns, as fio 3 writes them; "
-        "the log does not tell its version"
+        "the log does not state its version"
     ]
 
 

@@ -51,12 +51,12 @@ def test_what_was_done_between_two_lines_is_their_difference() -> None:
     assert mib_s == pytest.approx([100] * 4 + [60] * 4, rel=0.001)
 
 
-def test_jobs_beside_each_other_are_added_up() -> None:
+def test_jobs_side_by_side_are_added_up() -> None:
     text = "".join(2 * line(i, write_mib_s=50) for i in range(1, 6))
     assert log_of(text).samples["write_bw_mb_s"].to_list() == pytest.approx([104.8576] * 5)
 
 
-def test_a_cut_line_is_left_out() -> None:
+def test_a_truncated_line_is_left_out() -> None:
     text = "".join(line(i, write_mib_s=100) for i in range(1, 9))
     assert log_of(text[:-200]).samples.height == 7
 

@@ -39,7 +39,7 @@ def test_the_cores_throttling_is_not_the_drives() -> None:
 def test_hours_and_minutes_without_leading_zeros_are_read() -> None:
     (log,) = _read("two-drives.csv")
     assert log.clock == "local"
-    assert log.begin_unix_s == pytest.approx(1795255190.0 - 2, abs=0.01)
+    assert log.start_unix_s == pytest.approx(1795255190.0 - 2, abs=0.01)
     assert log.samples["t_s"][-1] == pytest.approx(180, abs=1)
     assert log.samples["interval_s"].max() == pytest.approx(2, abs=0.1)
 
@@ -66,19 +66,19 @@ def test_without_the_footer_columns_are_grouped_by_their_order() -> None:
     assert log.samples["write_bw_mb_s"][0] == 1500
     assert log.samples.height == 89
     assert "grouped by their order" in _doubts(log)
-    assert "line 91, the last, is cut" in _doubts(log)
+    assert "line 91, the last, is truncated" in _doubts(log)
 
 
-def test_a_logger_started_again_begins_a_new_run() -> None:
+def test_restarting_a_logger_starts_a_new_run() -> None:
     first, second = _read("restarted.csv")
     assert (first.label, second.label) == ("1", "2")
     assert (first.samples.height, second.samples.height) == (40, 40)
-    assert first.begin_unix_s is not None
-    assert second.begin_unix_s is not None
-    assert second.begin_unix_s - first.begin_unix_s == pytest.approx(3960)
+    assert first.start_unix_s is not None
+    assert second.start_unix_s is not None
+    assert second.start_unix_s - first.start_unix_s == pytest.approx(3960)
 
 
-def test_sensors_enumerated_anew_do_not_end_a_run() -> None:
+def test_renumbered_sensors_do_not_end_a_run() -> None:
     (log,) = _read("enumerated-anew.csv")
     assert log.samples.height == 80
     assert log.samples["write_bw_mb_s"].null_count() == 0
@@ -96,7 +96,7 @@ def test_other_languages_are_read(name: str) -> None:
     assert not any(column.startswith("throttle") for column in samples.columns)
 
 
-def test_a_language_that_nobody_knows_is_read_by_its_units() -> None:
+def test_an_unknown_language_is_read_by_its_units() -> None:
     header = ('Date,Time,"aa [Yes/No]","bb [°C]","cc [%]","dd [Yes/No]","ee [Yes/No]",'
               '"ff [%]","gg [%]","hh [%]","ii [MB/s]","jj [MB/s]","kk [MB]","ll [MB]"')  # fmt: skip
     rows = "".join(
@@ -114,7 +114,7 @@ def test_missing_times_are_said() -> None:
     assert "no rows from 38 to 80 s" in _doubts(log)
 
 
-def test_a_log_without_any_drive_is_an_error_or_tells_of_the_host() -> None:
+def test_a_log_without_any_drive_is_an_error_or_describes_the_host() -> None:
     rows = "".join(f"1.2.2026,3:4:{i}.000,1\n" for i in range(9))
     with pytest.raises(UsageError, match="has no column of a drive"):
         read(Source.of_bytes("x", f'Date,Time,"VIN1 [V]"\n{rows}'.encode()))

@@ -27,7 +27,7 @@ def _says(log: Log, words: str, *, doubt: bool) -> bool:
 
 
 @pytest.mark.parametrize("path", sorted(DATA.iterdir()), ids=lambda path: path.name)
-def test_results_are_told_by_their_content(path: Path) -> None:
+def test_results_are_recognized_by_their_content(path: Path) -> None:
     assert detect(Source.of_path(path)).name == "iometer"
 
 
@@ -53,11 +53,11 @@ def test_each_specification_and_queue_depth_is_a_step_with_its_mean() -> None:
     assert samples["cpu_pct"][0] == pytest.approx(3.21)
 
 
-def test_time_begins_where_the_first_run_was_recorded_without_its_ramp_up() -> None:
+def test_time_starts_where_the_first_run_was_recorded_without_its_ramp_up() -> None:
     (log,) = _read("results-1.1.0.csv")
     assert log.samples["t_s"].to_list() == pytest.approx([60, 125.098, 190.209], abs=1e-3)
     assert log.clock == "local"
-    assert log.begin_unix_s == pytest.approx(1457186596.402 - 60)
+    assert log.start_unix_s == pytest.approx(1457186596.402 - 60)
 
 
 def test_versions_drives_and_failed_ios_are_kept() -> None:
@@ -93,7 +93,7 @@ def test_megabytes_that_no_row_explains_are_in_doubt() -> None:
 def test_each_test_in_a_file_is_a_run() -> None:
     first, second = _read("results-2004.csv")
     assert (first.label, second.label) == ("run 1", "run 2")
-    assert first.begin_unix_s != second.begin_unix_s
+    assert first.start_unix_s != second.start_unix_s
 
 
 def test_several_drives_are_taken_together_unless_one_is_asked_for() -> None:
@@ -110,7 +110,7 @@ def test_several_drives_are_taken_together_unless_one_is_asked_for() -> None:
 def test_without_a_time_at_its_end_a_test_takes_as_long_as_its_ios() -> None:
     (log,) = _read("results-2003.csv")
     assert log.samples["t_s"].to_list() == pytest.approx([300.0])
-    assert log.begin_unix_s == 1052906400.0
+    assert log.start_unix_s == 1052906400.0
 
 
 def test_a_mix_of_sizes_has_none_of_its_own() -> None:
@@ -147,12 +147,12 @@ def test_updates_are_a_series_over_all_workers() -> None:
     assert not _says(log, "mean over a test", doubt=False)
 
 
-def test_a_series_goes_on_after_midnight() -> None:
+def test_a_series_continues_after_midnight() -> None:
     (log,) = _read("inst-1.1.0-rc1.csv")
     assert log.samples["t_s"].diff().drop_nulls().min() > 0.9  # type: ignore[operator]
 
 
-def test_a_file_that_was_cut_keeps_what_came_before() -> None:
+def test_a_truncated_file_keeps_what_came_before() -> None:
     text = _text("inst-1.1.0-rc1.csv")
     (log,) = _read_text(text[: len(text) // 2])
     assert 10 < log.samples.height < 40

@@ -35,7 +35,7 @@ def by_device(logs: list[Log]) -> dict[str, Log]:
 def test_the_same_load_reads_alike_in_every_layout_and_language(name: str) -> None:
     loop0 = by_device(logs_of(name))["loop0"]
     assert loop0.clock == "local"
-    assert loop0.begin_unix_s == pytest.approx(1795256513, abs=1.5)  # 2026-11-21 10:21:53
+    assert loop0.start_unix_s == pytest.approx(1795256513, abs=1.5)  # 2026-11-21 10:21:53
     samples = loop0.samples.filter(loop0.samples["t_s"].is_between(4, 6.5))
     assert samples["write_bw_mb_s"].to_list() == pytest.approx([83.9] * samples.height, rel=0.02)
     assert samples["write_iops"].to_list() == pytest.approx([640] * samples.height, rel=0.02)
@@ -79,8 +79,8 @@ def test_the_interval_comes_from_totals_where_there_is_nothing_else() -> None:
     assert "from totals" in said(log)
 
 
-def test_an_interval_that_nothing_tells_is_a_second_with_a_doubt_or_what_the_user_says() -> None:
-    assert "a report a second" in said(logs_of("x.txt")[0], doubt=True)
+def test_an_unknown_interval_is_a_second_with_a_doubt_or_what_the_user_says() -> None:
+    assert "a report each second" in said(logs_of("x.txt")[0], doubt=True)
     log = logs_of("x.txt", interval="10")[0]
     assert log.samples["t_s"].to_list()[:2] == [10.0, 20.0]
     assert said(log, doubt=True) == ""
@@ -104,10 +104,10 @@ def test_a_device_can_be_asked_for_by_name_or_path() -> None:
         logs_of("v9_seconds.txt", device="sdz")
 
 
-def test_a_translated_time_with_the_heading_s_date_goes_on_after_midnight() -> None:
+def test_a_translated_time_with_the_headings_date_continues_after_midnight() -> None:
     (log,) = logs_of("v8_time.txt")
     assert log.clock == "local"
-    assert log.begin_unix_s == 1260316798  # 2009-12-08 23:59:58
+    assert log.start_unix_s == 1260316798  # 2009-12-08 23:59:58
     assert log.samples["t_s"].to_list() == [2.0, 4.0]
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([131.072, 104.8576])
 
@@ -137,12 +137,12 @@ def test_a_layer_over_a_disk_is_left_out() -> None:
     )
     (log,) = read_text(text)
     assert log.drive == {"path": "/dev/nvme0n1"}
-    assert log.begin_unix_s == 1795251599  # 10:00:00+01:00, less the first interval
+    assert log.start_unix_s == 1795251599  # 10:00:00+01:00, less the first interval
     (mapped,) = read_text(text, Options(device="/dev/mapper/vg-home"))
     assert mapped.drive == {"path": "/dev/mapper/vg-home"}
 
 
-def test_the_short_report_tells_reads_and_writes_together() -> None:
+def test_the_short_report_counts_reads_and_writes_together() -> None:
     log = by_device(logs_of("xs0.txt"))["loop0"]
     assert log.samples["bw_mb_s"].max() == pytest.approx(84, rel=0.02)
     assert {"iops", "lat_us", "queue"} <= set(log.samples.columns)
@@ -197,7 +197,7 @@ def test_only_averages_since_boot_are_refused_with_what_to_do() -> None:
         read_text(text[: text.index("11/21/2026 10:21:54")])
 
 
-def test_a_cut_file_gives_what_is_there() -> None:
+def test_a_truncated_file_gives_what_is_there() -> None:
     data = (DATA / "xt_en.txt").read_bytes()
     for cut in range(2500, 6000, 97):
         logs = read(Source.of_bytes("log", data[:cut]))
@@ -219,7 +219,7 @@ def test_crlf_utf_16_and_a_bom_make_no_difference() -> None:
         assert read(Source.of_bytes("log", data))[0].samples.equals(plain)
 
 
-def test_a_json_that_was_cut_is_read_up_to_there() -> None:
+def test_truncated_json_is_read_up_to_the_cut() -> None:
     whole = (DATA / "x.json").read_bytes()
     full, cut = (read(Source.of_bytes("log", data))[0] for data in (whole, whole[:5000]))
     assert full.samples.height == 14

@@ -47,7 +47,7 @@ def throttled(seconds: int = 600, onset_s: int = 200) -> tuple[Array, Array]:
     return rate + np.sin(t_s), warm
 
 
-def test_temperatures_of_the_same_hour_lie_beside_the_throughput() -> None:
+def test_temperatures_of_the_same_hour_join_the_throughput() -> None:
     rate, warm = throttled()
     (joined,) = join([load(rate), warmth(warm, begin=NOON - 60)])
     reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
@@ -96,16 +96,16 @@ def test_two_runs_of_one_tool_are_two_recordings() -> None:
     assert len(join([load(rate), load(rate)])) == 2
 
 
-def test_of_two_throughputs_the_finer_stays_and_the_other_gives_what_else_it_saw() -> None:
+def test_the_finer_of_two_throughputs_stays_and_the_other_adds_what_else_it_saw() -> None:
     rate, warm = throttled()
     coarse = warmth(warm, interval_s=np.full(300, 2.0), write_bw_mb_s=rate[::2])
     (joined,) = join([coarse, load(rate)])
     assert joined.samples["write_bw_mb_s"].count() == 600
     assert joined.has_temperatures
-    assert any("left out beside finer" in remark.text for remark in joined.remarks)
+    assert any("left out in favour of finer" in remark.text for remark in joined.remarks)
 
 
-def test_a_wall_clock_without_a_zone_is_laid_beside_utc_by_the_overlap() -> None:
+def test_a_wall_clock_without_a_zone_is_aligned_with_utc_by_the_overlap() -> None:
     rate, warm = throttled(3600, 1000)
     (joined,) = join([load(rate), warmth(warm, clock="local", begin=NOON + 2 * 3600)])
     reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
@@ -113,7 +113,7 @@ def test_a_wall_clock_without_a_zone_is_laid_beside_utc_by_the_overlap() -> None
     assert any("UTC+2" in remark.text for remark in joined.remarks)
 
 
-def test_logs_without_a_common_clock_are_laid_beside_each_other_by_their_curves() -> None:
+def test_logs_without_a_common_clock_are_aligned_by_their_curves() -> None:
     levels = ((0, 100), (2000, 200), (0, 100), (1000, 300), (0, 60), (1500, 90), (0, 150))
     idle_rate = np.concatenate([np.full(seconds, float(mb_s)) for mb_s, seconds in levels])
     curve = np.full(len(idle_rate) // 2, 40.0)
@@ -132,14 +132,14 @@ def test_logs_without_a_common_clock_are_laid_beside_each_other_by_their_curves(
     assert any("correlation" in remark.text for remark in joined.remarks)
 
 
-def test_curves_that_do_not_tell_leave_the_logs_apart() -> None:
+def test_ambiguous_curves_leave_the_logs_apart() -> None:
     flat = load(np.full(600, 500.0), clock="none", begin=None)
     apart = join([flat, warmth(np.full(300, 40.0), clock="none", begin=None)])
     assert len(apart) == 2
     assert any("--shift" in remark.text for remark in apart[1].remarks)
 
 
-def test_what_both_call_the_same_is_told_apart() -> None:
+def test_columns_that_share_a_name_are_told_apart() -> None:
     rate, warm = throttled()
     (beside,) = join([load(rate), warmth(warm)])
     third = replace(warmth(warm - 5), format="other", source="other.csv")

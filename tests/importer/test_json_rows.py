@@ -55,14 +55,14 @@ def test_a_key_that_only_some_rows_have_is_missing_in_the_others() -> None:
     "text",
     ['[{"name": "a"}, {"name": "b"}]', "[1, 2, 3]", '{"a": [1, 2]}', '[{"a": 1'],
 )
-def test_json_that_is_no_table_of_rates_is_no_log(text: str) -> None:
+def test_json_that_is_not_a_table_of_rates_is_not_a_log(text: str) -> None:
     with pytest.raises(UsageError):
         read_text(text)
 
 
-def test_prose_is_no_table() -> None:
+def test_prose_is_not_a_table() -> None:
     text = "Dear all,\nthe drive, as I said, has 2, 3, or 4 lanes.\nRegards,\nme, the owner\n"
-    with pytest.raises(UsageError, match="in no format that can be imported"):
+    with pytest.raises(UsageError, match="not in a format that can be imported"):
         read_text(text * 3, "letter.txt")
 
 

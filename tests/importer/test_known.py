@@ -28,7 +28,7 @@ tank        1.20T  2.40T      3     90  48.1K  11.2M
         (f"8+0 records in\n8+0 records out\n{DD}\n", "the progress of a copy", "iostat -xty 1"),
         ("\r 550MiB 0:00:01 [ 549MiB/s] [=> ]  5%", "the progress of a copy", "iostat -xty 1"),
         ("  1,073,741,824   7%  512.00MB/s    0:00:25\n", "the progress of a copy", "iostat"),
-        ("top - 10:00:01 up 3 days,  1 user\nTasks: 1 total\n", "of processes", "iostat -xty 1"),
+        ("top - 10:00:01 up 3 days,  1 user\nTasks: 1 total\n", "about processes", "iostat -xty 1"),
         ("AAA,progname,nmon\nAAA,version,16g\nZZZZ,T0001,10:00:01\n", "nmon", "iostat -xty 1"),
         ("<pre>\nVdbench summary report, created 10:00:00\n", "Vdbench", "parseflat"),
         ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
@@ -46,7 +46,7 @@ tank        1.20T  2.40T      3     90  48.1K  11.2M
         ("128166372003061629,hm,1,Read,383496192,32768,8331\n", "a trace", "heatsoak trace"),
     ],
 )  # fmt: skip
-def test_what_is_no_log_is_told_by_its_name_and_with_what_would_be_one(
+def test_what_is_not_a_log_is_named_with_what_would_be_one(
     text: str, what: str, instead: str
 ) -> None:
     with pytest.raises(UsageError, match=what) as refusal:
@@ -69,8 +69,11 @@ def test_the_history_of_crystaldiskinfo_is_read_as_its_refusal_says() -> None:
     assert log.samples["t_s"][29] - log.samples["t_s"][0] == 29 * 600
 
 
-def test_in_a_directory_what_is_no_log_is_left_out_by_name(tmp_path: Path) -> None:
+def test_in_a_directory_what_is_not_a_log_is_left_out_by_name(tmp_path: Path) -> None:
     (tmp_path / "a-vmstat.txt").write_text(VMSTAT)
     (tmp_path / "b-temps.csv").write_text("time,temp_c\n1,40\n2,41\n3,43\n")
     (recording,) = import_files([tmp_path])
-    assert any("left out, as no logs: a-vmstat.txt" in event.text for event in recording.events)
+    assert any(
+        "left out, since they are not logs: a-vmstat.txt" in event.text
+        for event in recording.events
+    )

@@ -37,7 +37,7 @@ def document_of(index: int) -> dict[str, Any]:
 
 def test_text_with_times_between_is_a_series_of_the_drives_temperatures() -> None:
     (log,) = logs("".join(f"{1_700_000_000 + 5 * i}\n{text_of(i)}{OTHERS}\n" for i in range(6)))
-    assert (log.clock, log.begin_unix_s) == ("utc", 1_700_000_000)
+    assert (log.clock, log.start_unix_s) == ("utc", 1_700_000_000)
     assert log.samples["t_s"].to_list() == [0, 5, 10, 15, 20, 25]
     assert log.samples["temp_c.composite"].to_list() == [40.9 + i for i in range(6)]
     assert log.samples["temp_c.sensor1"].to_list() == [50.9 + i for i in range(6)]
@@ -55,10 +55,10 @@ def test_times_right_behind_a_chips_lines_are_read(stamp: str) -> None:
     assert log.samples["t_s"].to_list() == [0, 1, 2, 3, 4, 5]
 
 
-def test_json_tells_the_same() -> None:
+def test_json_has_the_same_content() -> None:
     text = "".join(f"{1_700_000_000 + i}\n{json.dumps(document_of(i), indent=2)}\n" for i in (0, 1))
     (log,) = logs(text)
-    assert log.begin_unix_s == 1_700_000_000
+    assert log.start_unix_s == 1_700_000_000
     assert log.samples["temp_c.composite"].to_list() == [40.85, 41.85]
     assert log.sensors[0].thresholds == {"warning_c": 76.85, "critical_c": 79.85}
 

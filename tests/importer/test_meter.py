@@ -20,8 +20,8 @@ IDLE_W, BUSY_W = 1.0, 6.0
 def recording_of(path: Path, busy: list[tuple[float, float]], length_s: float) -> Recording:
     """A recording with a load of 500 MB/s in each span, sampled four times a second."""
     rows = []
-    for number, (begin_s, end_s) in enumerate(busy):
-        t_s = np.arange(begin_s + 0.25, end_s + 0.01, 0.25)
+    for number, (start_s, end_s) in enumerate(busy):
+        t_s = np.arange(start_s + 0.25, end_s + 0.01, 0.25)
         rows.append(
             pl.DataFrame({"t_s": t_s, "step": f"w{number}", "interval_s": 0.25})
             .with_columns(write_bw_mb_s=pl.lit(500.0), temp_c=pl.lit(40.0))
@@ -35,8 +35,8 @@ def recording_of(path: Path, busy: list[tuple[float, float]], length_s: float) -
 def drawn_w(t_s: np.ndarray, busy: list[tuple[float, float]]) -> np.ndarray:
     """What a meter shows: the mean of the second that ends at each time, and noise."""
     fine = np.zeros_like(t_s)
-    for begin_s, end_s in busy:
-        fine += np.clip(np.minimum(t_s, end_s) - np.maximum(t_s - 1, begin_s), 0, 1)
+    for start_s, end_s in busy:
+        fine += np.clip(np.minimum(t_s, end_s) - np.maximum(t_s - 1, start_s), 0, 1)
     noise = np.random.default_rng(5).normal(0, 0.03, len(t_s))
     return IDLE_W + (BUSY_W - IDLE_W) * fine + noise
 
@@ -119,7 +119,7 @@ def test_a_wall_clock_of_another_zone_is_put_right(tmp_path: Path, recording: Re
     assert [step.power_mean_w for step in found.steps] == pytest.approx([6.0, 6.0], abs=0.1)
 
 
-def test_without_a_clock_an_uneven_load_tells_how_the_log_lies(tmp_path: Path) -> None:
+def test_without_a_clock_an_uneven_load_shows_how_the_log_is_aligned(tmp_path: Path) -> None:
     lengths = np.random.default_rng(11).integers(5, 40, 60).astype(float)
     edges = np.cumsum(lengths)
     busy = list(zip(edges[:-1:2].tolist(), edges[1::2].tolist(), strict=True))
@@ -136,10 +136,10 @@ def test_without_a_clock_an_uneven_load_tells_how_the_log_lies(tmp_path: Path) -
     assert "correlation" in found.power.text
 
 
-def test_a_log_that_lies_nowhere_for_certain_is_refused_unless_it_is_told(
+def test_a_log_that_cannot_be_aligned_for_certain_is_refused_without_a_shift(
     tmp_path: Path,
 ) -> None:
-    busy = [(begin_s, begin_s + 20) for begin_s in np.arange(20.0, 400.0, 40.0).tolist()]
+    busy = [(start_s, start_s + 20) for start_s in np.arange(20.0, 400.0, 40.0).tolist()]
     recording = recording_of(tmp_path / "run", busy, 420.0)
     times = np.arange(1.0, 200.0)  # any five of the ten, which are all alike
     rows = [f"{t:.1f},{w:.3f}" for t, w in zip(times, drawn_w(times, busy), strict=True)]

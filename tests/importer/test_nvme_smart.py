@@ -107,11 +107,11 @@ def test_the_time_between_readings_is_their_time(
 ) -> None:
     log = one("".join(stamp.format(s=2 * n) + text_of(n) for n in range(3)))
     check_series(log, 2.0)
-    assert (log.clock, log.begin_unix_s) == (clock, begin)
+    assert (log.clock, log.start_unix_s) == (clock, begin)
     assert log.drive == {"path": "/dev/nvme0n1"}
 
 
-def test_a_time_that_stands_behind_each_reading_is_that_readings() -> None:
+def test_a_time_after_each_reading_belongs_to_that_reading() -> None:
     check_series(one("".join(f"{text_of(n)}17175024{2 * n:02d}\n" for n in range(3))), 2.0)
 
 
@@ -145,7 +145,7 @@ def test_without_times_the_users_interval_makes_rates() -> None:
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "nan", "five", "1e9"])
-def test_an_interval_that_is_none_is_refused(word: str) -> None:
+def test_an_impossible_interval_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match=r"interval_s: .* is not a number of seconds"):
         logs(text_of(0) + text_of(1), mapping={"interval_s": word})
 
@@ -185,7 +185,7 @@ def test_json_behind_dates_is_a_series(indent: int | None) -> None:
 def test_times_that_a_script_put_around_json_are_found(text: str) -> None:
     log = one(text)
     check_series(log, 2.0)
-    assert (log.clock, log.begin_unix_s) == ("utc", 1717502400.0)
+    assert (log.clock, log.start_unix_s) == ("utc", 1717502400.0)
 
 
 def test_identity_and_limits_in_the_same_file_are_the_drives() -> None:
@@ -217,7 +217,7 @@ def test_text_and_json_of_the_same_drive_say_the_same() -> None:
         assert values(text, column) == values(data, column)
 
 
-def test_id_ctrl_and_list_as_json_tell_of_the_drive() -> None:
+def test_id_ctrl_and_list_as_json_describe_the_drive() -> None:
     listed = {"Devices": [{"DevicePath": "/dev/nvme0n1", "SerialNumber": "S1", "PhysicalSize": 9}]}
     identity = {"mn": "MODEL   ", "sn": " S1", "fr": "1", "wctemp": 353, "cctemp": 0}
     named = {"device": "/dev/nvme0"} | json_of(0)
@@ -235,16 +235,16 @@ def test_drives_read_in_turn_are_logs_of_their_own_with_the_time_before_them() -
         check_series(log, 2.0)
         assert log.label == log.drive["path"] == path
     assert one(text, device="nvme1").drive == {"path": "/dev/nvme1n1"}
-    with pytest.raises(UsageError, match="tells nothing of sda, but of /dev/nvme0n1"):
+    with pytest.raises(UsageError, match="has nothing on sda, only on /dev/nvme0n1"):
         logs(text, device="sda")
 
 
-def test_a_clock_that_jumps_back_begins_another_run() -> None:
+def test_a_clock_that_jumps_back_starts_another_run() -> None:
     stamps = [0, 2, 4, 1, 3, 5]
     text = "".join(f"2024-06-04 12:0{s}:00\n{text_of(n)}" for n, s in enumerate(stamps))
     first, second = logs(text)
     assert (first.label, second.label) == ("run 1", "run 2")
-    assert second.begin_unix_s == 1717502460.0
+    assert second.start_unix_s == 1717502460.0
     assert values(second, "t_s") == [0.0, 120.0, 240.0]
 
 
@@ -280,7 +280,7 @@ def test_means_over_minutes_are_said_to_be_such() -> None:
     assert "means over 300 s" in doubts(one(text))
 
 
-def test_a_cut_file_keeps_what_is_whole() -> None:
+def test_a_truncated_file_keeps_what_is_complete() -> None:
     text = "".join(f"17175024{2 * n:02d}\n{text_of(n)}" for n in range(3))
     cut = text[: text.rindex("temperature") + 40]
     log = one(cut)

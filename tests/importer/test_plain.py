@@ -35,7 +35,7 @@ def test_the_first_row_ends_the_first_interval() -> None:
     (log,) = _read("time_s,write MiB/s\n" + _rows("{i}.5,5{s}"))
     assert log.samples["t_s"][0] == 0.5
     assert not _said(log, doubt=True)
-    assert "MiB/s made MB/s" in _said(log, doubt=False)
+    assert "MiB/s converted to MB/s" in _said(log, doubt=False)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "   "])
@@ -86,13 +86,13 @@ def test_units_in_the_cells_are_read() -> None:
 def test_dates_and_times_in_two_columns_are_one_moment() -> None:
     (log,) = _read("Date,Time,Temp\n" + _rows("2026-11-21,10:00:{s},40"))
     assert log.clock == "local"
-    assert log.begin_unix_s == 1795255200
+    assert log.start_unix_s == 1795255200
 
 
-def test_a_wall_clock_beside_elapsed_seconds_says_when_it_began() -> None:
+def test_a_wall_clock_beside_elapsed_seconds_says_when_it_started() -> None:
     (log,) = _read("wall_time,elapsed_s,write MiB/s\n" + _rows("2026-11-21 10:00:{s},{i}.5,500"))
     assert log.samples["t_s"][:2].to_list() == [0.5, 1.5]
-    assert log.begin_unix_s == 1795255199.5
+    assert log.start_unix_s == 1795255199.5
 
 
 def test_whole_milliseconds_without_a_unit_are_seen() -> None:
@@ -118,7 +118,7 @@ def test_a_state_becomes_counters() -> None:
     assert log.samples["throttle_time_s.throttling"][-1] == 5
 
 
-def test_runs_are_told_by_a_column() -> None:
+def test_runs_are_recognized_by_a_column() -> None:
     rows = "".join(f"{run},{i + 1},500\n" for run in ("case", "open") for i in range(8))
     first, second = _read("Run #,time_s,write MiB/s\n" + rows)
     assert [first.label, second.label] == ["case", "open"]
@@ -126,7 +126,7 @@ def test_runs_are_told_by_a_column() -> None:
     assert second.samples["t_s"][0] == 1
 
 
-def test_runs_are_told_by_time_that_jumps_back() -> None:
+def test_runs_are_recognized_by_time_that_jumps_back() -> None:
     part = "time_s,write MiB/s\n" + _rows("{i},500")
     first, second = _read(part + part)
     assert [first.label, second.label] == ["1", "2"]
@@ -154,14 +154,14 @@ def test_a_table_in_another_order_than_that_of_time_is_sorted(times: list[object
     assert "sorted" in _said(log, doubt=False)
 
 
-def test_a_header_in_the_middle_is_skipped_where_time_goes_on() -> None:
+def test_a_header_in_the_middle_is_skipped_where_time_continues() -> None:
     (log,) = _read(
         "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,write MiB/s\n9,500\n10,500\n"
     )
     assert log.samples.height == 11
 
 
-def test_a_column_that_counts_rows_is_no_run() -> None:
+def test_a_column_that_counts_rows_is_not_a_run() -> None:
     (log,) = _read("iteration,time_s,write MiB/s\n" + _rows("{i},{i},500"))
     assert log.samples.height == 20
     assert "counts rows" in _said(log, doubt=False)
@@ -232,10 +232,10 @@ def test_a_mapping_names_columns_by_header_or_number() -> None:
         ),
         ("time,wrte\n1,2\n", {"write_mb_s": "write"}, r"did you mean 'wrte'.*it has time, wrte"),
         ("time,w\n1,2\n", {"write_mb_s": "7"}, "has no column 7.*it has 2"),
-        ("time,w\n1,2\n", {"wriet_mb_s": "1"}, "is no quantity.*did you mean 'write_mb_s'"),
+        ("time,w\n1,2\n", {"wriet_mb_s": "1"}, "is not a quantity.*did you mean 'write_mb_s'"),
         ("time,write MB/s\n", {}, "holds no row"),
         ("time,write MB/s\nabc,1\nabc,2\n", {}, "holds no row"),
-        ("Dear all,\nplease find attached\n", {}, "in no format"),
+        ("Dear all,\nplease find attached\n", {}, "not in a format"),
         ("", {}, "is empty"),
     ],
 )
@@ -252,12 +252,12 @@ def test_what_cannot_be_read_is_counted() -> None:
     (log,) = _read(table + "garbage\nmore\n9,500\n10,500,41\n11,50")
     said = _said(log, doubt=True)
     assert "2 lines could not be read, the first is line 11" in said
-    assert "1 line is cut, the first is line 13" in said
-    assert "line 15, the last, is cut" in said
+    assert "1 line is truncated, the first is line 13" in said
+    assert "line 15, the last, is truncated" in said
     assert log.samples.height == 11
 
 
-def test_a_header_in_the_middle_that_tells_nothing_loses_only_what_is_below_it() -> None:
+def test_a_meaningless_header_in_the_middle_loses_only_what_is_below_it() -> None:
     table = "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,xyz\n9,1\n10,2\n"
     (log,) = _read(table)
     assert log.samples.height == 9
@@ -289,7 +289,7 @@ def test_libre_hardware_monitors_log_is_read() -> None:
     assert log.samples["write_bw_mb_s"][0] == 900
     assert log.samples["temp_c.composite"][0] == 40
     assert log.samples["temp_c.cpu"][0] == 55
-    assert log.begin_unix_s == pytest.approx(1772618400 - 1)
+    assert log.start_unix_s == pytest.approx(1772618400 - 1)
     assert not _said(log, doubt=True)
 
 

@@ -45,7 +45,7 @@ def test_what_is_kept_is_judged_as_what_was_held(tmp_path: Path) -> None:
     assert "odd" in after.notes
 
 
-def test_several_are_kept_beside_each_other_in_their_order(tmp_path: Path) -> None:
+def test_several_are_kept_side_by_side_in_their_order(tmp_path: Path) -> None:
     held = [to_recording(a_log(label=f"run {number}"), {}) for number in (1, 2, 3)]
     save_all(held, tmp_path / "all")
     found = find_recordings(tmp_path / "all")
@@ -76,20 +76,20 @@ def test_two_devices_of_one_log_are_no_two_runs_of_one_drive() -> None:
     ("first_c", "said"),
     [(40.0, "rose from 40 C to 60 C"), (60.0, "was between 45 and 60 C, starting at 60 C")],
 )
-def test_a_temperature_alone_is_told_as_it_went(first_c: float, said: str) -> None:
+def test_a_temperature_without_a_load_is_described(first_c: float, said: str) -> None:
     temp_c = np.interp(SECONDS, [1, 61, 121, 300], [first_c, 45.0, 60.0, 45.0])
     samples = build({"t_s": SECONDS, "temp_c.composite": temp_c})
     (found,) = analyze([to_recording(Log("x", "a.csv", samples, "utc", 1e9), {})]).recordings
     assert f"the temperature {said}" in " ".join(found.notes)
 
 
-def test_a_single_reading_is_told_as_one() -> None:
+def test_a_single_reading_is_described_as_one() -> None:
     samples = build({"t_s": SECONDS[:1], "temp_c.composite": np.array([45.0])})
     (found,) = analyze([to_recording(Log("x", "a.csv", samples, "utc", 1e9), {})]).recordings
     assert "45 C, in a single reading" in " ".join(found.notes)
 
 
-def test_a_recording_begins_with_its_first_reading() -> None:
+def test_a_recording_starts_with_its_first_reading() -> None:
     log = a_log()
     early = Log(log.format, log.source, log.samples.with_columns(pl.col("t_s") - 60), "utc", 1e9)
     held = to_recording(early, {})

@@ -28,7 +28,7 @@ def said(log: Log, doubt: bool | None = None) -> str:
 def test_the_same_load_reads_alike_in_every_form(name: str) -> None:
     log = logs_of(name)["loop0"]
     assert log.format == "sar"
-    assert log.begin_unix_s == 1795256513
+    assert log.start_unix_s == 1795256513
     assert log.clock == ("utc" if name.startswith("sadf") else "local")
     assert log.samples["interval_s"].to_list() == [1.0] * log.samples.height
     middle = log.samples.filter(log.samples["t_s"].is_between(4, 6.5))
@@ -48,7 +48,7 @@ def test_processors_of_the_same_file_are_joined_by_time() -> None:
 def test_a_day_s_file_goes_over_midnight_and_averages_are_left_out() -> None:
     (log,) = logs_of("day.txt").values()
     assert log.drive == {"path": "/dev/block/8:0"}
-    assert log.begin_unix_s == 1628293201  # 2021-08-06 23:40:01
+    assert log.start_unix_s == 1628293201  # 2021-08-06 23:40:01
     assert log.samples["t_s"].to_list() == [600.0, 1200.0]
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([1048.576, 524.288])
     assert log.samples["cpu_pct"].to_list() == [3, 5]
@@ -57,18 +57,18 @@ def test_a_day_s_file_goes_over_midnight_and_averages_are_left_out() -> None:
     assert "month before day" in said(log, doubt=True)
 
 
-def test_temperatures_stand_beside_the_drive_s_rates() -> None:
+def test_temperatures_join_the_drives_rates() -> None:
     (log,) = logs_of("day.txt").values()
     assert log.has_temperatures
     assert log.samples["temp_c.nvme_pci_0100_1"].to_list() == [45.85, 69.85]
 
 
-def test_a_restart_begins_a_new_run() -> None:
+def test_a_restart_starts_a_new_run() -> None:
     logs = logs_of("restart.txt")
     assert list(logs) == ["run 1", "run 2"]
     assert [log.samples.height for log in logs.values()] == [2, 2]
     assert logs["run 2"].samples["t_s"].to_list() == [600.0, 1200.0]
-    begins = [log.begin_unix_s for log in logs.values()]
+    begins = [log.start_unix_s for log in logs.values()]
     assert begins == [1795248001, 1795249801]
 
 

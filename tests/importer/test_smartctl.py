@@ -53,7 +53,7 @@ def nvme_json(index: int) -> dict[str, Any]:
 
 def test_json_of_an_nvme_drive_has_its_own_clock() -> None:
     log = one("".join(json.dumps(nvme_json(n), indent=2) + "\n" for n in range(3)))
-    assert (log.clock, log.begin_unix_s) == ("utc", 1717502400.0)
+    assert (log.clock, log.start_unix_s) == ("utc", 1717502400.0)
     assert values(log, "t_s") == [0.0, 10.0, 20.0]
     assert values(log, "temp_c.composite") == [40.0, 41.0, 42.0]
     assert values(log, "temp_c.sensor3") == [51.0] * 3
@@ -88,7 +88,7 @@ def test_text_with_the_separators_of_another_locale_is_a_series() -> None:
 def test_the_history_that_an_ata_drive_keeps_is_a_series() -> None:
     (log,) = read(Source.of_path(DATA / "ata-x-history.txt"))
     assert log.clock == "local"
-    assert log.begin_unix_s == 1717501200.0  # 11:40, the first that is known
+    assert log.start_unix_s == 1717501200.0  # 11:40, the first that is known
     assert values(log, "t_s")[:7] == [0.0, 600.0, 1200.0, 1800.0, 2400.0, 3000.0, 3600.0]
     assert values(log, "temp_c.drive") == [31.0] * 5 + [38.0, 44.0, 44.0] + [39.0] * 5 + [36.0]
     assert log.end_s == 140 * 60.0
@@ -110,7 +110,7 @@ def test_the_history_in_json_ends_with_the_reading() -> None:
     log = one(json.dumps(document))
     assert values(log, "temp_c.drive") == [31.0, 44.0, 36.0]
     assert values(log, "t_s") == [0.0, 600.0, 1800.0]
-    assert log.begin_unix_s == 1717502400.0 - 1800.0
+    assert log.start_unix_s == 1717502400.0 - 1800.0
 
 
 def ata_row(number: int, name: str, raw: str) -> str:
@@ -174,7 +174,7 @@ def test_device_statistics_are_taken_before_attributes() -> None:
     assert values(log, "write_iops") == [None, 100.0, 100.0]
 
 
-def test_a_scsi_drive_tells_temperature_limit_and_gigabytes() -> None:
+def test_a_scsi_drive_states_temperature_limit_and_gigabytes() -> None:
     text = "".join(
         f"17175024{10 * n:02d}\nsmartctl 7.2 2020-12-30 r5155 [x86_64] (local build)\n"
         "Product:              ST4000NM0043\n"
@@ -201,7 +201,7 @@ def test_several_drives_in_one_file_are_told_apart_by_serial() -> None:
     assert [log.samples.height for log in logs] == [6, 6]
 
 
-def test_a_drive_that_sleeps_tells_nothing() -> None:
+def test_a_sleeping_drive_has_no_readings() -> None:
     text = (
         "smartctl 7.2 2020-12-30 r5155 [x86_64] (local build)\nDevice is in STANDBY mode, exit(2)\n"
     )

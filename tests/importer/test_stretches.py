@@ -56,12 +56,12 @@ def test_reads_after_writes_are_a_step_of_their_own() -> None:
     assert steps_of(log) == [("writes 1", 60), ("reads 2", 60), ("load 3", 60)]
 
 
-def test_samples_in_which_the_load_began_or_ended_are_left_out() -> None:
+def test_samples_in_which_the_load_started_or_ended_are_left_out() -> None:
     log = logged(write_bw_mb_s=level((0, 30), (130, 1), (500, 100), (250, 1), (0, 40)))
     assert steps_of(log) == [("writes", 100)]
 
 
-def test_the_end_of_a_load_is_no_episode_and_a_fall_within_it_is_one() -> None:
+def test_the_end_of_a_load_is_not_an_episode_and_a_fall_within_it_is_one() -> None:
     writes = level((0, 30), (500, 60), (300, 60), (0, 60), (500, 60))
     temps = np.full(len(writes), 50.0)
     held = to_recording(with_stretches(logged(write_bw_mb_s=writes, **{"temp_c.a": temps})), {})
@@ -109,7 +109,7 @@ def test_a_short_pause_before_the_other_direction_belongs_to_neither() -> None:
     assert [count for _, count in steps_of(log)] == [100, 50]
 
 
-def test_what_a_system_does_besides_is_no_load_that_fell() -> None:
+def test_background_activity_is_not_a_load_that_fell() -> None:
     writes = level((20, 30), (500, 100), (20, 30))
     log = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 100), (2, 30)))
     assert steps_of(log) == [("writes", 100)]

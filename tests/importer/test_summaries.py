@@ -51,7 +51,7 @@ def spans(log: Log) -> dict[str, tuple[float, float]]:
     }
 
 
-def test_what_a_logger_saw_is_judged_in_the_steps_that_the_summary_tells() -> None:
+def test_what_a_logger_saw_is_judged_in_the_steps_of_the_summary() -> None:
     series = logged((0, 20), (500, 60), (200, 60), (0, 30), begin=BEGIN - 20)
     (log,) = join([*fio_json(500, 200), *series])
     assert [step.describe() for step in log.steps] == ["sequential write, 128k, QD1"] * 2
@@ -61,7 +61,7 @@ def test_what_a_logger_saw_is_judged_in_the_steps_that_the_summary_tells() -> No
     assert any("divided into the steps of run.json" in remark.text for remark in log.remarks)
 
 
-def test_without_a_common_clock_the_rates_tell_where_the_steps_are() -> None:
+def test_without_a_common_clock_the_rates_show_where_the_steps_are() -> None:
     series = logged((3, 47), (500, 60), (200, 60), (3, 30), begin=None)
     (log,) = join([*fio_json(500, 200), *series])
     assert spans(log)["job0"] == pytest.approx((48, 107), abs=1.5)
@@ -76,7 +76,7 @@ def test_without_a_common_clock_the_rates_tell_where_the_steps_are() -> None:
         (((500, 60), (200, 60)), BEGIN + 9000),
     ],
 )
-def test_a_series_of_something_else_stays_apart_and_that_is_said(
+def test_an_unrelated_series_stays_apart_and_that_is_noted(
     stretches: tuple[tuple[float, int], ...], begin: int | None
 ) -> None:
     logs = join([*fio_json(500, 200), *logged(*stretches, begin=begin)])

@@ -128,7 +128,7 @@ def test_a_testers_table_is_read_as_it_was_meant(header: str, row: Row) -> None:
         ("是否降频", "否", "是"),
     ],
 )
-def test_throttling_is_told_by_words_of_any_kind(header: str, off: str, on: str) -> None:
+def test_throttling_is_recognized_by_words_of_any_kind(header: str, off: str, on: str) -> None:
     (log,) = _read(
         _table(
             f"time_s,write_mb_s,{header}", lambda i, r, _: f"{i},{r},{on if i > _ONSET else off}"
@@ -145,7 +145,7 @@ def test_numbers_that_only_rise_count_throttling_rather_than_being_a_state() -> 
     assert log.samples["throttle_count.throttling"][-1] == 7 + _ROWS - _ONSET
 
 
-def test_a_word_that_is_always_the_same_tells_no_throttling() -> None:
+def test_a_word_that_never_changes_does_not_mean_throttling() -> None:
     (log,) = _read(_table("time_s,write_mb_s,throttling", lambda i, r, _: f"{i},{r},supported"))
     assert not any(name.startswith("throttle") for name in log.samples.columns)
 
@@ -206,7 +206,7 @@ def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:
          "rows are 24 h apart"),
     ],
 )  # fmt: skip
-def test_what_is_no_log_is_refused_with_what_would_help(text: str, message: str) -> None:
+def test_what_is_not_a_log_is_refused_with_what_would_help(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         _read(text)
     assert "\n" not in str(caught.value)
@@ -235,7 +235,7 @@ def test_performance_monitors_counters_are_known_in_other_languages(
     assert log.samples["write_bw_mb_s"][9] == _rate(10)
 
 
-def test_a_step_in_which_nothing_was_moved_is_no_load() -> None:
+def test_a_step_in_which_nothing_was_moved_is_not_a_load() -> None:
     rows = [f"{i},idle,0,40" for i in range(1, 61)]
     rows += [f"{60 + i},burn,{_rate(i)},{_temp(i)}" for i in range(1, _ROWS + 1)]
     (log,) = _read("\n".join(["time_s,phase,write_mb_s,temp_c", *rows]))
@@ -243,7 +243,7 @@ def test_a_step_in_which_nothing_was_moved_is_no_load() -> None:
     assert log.samples["step"].null_count() == 60
 
 
-def test_surroundings_may_stay_the_same_and_without_throughput_there_is_no_load() -> None:
+def test_constant_surroundings_are_allowed_and_without_throughput_there_is_no_load() -> None:
     text = _table("time_s,temp_c,cpu_temp,ambient", lambda i, _, t: f"{i},{t},50,23.5")
     (log,) = _read(text)
     trust = {sensor.name: sensor for sensor in judge_sensors(to_recording(log, {}))}

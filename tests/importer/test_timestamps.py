@@ -16,7 +16,7 @@ def test_times_without_leading_zeros_are_read() -> None:
 
 def test_the_order_of_dates_can_be_known() -> None:
     times = read_times(["03/04/2026 10:00:00"], day_first=False)
-    assert times.begin_unix_s == 1772618400
+    assert times.start_unix_s == 1772618400
     assert not times.doubt
 
 

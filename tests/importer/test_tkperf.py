@@ -56,7 +56,7 @@ def test_write_saturation_is_a_series_of_rounds() -> None:
     assert log.clock == "none"
 
 
-def test_iops_are_told_by_mix_and_block() -> None:
+def test_iops_are_recognized_by_mix_and_block() -> None:
     turns = [[[1000 * row + block for block in range(8)] for row in range(7)] for _ in range(2)]
     (log,) = logs(result({"iops": turns}, reachstdystate=True, stdyrounds=[0, 1]))
     assert log.samples.height == 2 * 7 * 8
@@ -94,14 +94,14 @@ def test_each_test_is_a_run_of_its_own() -> None:
     assert [log.label for log in logs(data)] == ["write saturation", "throughput"]
 
 
-def test_a_cut_file_gives_the_tests_that_are_whole() -> None:
+def test_a_truncated_file_gives_the_tests_that_are_complete() -> None:
     data = result({"writesat": [[1], [[1, 2, 3]]], "tp": [[[5], [5]]]})
     (log,) = logs(data[:-40])
     assert log.label == "write saturation"
-    assert "damaged or cut" in texts(log)
+    assert "damaged or truncated" in texts(log)
 
 
-def test_a_runtime_that_is_not_told_is_assumed_and_said() -> None:
+def test_an_unstated_runtime_is_assumed_and_noted() -> None:
     (log,) = logs(result({"writesat": [[1], [[1, 2, 3]]]}, runtime=None))
     assert values(log, "interval_s") == [60.0]
     assert "taken as 60 s" in texts(log)
@@ -125,6 +125,6 @@ BOMB = (
         (b"<a><iops><roundmat>[1]</roundmat></iops>" + b" " * (9 << 20), "larger than 8 MiB"),
     ],
 )
-def test_what_is_no_result_is_one_clean_error(data: bytes, said: str) -> None:
+def test_what_is_not_a_result_is_one_clear_error(data: bytes, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         logs(data)

@@ -22,7 +22,7 @@ def test_each_stretch_keeps_its_least_and_its_greatest(values: np.ndarray, every
 
 
 @given(SERIES, st.integers(1, 60))
-def test_begin_and_end_stay_and_no_point_is_made_up(values: np.ndarray, every: int) -> None:
+def test_start_and_end_stay_and_no_point_is_made_up(values: np.ndarray, every: int) -> None:
     kept = thinned(values, every)
     assert (kept[0], kept[-1]) == (0, len(values) - 1)
     assert len(kept) <= len(values)

@@ -48,7 +48,7 @@ def test_unknown_causes_leave_it_unsure() -> None:
     assert any("No temperature was recorded" in more for more in head.more)
 
 
-def test_recordings_that_were_cut_or_failed_say_so() -> None:
+def test_recordings_that_were_cut_short_or_failed_say_so() -> None:
     cut = run({"n": 1}, steady(2000), status="running")
     failed = run({"n": 2}, steady(2000), seed=2, status="failed", reason="the drive vanished")
     more = page_of([cut, failed]).headline.more
@@ -56,7 +56,7 @@ def test_recordings_that_were_cut_or_failed_say_so() -> None:
     assert any("1 run failed before the end" in text for text in more)
 
 
-def test_too_little_to_judge_is_no_verdict() -> None:
+def test_too_little_to_judge_is_not_a_verdict() -> None:
     head = page_of([run({}, np.full(20, 2000.0))]).headline
     assert head.tone == "unsure"
     assert head.text.startswith("Cannot be judged: too short to judge")

@@ -72,7 +72,7 @@ def test_hostile_labels_stay_text(hostile: tuple[Page, str]) -> None:
     assert Page.model_validate_json(parts.scripts[0]) == page
 
 
-def test_the_program_may_run_and_nothing_else(hostile: tuple[Page, str]) -> None:
+def test_only_the_program_may_run(hostile: tuple[Page, str]) -> None:
     parts = Parts(hostile[1])
     (policy,) = [
         attrs["content"] for tag, attrs in parts.tags if "http-equiv" in attrs and tag == "meta"

@@ -21,7 +21,7 @@ def place(
     )
 
 
-def test_lines_have_every_sample_with_its_time_from_the_steps_begin() -> None:
+def test_lines_have_every_sample_with_its_time_from_the_start_of_the_step() -> None:
     recording = run({}, falling(60, 0.5))
     page = page_of([recording])
     (workload,) = page.workloads
@@ -38,7 +38,7 @@ def test_lines_have_every_sample_with_its_time_from_the_steps_begin() -> None:
     assert line.level_mb_s == pytest.approx(2000, rel=0.02)
 
 
-def test_reads_and_writes_of_a_mixed_load_stand_beside_their_sum() -> None:
+def test_reads_and_writes_of_a_mixed_load_appear_with_their_sum() -> None:
     recording = run({}, steady(1000), more={"write_bw_mb_s": 500.0, "write_iops": 4000.0})
     page = page_of([recording])
     tracks = page.workloads[0].lines[0].tracks
@@ -201,7 +201,7 @@ def test_a_title_that_is_asked_for_is_the_pages() -> None:
     assert page_of([run({}, steady(2000))]).title == "a drive: x"
 
 
-def test_a_simulated_place_that_goes_along_with_a_condition_is_not_told_twice() -> None:
+def test_a_simulated_place_that_varies_with_a_condition_is_not_listed_twice() -> None:
     bare = run({"heatsink": "none", "enclosure": "open-bench"}, steady(2000), seed=1)
     cooled = run({"heatsink": "px1", "enclosure": "wings-px1"}, steady(2000), seed=2)
     page = page_of([bare, cooled])

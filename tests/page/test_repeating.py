@@ -48,5 +48,5 @@ def test_a_changed_protocol_is_named_as_a_file_and_a_drive_by_its_serial() -> No
     assert told.endswith(" --erase S1")
 
 
-def test_a_load_that_somebody_else_made_has_no_command() -> None:
+def test_a_load_made_by_others_has_no_command() -> None:
     assert command(run({}, steady(2000), imported=True).meta) is None

@@ -171,7 +171,7 @@ def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page
 
 
 @pytest.mark.slow
-def test_values_are_read_with_the_keyboard_and_told(open_page: Any, matrix_page: Page) -> None:
+def test_values_are_read_with_the_keyboard_and_announced(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
     opened.tab.locator(CHART).focus()

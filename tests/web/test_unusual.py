@@ -141,7 +141,7 @@ def test_damaged_numbers_leave_the_verdict_and_the_tables(
 
 
 @pytest.mark.slow
-def test_a_column_that_is_not_in_the_data_is_told(open_page: Any, matrix_page: Page) -> None:
+def test_a_column_that_is_not_in_the_data_is_reported(open_page: Any, matrix_page: Page) -> None:
     first, *others = matrix_page.workloads
     line = first.lines[0]
     track = line.tracks[0]
@@ -159,7 +159,7 @@ def test_a_column_that_is_not_in_the_data_is_told(open_page: Any, matrix_page: P
 
 
 @pytest.mark.slow
-def test_findings_that_cannot_be_read_are_told(
+def test_findings_that_cannot_be_read_are_reported(
     open_page: Any, matrix_page: Page, bundle: Bundle
 ) -> None:
     html = render(matrix_page, bundle)
@@ -181,7 +181,7 @@ def test_without_scripts_the_verdict_and_a_word_on_why_there_is_no_more(
 
 
 @pytest.mark.slow
-def test_a_browser_that_cannot_unpack_is_told_which_can(
+def test_a_browser_that_cannot_unpack_is_told_which_browsers_can(
     open_page: Any, matrix_page: Page, bundle: Bundle
 ) -> None:
     html = render(matrix_page, bundle)

@@ -15,7 +15,7 @@ pub(crate) struct Envelope {
     /// How many values were added, and their sum.
     count: i64,
     sum: f64,
-    /// In use are `head..tail`; at `tail` stands the border where the last stretch ends. There is
+    /// In use are `head..tail`; at `tail` is the border where the last stretch ends. There is
     /// room at both ends, since that is where stretches come and go.
     stretches: Vec<Stretch>,
     head: usize,
@@ -42,7 +42,7 @@ struct Stretch {
 }
 
 impl Envelope {
-    /// Begins with one candidate: no change at all.
+    /// Starts with one candidate: no change at all.
     pub(crate) fn new(lowest: f64, highest: f64) -> Self {
         let [first, last] = [lowest, highest].map(|border| Stretch {
             border,
@@ -65,7 +65,7 @@ impl Envelope {
     }
 
     /// Adds a value to the last segment of every candidate, and lets one more compete, which
-    /// costs `penalty` more than the cheapest. Returns where the cheapest's last segment begins.
+    /// costs `penalty` more than the cheapest. Returns where the cheapest's last segment starts.
     #[inline]
     pub(crate) fn add(&mut self, value: f64, penalty: f64) -> usize {
         self.count += 1;
@@ -94,7 +94,7 @@ impl Envelope {
         let used = self.tail - self.head + 1;
         let left = (above << (64_usize.wrapping_sub(used) & 63)).leading_ones() as usize;
         let right = above.trailing_ones() as usize;
-        // Mostly only the outer borders are above the ceiling, and what lies between them is too.
+        // Mostly only the outer borders are above the ceiling, and what is between them is too.
         if used > 64
             || left + right != above.count_ones() as usize
             || self.dips_outside(self.head + left, self.tail - right)
@@ -110,7 +110,7 @@ impl Envelope {
         if ceiling < self.rival {
             self.rival = ceiling;
         }
-        // Rounding can drop it; any other will do to begin the next search with.
+        // Rounding can drop it; any other will do to start the next search with.
         if self.cheapest < self.head || self.cheapest >= self.tail {
             self.cheapest = self.head;
         }
@@ -119,7 +119,7 @@ impl Envelope {
         }
     }
 
-    /// Whether a stretch that ends left of border `first`, or begins right of border `last`, has
+    /// Whether a stretch that ends left of border `first`, or starts right of border `last`, has
     /// its candidate's mean inside. All others fall from their outer border to the inner one.
     #[inline]
     fn dips_outside(&self, first: usize, last: usize) -> bool {
@@ -137,7 +137,7 @@ impl Envelope {
         dips
     }
 
-    /// Drops what lies left of the border before `first`, cuts the stretch between them where its
+    /// Drops what is left of the border before `first`, cuts the stretch between them where its
     /// cost is the ceiling, and puts the new candidate there.
     #[inline]
     fn cut_left(&mut self, first: usize, ceiling: f64) {

@@ -1,4 +1,4 @@
-//! What a series or a setting can be refused for.
+//! Why a series or a setting can be refused.
 
 /// Why a series cannot be segmented or filtered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -6,12 +6,12 @@ pub enum SeriesError {
     /// A value is NaN or infinite.
     #[error("value {index} is {value}: every value must be finite")]
     NotFinite {
-        /// Where it stands.
+        /// Where it is.
         index: usize,
         /// What it is.
         value: f64,
     },
-    /// Squares of what lies between the values would be infinite.
+    /// Squares of what is between the values would be infinite.
     #[error("values from {lowest} to {highest} are too far apart for their squares to be added up")]
     Range {
         /// The least value.
@@ -22,7 +22,7 @@ pub enum SeriesError {
     /// The penalty is not a positive number.
     #[error("penalty is {0}: it must be a positive number")]
     Penalty(f64),
-    /// Segments are asked for that are too short to have a variance.
+    /// The segments asked for are too short to have a variance.
     #[error("min_length is {0}: it must be 2 or more")]
     MinLength(usize),
     /// The least variance is not a positive number.
@@ -44,7 +44,7 @@ pub(crate) fn check_finite(values: &[f64]) -> Result<(), SeriesError> {
     }
 }
 
-/// The least and the greatest value, if squares of sums of what lies between can be had.
+/// The least and the greatest value, if squares of sums of what is between can be had.
 pub(crate) fn check_range(values: &[f64]) -> Result<(f64, f64), SeriesError> {
     let (lowest, highest) = values
         .iter()

@@ -18,7 +18,7 @@ pub use fpop::fpop;
 pub use hampel::hampel;
 pub use pelt::pelt_mean_var;
 
-/// The end of each segment, from where the best last segment up to each value begins.
+/// The end of each segment, from where the best last segment up to each value starts.
 fn ends(starts: &[usize]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut end = starts.len();

@@ -87,7 +87,7 @@ impl Floor {
 #[derive(Default)]
 struct Candidates {
     starts: Vec<usize>,
-    /// The least cost of all that lies before the start.
+    /// The least cost of all that is before the start.
     before: Vec<f64>,
     /// The last segment's values: their number, mean, and squared distances from the mean.
     count: Vec<f64>,
@@ -140,8 +140,8 @@ impl Candidates {
         least
     }
 
-    /// Drops what cannot win from the next end on. A change at `end` is no option until a segment
-    /// fits behind it, so what it beats may win until then.
+    /// Drops what cannot win from the next end on. A change at `end` is not an option until a
+    /// segment fits behind it, so what it beats may win until then.
     fn prune(&mut self, end: usize, least: f64, min_length: usize) {
         for (beaten, cost) in self.beaten.iter_mut().zip(&self.cost) {
             if *cost >= least && cost.is_finite() {

@@ -1,4 +1,4 @@
-//! How fast the whole simulated drive is on this machine, beside how fast its memory is.
+//! How fast the whole simulated drive is on this machine, compared with how fast its memory is.
 //!
 //! `cargo run --release -p heatsoak-drive --example drive_speed -- DRIVE.json ENCLOSURE.json`
 //! fills the drive in a sequence, then runs 300 s of each simple load and an hour of 4 KiB random
@@ -135,7 +135,7 @@ fn processor_s() -> Result<f64, Failure> {
     Ok(nanoseconds / 1e9)
 }
 
-/// What this process holds in memory, where the system tells.
+/// What this process holds in memory, where the system says.
 fn resident_bytes() -> Option<f64> {
     let status = read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

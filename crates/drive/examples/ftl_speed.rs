@@ -1,4 +1,4 @@
-//! How fast the translation layer is on this machine, beside how fast its memory is.
+//! How fast the translation layer is on this machine, compared with how fast its memory is.
 //!
 //! `cargo run --release -p heatsoak-drive --example ftl_speed [drive_writes]`
 
@@ -122,7 +122,7 @@ fn memory_updates_per_s(cells: usize) -> Result<f64, Box<dyn std::error::Error>>
     Ok(updates as f64 / began.elapsed().as_secs_f64())
 }
 
-/// What this process holds in memory, where the system tells.
+/// What this process holds in memory, where the system says.
 fn resident_bytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -19,9 +19,9 @@ use crate::workload::Workload;
 const LOADED_STEP_S: f64 = 0.01;
 /// The same without load.
 const RESTING_STEP_S: f64 = 0.1;
-/// Nothing is served for a share of less: a command would take longer than the share may last.
+/// Nothing is served for a smaller share: a command would take longer than the share may last.
 const MIN_SHARE: f64 = 1e-3;
-/// How far two times may lie apart and still be the same.
+/// How far two times may be apart and still be the same.
 const SAME_S: f64 = 1e-9;
 /// The least length of a sample.
 const SHORTEST_SAMPLE_S: f64 = 1e-6;
@@ -64,12 +64,12 @@ pub enum DriveError {
     /// What cannot be asked of a drive in this state.
     #[error("{0}")]
     State(&'static str),
-    /// A defect of the simulator: I/Os that were issued and never came back.
+    /// A defect of the simulator: I/Os that were issued and never completed.
     #[error("{submitted} I/Os were issued and {served} came back")]
     Lost {
         /// I/Os issued.
         submitted: u64,
-        /// I/Os that came back or are in flight.
+        /// I/Os that completed or are in flight.
         served: u64,
     },
 }
@@ -99,7 +99,7 @@ impl Activity {
     }
 }
 
-/// What a sample sums up beside what the hosts got.
+/// What a sample sums up besides what the hosts got.
 #[derive(Debug, Clone, Default)]
 struct Sums {
     energy_j: f64,
@@ -128,7 +128,7 @@ pub struct Drive {
     tallies: [Tally; 2],
     /// How long the I/Os of the loads took so far.
     histograms: [Histogram; 2],
-    /// I/Os that came back since it was last told to advance.
+    /// I/Os that completed since it was last told to advance.
     sampled_ios: u64,
     quiet: Quiet,
     /// Whether it rests between two I/Os of a trace.
@@ -160,7 +160,7 @@ impl Grid {
         self.began_s + (self.count + count) * self.sample_s
     }
 
-    /// Go on with the same grid where time stands on it, or begin another.
+    /// Continue with the same grid if time is on it, or start another.
     fn align(&mut self, t_s: f64, sample_s: f64) {
         if sample_s != self.sample_s || t_s != self.next_s(0.0) {
             *self = Grid {
@@ -345,7 +345,7 @@ impl Drive {
         [read.bins(), written.bins()]
     }
 
-    /// Start workloads beside each other; whatever ran before is dropped.
+    /// Start workloads in parallel; whatever ran before is dropped.
     pub fn begin(&mut self, workloads: &[Workload]) -> Result<(), DriveError> {
         self.begin_beside(workloads, Vec::new())
     }
@@ -365,7 +365,7 @@ impl Drive {
         self.begin_beside(&[], vec![(source, options)])
     }
 
-    /// Start workloads and replays beside each other; whatever ran before is dropped.
+    /// Start workloads and replays in parallel; whatever ran before is dropped.
     pub fn begin_beside(
         &mut self,
         workloads: &[Workload],
@@ -418,7 +418,7 @@ impl Drive {
         self.resting = false;
     }
 
-    /// Drop whatever runs, so that the drive idles; what is in flight comes back at once.
+    /// Drop whatever runs, so that the drive idles; what is in flight completes at once.
     pub fn end(&mut self) -> Result<(), DriveError> {
         self.quiet.cut(self.t_s);
         self.resting = false;
@@ -461,12 +461,12 @@ impl Drive {
     /// Let `duration_s` pass, or less where the workload ends before; one row for `sample_s`.
     ///
     /// The last row is shorter where the end falls within it, and a little longer where the last
-    /// I/Os come back just after it. Without a workload all of the time passes.
+    /// I/Os complete just after it. Without a workload all of the time passes.
     pub fn advance(&mut self, duration_s: f64, sample_s: f64) -> Result<Samples, DriveError> {
         self.advance_some(duration_s, sample_s, u64::MAX)
     }
 
-    /// The same, but only to the end of the sample in which `most_ios` I/Os have come back: a trace
+    /// The same, but only to the end of the sample in which `most_ios` I/Os have completed: a trace
     /// can hold hours of rest, and a million I/Os in the second after them.
     pub fn advance_some(
         &mut self,
@@ -531,7 +531,7 @@ impl Drive {
         Ok(busy && self.is_done())
     }
 
-    /// Add what came back in a sample to what is known of the whole load, and begin again.
+    /// Add what completed in a sample to what is known of the whole load, and start again.
     fn sum_up(&mut self) {
         for (tally, histogram) in self.tallies.iter_mut().zip(&mut self.histograms) {
             histogram.add(&tally.latencies);
@@ -563,7 +563,7 @@ impl Drive {
         Ok(over)
     }
 
-    /// When the last I/Os come back, where none is issued any more and that is soon.
+    /// When the last I/Os complete, where none is issued any more and that is soon.
     fn draining_until(&self, latest_s: f64) -> Option<f64> {
         let Activity::Running(loads) = &self.activity else {
             return None;
@@ -680,7 +680,7 @@ impl Drive {
         self.govern(step_s);
     }
 
-    /// What firmware does without load, for which it stays awake; whether there was any of it.
+    /// What firmware does without load, for which it stays awake; whether it did anything.
     fn tidy(&mut self, step_s: f64) -> (Work, bool) {
         let mut work = Work::default();
         self.rested_s += step_s;
@@ -741,7 +741,7 @@ impl Drive {
         let over_s = over_s.filter(|over_s| *over_s <= until_s + SAME_S);
         let mut length_s = over_s.map_or(step_s, |over_s| (over_s - from_s).clamp(0.0, step_s));
         if let Some(over_s) = over_s {
-            // what comes back within SAME_S of the end comes back
+            // what completes within SAME_S of the end completes
             for load in loads.iter_mut() {
                 load.settle(over_s, &mut self.tallies);
             }
@@ -800,7 +800,7 @@ impl Drive {
         )
     }
 
-    /// State that no real drive tells.
+    /// State that no real drive reports.
     pub fn truth(&self) -> Vec<(&'static str, f64)> {
         let ledger = self.heat.ledger();
         let (host_pages, moved_pages) = self.written();

@@ -21,7 +21,7 @@ const MARGIN_BLOCKS: u32 = 2;
 const LEVEL_BLOCKS: f64 = 8.0;
 /// The least share of its level that victims may ask for before it lets go of it.
 const LEVEL_HOLDS: f64 = 0.7;
-/// Free blocks at which it rests, and keeps its pace.
+/// Free blocks at which it rests, or keeps its pace.
 const LEVEL_FULL_BLOCKS: u32 = 2 * MARGIN_BLOCKS;
 /// Programs that collection queues on a die before it waits for it.
 const QUEUED_PROGRAMS: f64 = 2.0;
@@ -69,7 +69,7 @@ struct Pace {
     pacing: Pacing,
     /// Moved pages for each host page that are allowed for.
     level: f64,
-    /// What victims asked for lately.
+    /// What recent victims asked for.
     asked: f64,
     /// Pages that are still to be moved for the host's last ones.
     debt: f64,
@@ -156,7 +156,7 @@ impl Firmware {
         }
     }
 
-    /// Begin at `now_s` with `wake_s` of waking up.
+    /// Start at `now_s` with `wake_s` of waking up.
     pub fn wake(&mut self, now_s: f64, wake_s: f64) {
         self.free_s = self.free_s.max(now_s + wake_s);
     }
@@ -360,7 +360,7 @@ impl Firmware {
     /// Move up to one unit of pages; how many, or none where nothing can be won.
     fn collect(&mut self, at_s: f64, share: f64, work: &mut Work) -> Option<u32> {
         let collected = self.ftl.collect_unit()?;
-        // or its caller would wait for ever
+        // or its caller would wait forever
         assert!(
             collected.moved > 0 || collected.erased.is_some(),
             "collection has no free page to move to"

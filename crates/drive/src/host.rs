@@ -1,4 +1,4 @@
-//! The host: keeps its queue full, or its pace, and counts what comes back.
+//! The host: keeps its queue full, or its pace, and counts what completes.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::workload::Workload;
 
 /// I/Os whose places are drawn ahead, so that the map's lines are there when they are wanted.
 const AHEAD: usize = 64;
-/// I/Os that are drawn at once. A line of a large map is mostly on a page of memory that has to be
+/// I/Os that are drawn at once. A line of a large map is mostly on a page of memory that must be
 /// looked up first, and the processor does that for several lines at a time where nothing else is
 /// between them.
 const DRAWN: usize = 16;
@@ -30,7 +30,7 @@ pub struct Request {
     pub offset: u64,
     /// Its length.
     pub bytes: u64,
-    /// Whether it goes on where the one before of its stream ended.
+    /// Whether it continues where the one before of its stream ended.
     pub sequential: bool,
     /// Of a read, the stream that it belongs to, below [`MAX_AHEAD_STREAMS`].
     pub stream: usize,
@@ -105,7 +105,7 @@ impl InFlight {
     }
 }
 
-/// What came back in one direction since it was last asked.
+/// What completed in one direction since it was last asked.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Bytes.
@@ -127,7 +127,7 @@ impl Tally {
 pub struct Host {
     /// When the slot of the next I/O became free, where one is free.
     slot_s: f64,
-    /// Whether its I/Os wait for the drive to take them, and since when each free slot was free.
+    /// Whether its I/Os wait for the drive to accept them, and since when each free slot was free.
     held_back: bool,
     slots_s: VecDeque<f64>,
     /// When it stops issuing.
@@ -155,7 +155,7 @@ pub struct Host {
     left_bytes: u64,
     withheld_bytes: u64,
     permitted_bytes: u64,
-    /// When the last of those that came back did.
+    /// When the last of those that completed did.
     came_back_s: f64,
     submitted: u64,
     served: u64,
@@ -163,7 +163,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Begin a workload that was checked.
+    /// Start a workload that was checked.
     pub fn new(workload: &Workload, began_s: f64, seed: u64) -> Host {
         let queue = workload.iodepth as usize * workload.numjobs as usize;
         // in a sequence the last block may be a short one
@@ -235,7 +235,7 @@ impl Host {
             return;
         }
         if self.left_bytes == 0 {
-            // nobody waited for the drive meanwhile
+            // nothing waited for the drive in that time
             self.slot_s = self.slot_s.max(now_s);
             for free_s in &mut self.slots_s {
                 *free_s = free_s.max(now_s);
@@ -267,7 +267,7 @@ impl Host {
         self.next_read
     }
 
-    /// Issue the next I/O at `at_s`, after [`Host::next_at`]; `soon` is told of offsets to come.
+    /// Issue the next I/O at `at_s`, after [`Host::next_at`]; `soon` gets offsets to come.
     #[inline]
     pub fn issue(&mut self, at_s: f64, tallies: &mut [Tally; 2], soon: impl Fn(u64)) -> Request {
         self.settle(at_s, tallies);
@@ -386,13 +386,13 @@ impl Host {
         Some(last_s)
     }
 
-    /// When the last of the I/Os that were issued comes back, or came.
+    /// When the last of the I/Os that were issued completes, or completed.
     pub fn last_back_s(&self) -> f64 {
         let last_s = self.in_flight.last_done_s();
         last_s.unwrap_or(self.came_back_s)
     }
 
-    /// I/Os issued, and I/Os that came back.
+    /// I/Os issued, and I/Os that completed.
     pub fn counts(&self) -> (u64, u64) {
         (self.submitted, self.served)
     }

@@ -9,7 +9,7 @@ const BUCKETS: usize = ((LONGEST - SHORTEST) as usize) << FINE;
 const MANTISSA: u32 = 52;
 const BIAS: i32 = 1023;
 
-/// Times that reviews count the longer ones of.
+/// Limits; reviews count the times that are longer.
 const LONG_S: f64 = 0.01;
 const VERY_LONG_S: f64 = 0.1;
 
@@ -47,7 +47,7 @@ fn bucket(time_s: f64) -> usize {
     here.clamp(0, BUCKETS as i64 - 1) as usize
 }
 
-/// Where a bucket begins.
+/// Where a bucket starts.
 fn edge_s(bucket: usize) -> f64 {
     let first = ((BIAS + SHORTEST) as u64) << FINE;
     f64::from_bits((bucket as u64 + first) << (MANTISSA - FINE))

@@ -11,7 +11,7 @@
 //! keep up with.
 //!
 //! Nothing here reads a file or a clock, so that the same specification, workload and seed give
-//! the same samples. Units stand at the end of a name; MB is 10^6 bytes, a page 4 KiB.
+//! the same samples. Units are at the end of a name; MB is 10^6 bytes, a page 4 KiB.
 
 pub mod drive;
 pub mod firmware;

@@ -1,4 +1,4 @@
-//! What loads the drive: closed loops and traces beside each other, in one order of issue.
+//! What loads the drive: closed loops and traces in parallel, in one order of issue.
 
 use crate::firmware::Firmware;
 use crate::heat::Work;
@@ -61,7 +61,7 @@ impl Load {
         }
     }
 
-    /// The drive serves nothing up to `until_s`. A closed loop begins anew from there by itself.
+    /// The drive serves nothing up to `until_s`. A closed loop starts again from there on its own.
     pub fn wait_until(&mut self, until_s: f64) {
         if let Load::Replay(replay) = self {
             replay.wait_until(until_s);
@@ -76,7 +76,7 @@ impl Load {
         }
     }
 
-    /// When the last of the I/Os that were issued comes back, or came.
+    /// When the last of the I/Os that were issued completes, or completed.
     pub fn last_back_s(&self) -> f64 {
         match self {
             Load::Loop(host) => host.last_back_s(),
@@ -84,7 +84,7 @@ impl Load {
         }
     }
 
-    /// I/Os issued, and I/Os that came back.
+    /// I/Os issued, and I/Os that completed.
     pub fn counts(&self) -> (u64, u64) {
         match self {
             Load::Loop(host) => host.counts(),
@@ -111,7 +111,7 @@ impl Quiet {
         self.busy_until_s = self.busy_until_s.max(done_s);
     }
 
-    /// Whatever is in flight comes back now.
+    /// Whatever is in flight completes now.
     pub fn cut(&mut self, now_s: f64) {
         self.busy_until_s = self.busy_until_s.min(now_s);
     }
@@ -173,7 +173,7 @@ pub fn run(
     }
 }
 
-/// Apart from closed loops, whose code it would make larger.
+/// Separate from closed loops, whose code it would make larger.
 #[inline(never)]
 fn serve_traced(
     replay: &mut Replay,

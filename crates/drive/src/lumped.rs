@@ -78,18 +78,18 @@ impl Profile {
     }
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// When the governor first held it back; none where it never did.
+    /// When the governor first held it back; none if it never did.
     pub onset_s: Option<f64>,
-    /// What the first sensor felt then.
+    /// What the first sensor measured then.
     pub onset_sensor_c: f64,
     /// Mean rates, one for each second.
     pub mb_s: Vec<f64>,
     /// Mean powers, one for each second.
     pub power_w: Vec<f64>,
-    /// What the first sensor felt at the end of each second.
+    /// What the first sensor measured at the end of each second.
     pub sensor_c: Vec<f64>,
 }
 

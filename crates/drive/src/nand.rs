@@ -7,7 +7,7 @@ use crate::spec::{DriveSpec, PAGE_BYTES};
 const US: f64 = 1e-6;
 const MB: f64 = 1e6;
 
-/// Where a page lies: the die that holds it, and what is left of its program unit.
+/// Where a page is: the die that holds it, and what is left of its program unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// The die.
@@ -66,7 +66,7 @@ impl Array {
         }
     }
 
-    /// Where a page lies; blocks begin on different dies.
+    /// Where a page is; blocks start on different dies.
     #[inline]
     pub fn unit(&self, ppn: u32, slc: bool) -> Unit {
         let block = ppn >> self.page_shift;
@@ -123,7 +123,7 @@ impl Array {
         self.timing[usize::from(slc)].program_s
     }
 
-    /// Erase a block, which lies on every die.
+    /// Erase a block, which is on every die.
     pub fn erase(&mut self, at_s: f64) {
         for free in &mut self.die_free_s {
             *free = free.max(at_s) + self.erase_s;

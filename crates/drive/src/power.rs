@@ -96,7 +96,7 @@ impl PowerStates {
     }
 
     /// End the idling. Returns what the first command waits for, in us: the exit, and before it
-    /// whatever is left of an entry that had begun.
+    /// whatever is left of an entry that had started.
     pub fn wake(&mut self) -> f64 {
         let wait_us = self.current().map_or(0.0, |state| {
             let entering_us = (self.idle_s - state.after_s).max(0.0) * 1e6;

@@ -31,7 +31,7 @@ pub struct TraceIo {
     pub offset: u64,
     /// Its length.
     pub bytes: u32,
-    /// I/Os in flight as it was issued, itself among them; 0 where the trace does not tell.
+    /// I/Os in flight as it was issued, itself among them; 0 where the trace does not say.
     pub depth: u32,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Count what came back; a trim carries no data.
+    /// Count what completed; a trim carries no data.
     #[inline]
     pub(crate) fn count(&self, tallies: &mut [Tally; 2]) {
         let way = match self.op {
@@ -185,7 +185,7 @@ impl Flights {
     }
 }
 
-/// Where reads may go on in a sequence: the ends of the streams that were read from last.
+/// Where reads may continue in a sequence: the ends of the streams that were read from last.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
     ends: [u64; MAX_AHEAD_STREAMS],
@@ -202,7 +202,7 @@ impl Streams {
         }
     }
 
-    /// The stream of a read, and whether it goes on where an earlier one ended. One that does not
+    /// The stream of a read, and whether it continues where an earlier one ended. One that does not
     /// takes the place of the stream that was not used for longest.
     #[inline]
     pub(crate) fn of(&mut self, offset: u64, end: u64) -> (usize, bool) {
@@ -243,7 +243,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Begin with checked options, on a drive of `user_bytes`.
+    /// Start with checked options, on a drive of `user_bytes`.
     pub fn new(
         source: Box<dyn Source>,
         options: &ReplayOptions,
@@ -346,7 +346,7 @@ impl Replay {
         self.upcoming.front().is_some_and(|io| io.op == Op::Write)
     }
 
-    /// Issue the next I/O at `at_s`, after [`Replay::next_at`]; `soon` is told of one to come.
+    /// Issue the next I/O at `at_s`, after [`Replay::next_at`]; `soon` gets one to come.
     ///
     /// # Panics
     ///
@@ -416,12 +416,12 @@ impl Replay {
         self.next_at().is_none().then(|| self.last_back_s())
     }
 
-    /// When the last of the I/Os that were issued comes back, or came.
+    /// When the last of the I/Os that were issued completes, or completed.
     pub fn last_back_s(&self) -> f64 {
         self.flights.last_done_s().unwrap_or(self.came_back_s)
     }
 
-    /// I/Os issued, and I/Os that came back.
+    /// I/Os issued, and I/Os that completed.
     pub fn counts(&self) -> (u64, u64) {
         (self.submitted, self.served)
     }

@@ -1,7 +1,7 @@
 //! What is read off the drive while time passes.
 
 /// Columns that every drive has: means over the interval that ends at `t_s`, latencies of the I/Os
-/// that came back in it, and the simulator's own truth (`sim.`) at its end.
+/// that completed in it, and the simulator's own truth (`sim.`) at its end.
 const COMMON: [&str; 31] = [
     "t_s",
     "interval_s",

@@ -20,11 +20,11 @@ pub const NAND: &str = "nand";
 /// The node that the losses of voltage regulators heat.
 pub const BOARD: &str = "board";
 
-/// A value that no drive, place or workload can have. The message begins with its key.
+/// A value that no drive, place or workload can have. The message starts with its key.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{key} is {value}: {expected}")]
 pub struct SpecError {
-    /// The key, with the tables it lies in: `energy.idle_w`.
+    /// The key, with the tables it is in: `energy.idle_w`.
     pub key: String,
     /// The value as it was read.
     pub value: String,
@@ -33,7 +33,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    /// Say that `key` is `value` where it has to be `expected`.
+    /// Say that `key` is `value` where it must be `expected`.
     pub fn new(key: &str, value: impl ToString, expected: impl Into<String>) -> Self {
         SpecError {
             key: key.to_owned(),
@@ -127,7 +127,7 @@ pub struct Capacity {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NandSpec {
-    /// Dies that work beside each other.
+    /// Dies that work in parallel.
     pub dies: u32,
     /// Channels that the dies share.
     pub channels: u32,
@@ -159,9 +159,9 @@ pub struct ControllerSpec {
     pub write_command_us: f64,
     /// Firmware time of a page that collection moves.
     pub move_us: f64,
-    /// What a read takes beside all service.
+    /// What a read takes on top of all service.
     pub read_latency_us: f64,
-    /// What a write takes beside all service.
+    /// What a write takes on top of all service.
     pub write_latency_us: f64,
     /// Data that was acknowledged and is not yet in flash, at most.
     pub buffer_bytes: u64,
@@ -259,7 +259,7 @@ pub struct EnergySpec {
     pub program_uj: f64,
     /// Erasing a page's share of a block.
     pub erase_uj: f64,
-    /// What a page that collection moves costs beside its read and its program.
+    /// What a page that collection moves costs besides its read and its program.
     pub move_uj: f64,
     /// The controller's leakage at 25 C.
     pub leakage_w: f64,
@@ -308,7 +308,7 @@ pub struct GovernorSpec {
     pub law: Law,
     /// The temperature that it acts on: shares of nodes, which add up to 1.
     pub weights: BTreeMap<String, f64>,
-    /// How slowly that temperature is felt.
+    /// How slowly that temperature is followed.
     #[serde(default)]
     pub lag_s: f64,
     /// Where it stops serving for good, until it is below `restart_c`.
@@ -344,7 +344,7 @@ pub enum Law {
     /// Falls in a line from everything at `engage_c` to `floor` at `engage_c + band_k`
     /// (Samsung, US 10120593).
     Band {
-        /// Where it begins.
+        /// Where it starts.
         engage_c: f64,
         /// Over how many kelvins.
         band_k: f64,
@@ -360,7 +360,7 @@ pub enum Law {
     },
     /// Delays from a proportional and a derivative term (Micron's client drives).
     Delay {
-        /// Where it begins.
+        /// Where it starts.
         engage_c: f64,
         /// Where it ends.
         release_c: f64,

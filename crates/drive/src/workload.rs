@@ -38,18 +38,18 @@ pub struct Workload {
     pub bs: u64,
     /// I/Os in flight for each job.
     pub iodepth: u32,
-    /// Jobs that do the same beside each other.
+    /// Jobs that do the same in parallel.
     #[serde(default = "one")]
     pub numjobs: u32,
     /// Bytes that offsets are drawn from.
     pub span_bytes: u64,
-    /// Where the span begins.
+    /// Where the span starts.
     #[serde(default)]
     pub offset_bytes: u64,
     /// Bytes after which it ends.
     #[serde(default)]
     pub io_bytes: Option<u64>,
-    /// Seconds after which it ends; with neither, it goes on until it is dropped.
+    /// Seconds after which it ends; with neither, it continues until it is dropped.
     #[serde(default)]
     pub runtime_s: Option<f64>,
     /// Bytes in a second, at most, for each job and direction.

@@ -9,7 +9,7 @@ pub const BIN_MS: i64 = 100;
 /// Read, write and trim.
 const DIRECTIONS: usize = 3;
 
-/// So many values of a bin are kept as they are; more are counted in buckets.
+/// Up to this many values of a bin are kept as they are; more are counted in buckets.
 const KEPT: usize = 4096;
 /// Buckets for each power of two: percentiles are exact to 0.4 %.
 const SUB_BITS: u32 = 7;

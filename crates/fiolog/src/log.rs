@@ -5,15 +5,15 @@ use memchr::memchr;
 use crate::bins::{Bin, Bins};
 use crate::row::{Layout, Row};
 
-/// Rows come in the order of time but for this: what runs beside each other mixes a little.
+/// Rows come in the order of time but for this: what runs in parallel is mixed a little.
 const DISORDER_MS: i64 = 1000;
-/// No load stands still for so long; time that leaps further is damaged, or another run's.
+/// No load pauses for that long; time that leaps further is damaged, or another run's.
 const LEAP_MS: i64 = 600_000;
 /// A file whose time falls more often is not in the order of time at all.
 pub const MAX_RUNS: usize = 256;
-/// So much of the file tells its layout.
+/// This much of the file is enough to find its layout.
 const HEAD_BYTES: usize = 1 << 16;
-/// A line of fio's has less; what has more is skipped as it comes.
+/// fio's lines are shorter; a longer one is skipped as it comes.
 const LONGEST_LINE: usize = 4096;
 
 /// A stretch of rows in which time rises.
@@ -28,7 +28,7 @@ pub struct Run {
     pub last_ms: i64,
 }
 
-/// The columns of a log as they stand in it.
+/// The columns of a log as they are in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     pub time_ms: Vec<i64>,
@@ -59,7 +59,7 @@ pub struct FioLog {
 }
 
 impl FioLog {
-    /// Begin; with `keep_rows` every row is kept too, which takes memory for each.
+    /// Start; with `keep_rows` every row is kept too, which takes memory for each.
     pub fn new(keep_rows: bool) -> FioLog {
         FioLog {
             rows: keep_rows.then(Rows::default),
@@ -195,7 +195,7 @@ impl FioLog {
         }
     }
 
-    /// Take the last line, which has no end: a block size may be cut where it stands last.
+    /// Take the last line, which has no end: a block size may be cut where it comes last.
     fn take_last(&mut self, line: &[u8]) {
         let row = self.layout().row(trimmed(line));
         let cut = self.layout().columns == 4

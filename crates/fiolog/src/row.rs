@@ -3,7 +3,7 @@
 /// Columns that any variant has at most: with maximum, offset, priority and issue time.
 const MAX_COLUMNS: usize = 8;
 
-/// Times above this are no milliseconds of any clock, and would not be exact as floats.
+/// Times above this are not milliseconds of any clock, and would not be exact as floats.
 const LATEST_MS: u64 = 1 << 52;
 
 /// What one I/O or one window did.
@@ -32,15 +32,15 @@ pub(crate) struct Fields {
 pub struct Layout {
     /// How many; other lines are damaged.
     pub columns: usize,
-    /// Whether mean and maximum of each window stand side by side.
+    /// Whether mean and maximum of each window are side by side.
     pub both: bool,
-    /// Whether the column behind the block size is the offset.
+    /// Whether the column after the block size is the offset.
     pub offset: bool,
     /// Whether I/O priorities are there, which fio writes since version 3.
     pub priority: bool,
 }
 
-/// Read the numbers of a line, without its end; None where it is none of fio's.
+/// Read the numbers of a line, without its end; None if it is not one of fio's.
 pub(crate) fn fields(line: &[u8]) -> Option<Fields> {
     let mut values = [0u64; MAX_COLUMNS];
     let (mut count, mut at, mut hex) = (0, 0, false);
@@ -100,7 +100,7 @@ pub(crate) fn fields(line: &[u8]) -> Option<Fields> {
 }
 
 impl Layout {
-    /// Tell the layout from the first lines of a log.
+    /// Find the layout from the first lines of a log.
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Layout {
         let rows: Vec<Fields> = lines.filter_map(fields).collect();
         let mut counts = [0usize; MAX_COLUMNS + 1];
@@ -114,7 +114,7 @@ impl Layout {
             .unwrap_or(0);
         let rows: Vec<Fields> = rows.into_iter().filter(|r| r.count == columns).collect();
         let hex = rows.iter().any(|row| row.hex);
-        // a window's row has no block size, and the maximum stands where else the direction does
+        // a window's row has no block size, and the maximum is where the direction would be
         let both = columns == MAX_COLUMNS
             || (columns >= 6
                 && rows

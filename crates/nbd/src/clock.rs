@@ -1,4 +1,4 @@
-//! The drive's time beside the machine's.
+//! The drive's time against the machine's.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use heatsoak_drive::{Drive, DriveSpec, EnclosureSpec};
 use serde::Deserialize;
 
-/// A drive in a place, its clock, and where it tells of itself.
+/// A drive in a place, its clock, and where it reports about itself.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -44,7 +44,7 @@ impl Config {
         let (drive, enclosure) = drive
             .and_then(|drive| Ok((drive, enclosure?)))
             .map_err(|error| error.to_string())?;
-        // its seed is of workloads of its own, and it has none
+        // its seed is for workloads of its own, and it has none
         Drive::new(drive, enclosure, 0).map_err(|error| error.to_string())
     }
 }

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::outlet::Outlet;
 
-/// How often the machine is told of the drive, in its own time.
+/// How often the drive is reported to the machine, in its own time.
 const TOLD_EVERY_S: f64 = 0.1;
 
 /// A drive that is served.
@@ -93,7 +93,7 @@ impl Export {
         }
     }
 
-    /// Tell of the drive from now on, in a thread of its own.
+    /// Report about the drive from now on, in a thread of its own.
     pub fn tell(self: &Arc<Export>) -> JoinHandle<()> {
         let export = Arc::clone(self);
         thread::spawn(move || {
@@ -127,12 +127,12 @@ impl Export {
         outlet.samples(&rows, &self.clock)
     }
 
-    /// Have the thread that tells of the drive come to its end.
+    /// Have the thread that reports the drive come to its end.
     pub fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Tell the last of it, once nobody else does; an error where an I/O was lost.
+    /// Report the last of it, once nothing else does; an error where an I/O was lost.
     pub fn end(&self) -> Result<(), String> {
         self.tell_once().map_err(|error| error.to_string())?;
         let mut drive = lock(&self.drive);

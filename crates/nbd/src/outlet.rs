@@ -1,4 +1,4 @@
-//! Where the drive tells of itself: files that sensors are read from, and its own truth.
+//! Where the drive reports about itself: files that sensors are read from, and its own truth.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::clock::Clock;
 
 const ZERO_K: f64 = 273.15;
-/// Columns of the truth, beside those that begin with one of [`TOLD_PREFIXES`].
+/// Columns of the truth, besides those that start with one of [`TOLD_PREFIXES`].
 const TOLD: [&str; 7] = [
     "t_s",
     "interval_s",
@@ -78,7 +78,7 @@ impl Outlet {
             if input.last_millidegrees == Some(milli) {
                 continue;
             }
-            // whoever reads meanwhile reads the one or the other, never half of it
+            // a concurrent reader gets the old or the new one, never half of it
             let new = input.path.with_extension("new");
             fs::write(&new, format!("{milli}\n"))?;
             fs::rename(&new, &input.path)?;
@@ -111,7 +111,7 @@ impl Outlet {
         self.truth.as_mut().map_or(Ok(()), Write::flush)
     }
 
-    /// Say what was served in all.
+    /// Say what was served in total.
     pub fn end(&mut self, counts: &LiveCounts, flushes: u64, t_s: f64) -> io::Result<()> {
         let [reads, writes, trims] = counts.ios;
         let [read_bytes, written_bytes, trimmed_bytes] = counts.bytes;

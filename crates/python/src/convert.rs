@@ -1,4 +1,5 @@
-//! What every binding does at Python's door: reads JSON, and raises Rust's errors as `ValueError`.
+//! What every binding does at the border to Python: reads JSON, and raises Rust's errors as
+//! `ValueError`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

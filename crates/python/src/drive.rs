@@ -17,7 +17,7 @@ fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpe
     Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
 }
 
-/// One workload, or several beside each other.
+/// One workload, or several in parallel.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Workloads(Vec<Workload>);

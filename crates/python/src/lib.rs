@@ -1,4 +1,4 @@
-//! Python's door to the Rust crates, as thin as it can be.
+//! Python's door to the Rust crates, as thin as possible.
 
 mod changepoint;
 mod convert;

@@ -9,11 +9,11 @@ use crate::record::{Op, Record, Source, SourceError, UNKNOWN_NS};
 pub struct Place {
     /// Its size.
     pub span_bytes: u64,
-    /// Whether I/O past its end is left out; it is an error else.
+    /// Whether I/O past its end is left out; otherwise it is an error.
     pub skip_beyond: bool,
-    /// I/O begins and ends at multiples of this; what does not is widened.
+    /// I/O starts and ends at multiples of this; what does not is widened.
     pub block_bytes: u32,
-    /// Whether it takes trims; they are left out else.
+    /// Whether it takes trims; otherwise they are left out.
     pub trims: bool,
     /// Pauses between two issues are cut to this; none leaves them.
     pub idle_limit_ns: Option<u64>,
@@ -32,7 +32,7 @@ pub struct Counts {
     pub read_bytes: u64,
     /// Bytes of the writes given.
     pub write_bytes: u64,
-    /// The first byte that is read, and the one behind the last; equal where nothing is.
+    /// The first byte that is read, and the one after the last; equal if nothing is.
     pub read_begin: u64,
     /// See `read_begin`.
     pub read_end: u64,
@@ -44,13 +44,13 @@ pub struct Counts {
     pub dropped_trims: u64,
     /// I/O past the end that was left out.
     pub dropped_beyond: u64,
-    /// I/O of no bytes that was left out.
+    /// Empty I/Os that were left out.
     pub dropped_empty: u64,
     /// I/O that was widened to whole blocks.
     pub widened: u64,
 }
 
-/// Looks on while records are given, wherever that happens.
+/// Watches while records are given, wherever that happens.
 #[derive(Debug, Clone, Default)]
 pub struct CountsSoFar(Arc<Mutex<Counts>>);
 
@@ -92,14 +92,14 @@ impl Fitted {
         }
     }
 
-    /// What is given, to be looked at meanwhile and afterwards.
+    /// What is given, to be looked at during and afterwards.
     pub fn counts(&self) -> CountsSoFar {
         self.counts.clone()
     }
 
     fn fit(&mut self, record: &Record, counts: &mut Counts) -> Result<Option<Record>, SourceError> {
         self.seen += 1;
-        // what is left out takes its time all the same
+        // what is left out still takes its time
         let gap_ns = record.at_ns.saturating_sub(self.last_ns);
         self.last_ns = record.at_ns;
         self.at_ns += self

@@ -13,7 +13,7 @@ pub enum Op {
     Trim,
 }
 
-/// A time that the trace does not tell.
+/// A time that the trace does not state.
 pub const UNKNOWN_NS: u64 = u64::MAX;
 
 /// One recorded I/O.
@@ -21,7 +21,7 @@ pub const UNKNOWN_NS: u64 = u64::MAX;
 pub struct Record {
     /// When it was issued, since the first of the trace.
     pub at_ns: u64,
-    /// When it came back, likewise; `UNKNOWN_NS` where the trace does not tell.
+    /// When it completed, likewise; `UNKNOWN_NS` where the trace does not say.
     pub done_ns: u64,
     /// Its first byte.
     pub offset: u64,
@@ -29,7 +29,7 @@ pub struct Record {
     pub bytes: u32,
     /// What it does.
     pub op: Op,
-    /// I/Os in flight as it was issued, itself among them; 0 where the trace does not tell.
+    /// I/Os in flight as it was issued, itself among them; 0 where the trace does not say.
     pub depth: u16,
 }
 

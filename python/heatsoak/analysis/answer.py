@@ -135,7 +135,7 @@ def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
         throttles="cannot-tell",
         sentence=f"Cannot tell whether it throttles: {_named(step)}: {why}.",
         because=[],
-        next="a longer run of one load, with the drive's temperature logged, would tell",
+        next="a longer run of one load, with the drive's temperature logged, would settle it",
     )
 
 
@@ -155,7 +155,7 @@ def _not_judged(recording: RecordingFindings) -> Answer:
         throttles="cannot-tell",
         sentence=f"Cannot tell whether it throttles: {'; '.join(list(reasons)[:2])}.",
         because=[],
-        next="a log with the drive's throughput every few seconds would tell",
+        next="a log with the drive's throughput every few seconds would settle it",
     )
 
 

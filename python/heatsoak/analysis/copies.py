@@ -81,8 +81,8 @@ def _step(
     reading: StepView, writing: StepView, source: RecordingFindings, destination: RecordingFindings
 ) -> CopyStepFindings:
     name = writing.step.name
-    begin_s = min(reading.begin_s, writing.begin_s)
-    duration_s = max(reading.end_s, writing.end_s) - begin_s
+    start_s = min(reading.start_s, writing.start_s)
+    duration_s = max(reading.end_s, writing.end_s) - start_s
     written_gb = writing.written_gb(math.inf)
     shares = waiting_shares(reading, writing)
     by_role: dict[Role, StepFindings] = {

@@ -16,13 +16,13 @@ class StepLoad:
     """One step that loaded the drive, preconditioning included.
 
     Attributes:
-        begin_s: when its load started, from the recording's start.
+        start_s: when its load started, from the recording's start.
         end_s: its last sample.
         written_gb: how much it wrote; 0 if that was not logged.
     """
 
     step: LoadStep | Observed
-    begin_s: float
+    start_s: float
     end_s: float
     written_gb: float
 
@@ -59,11 +59,11 @@ class Course:
         now, most = link.get("ceiling_mb_s"), link.get("max_ceiling_mb_s")
         return (float(now), float(most or now)) if now else None
 
-    def rest_before_s(self, begin_s: float) -> float:
-        """Return how long the drive had no load before `begin_s`; infinite before the first
+    def rest_before_s(self, start_s: float) -> float:
+        """Return how long the drive had no load before `start_s`; infinite before the first
         load."""
-        ends = [load.end_s for load in self.loads if load.begin_s < begin_s - 1e-6]
-        return max(0.0, begin_s - max(ends)) if ends else math.inf
+        ends = [load.end_s for load in self.loads if load.start_s < start_s - 1e-6]
+        return max(0.0, start_s - max(ends)) if ends else math.inf
 
     def was_purged_between(self, first_s: float, last_s: float) -> bool:
         """Return whether a purge ended in this time."""
@@ -76,14 +76,14 @@ class Course:
             return max(purges)
         return 0.0 if self.begins_purged else None
 
-    def written_before_gb(self, begin_s: float) -> float:
+    def written_before_gb(self, start_s: float) -> float:
         """Return how much earlier loads wrote since the last purge, or since the start."""
-        purge_s = self.last_purge_s(begin_s)
+        purge_s = self.last_purge_s(start_s)
         since_s = -math.inf if purge_s is None else purge_s
         return sum(
             load.written_gb
             for load in self.loads
-            if since_s - 1e-6 <= load.begin_s < begin_s - 1e-6
+            if since_s - 1e-6 <= load.start_s < start_s - 1e-6
         )
 
 
@@ -147,15 +147,15 @@ def _loads(recording: Recording, samples: pl.DataFrame) -> list[StepLoad]:
         .filter(pl.col("step").is_not_null(), pl.col("interval_s").is_not_null())
         .group_by("step", maintain_order=True)
         .agg(
-            (pl.col("t_s") - pl.col("interval_s")).min().alias("begin_s"),
+            (pl.col("t_s") - pl.col("interval_s")).min().alias("start_s"),
             pl.col("t_s").max().alias("end_s"),
             (written.sum() / 1e3).alias("written_gb"),
         )
         .collect()
     )
     return [
-        StepLoad(steps[name], row["begin_s"], row["end_s"], row["written_gb"] or 0.0)
+        StepLoad(steps[name], row["start_s"], row["end_s"], row["written_gb"] or 0.0)
         for row in rows.iter_rows(named=True)
         # an interrupted attempt loaded the drive too
-        if (name := step_of_attempt(row["step"], steps)) is not None and np.isfinite(row["begin_s"])
+        if (name := step_of_attempt(row["step"], steps)) is not None and np.isfinite(row["start_s"])
     ]

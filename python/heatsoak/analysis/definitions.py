@@ -7,7 +7,7 @@ drive (`make calibrate`) again afterwards.
 
 #: Throughput has left its level when this share of it is lost: the onset.
 ONSET_LOSS = 0.02
-#: A smaller loss is no episode.
+#: A smaller loss is not an episode.
 MIN_DROP = 0.05
 #: Throughput has recovered when it is back at this share of the level before.
 RECOVERED = 0.97

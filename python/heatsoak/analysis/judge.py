@@ -53,7 +53,7 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
 
 
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
-    """Return what one recording shows by itself."""
+    """Return what one recording shows on its own."""
     return analyze([recording], window_s).recordings[0]
 
 

@@ -26,7 +26,7 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         yield (
             f"'{fill.step.name}' fell by {100 * (1 - last.during / first.before):.0f} % after "
             f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' started, which may "
-            "have been slow from the start: a pause between them would tell"
+            "have been slow from the start: a pause between them would settle it"
         )
 
 
@@ -45,7 +45,7 @@ def temperature_notes(view: StepView) -> list[str]:
         return ["neither throughput nor a temperature of the drive was logged"]
     return [
         *said,
-        "to tell whether the drive slowed takes a log of its throughput from the same time",
+        "telling whether the drive slowed down takes a log of its throughput from the same time",
     ]
 
 
@@ -153,7 +153,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     coolest = min(temp for _, temp in starts)
     return [
         f"'{name}' started at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
-        "a longer pause would tell more"
+        "a longer pause would show more"
         for name, temp in starts
         if temp - coolest > tolerance_k
     ]

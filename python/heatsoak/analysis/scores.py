@@ -147,8 +147,8 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
         raise _NoScoreError(
             f"'{name}' took {end_s:.0f} s, but its last {wanted.last_s:.0f} s count"
         )
-    begin_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
-    sums = totals(view, begin_s, end_s)
+    start_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
+    sums = totals(view, start_s, end_s)
     if wanted.metric != "duration_s" and sums.measured_s < MIN_MEASURED * sums.length_s:
         share = sums.measured_s / sums.length_s if sums.length_s > 0 else 0.0
         raise _NoScoreError(f"only {100 * share:.0f} % of '{name}' was measured")

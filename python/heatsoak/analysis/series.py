@@ -60,46 +60,46 @@ class Series:
         measured_s = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
         return edges_s, moved, measured_s
 
-    def mean(self, begin_s: float, end_s: float) -> float:
-        """Return the time-weighted mean from `begin_s` to `end_s`; NaN if nothing was measured."""
-        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
+    def mean(self, start_s: float, end_s: float) -> float:
+        """Return the time-weighted mean from `start_s` to `end_s`; NaN if nothing was measured."""
+        first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
         if first >= last:
             return float("nan")
         return float(np.average(self.values[first:last], weights=self.interval_s[first:last]))
 
-    def between(self, begin_s: float, end_s: float) -> "Series":
-        """Return the part that ends after `begin_s` and up to `end_s`; times are unchanged."""
-        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="right")
+    def between(self, start_s: float, end_s: float) -> "Series":
+        """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
+        first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
         some = slice(first, last)
         return Series(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
 
 
-def throughput(samples: pl.DataFrame, begin_s: float) -> Series:
-    """Return reads and writes together of one step's samples, times counted from `begin_s`.
+def throughput(samples: pl.DataFrame, start_s: float) -> Series:
+    """Return reads and writes together of one step's samples, times counted from `start_s`.
 
     In bytes; in I/Os if no bytes were logged; by latency if neither was. Rows may come in any
     order. Rows of the same time are averaged; a value that is negative or not finite was not
     measured.
     """
-    return _rates(samples, begin_s, ("", "read_", "write_"))
+    return _rates(samples, start_s, ("", "read_", "write_"))
 
 
-def iops(samples: pl.DataFrame, begin_s: float) -> Series:
+def iops(samples: pl.DataFrame, start_s: float) -> Series:
     """Return I/Os a second, reads and writes together, as :func:`throughput` does for bytes."""
-    return _total(samples, begin_s, _columns(samples, "iops", ("", "read_", "write_")), "iops")
+    return _total(samples, start_s, _columns(samples, "iops", ("", "read_", "write_")), "iops")
 
 
-def directions(samples: pl.DataFrame, begin_s: float) -> dict[str, Series]:
+def directions(samples: pl.DataFrame, start_s: float) -> dict[str, Series]:
     """Return ``read`` and ``write`` separately, each as :func:`throughput` does, if logged.
 
     Zeros of one direction while the other worked count; a direction that never moved anything is
     left out.
     """
-    apart = {name: _rates(samples, begin_s, (f"{name}_",)) for name in ("read", "write")}
+    apart = {name: _rates(samples, start_s, (f"{name}_",)) for name in ("read", "write")}
     return {name: series for name, series in apart.items() if np.any(series.values > 0)}
 
 
-def _rates(samples: pl.DataFrame, begin_s: float, prefixes: tuple[str, ...]) -> Series:
+def _rates(samples: pl.DataFrame, start_s: float, prefixes: tuple[str, ...]) -> Series:
     quantities: tuple[tuple[str, RateUnit], ...] = (
         ("bw_mb_s", "mb_s"),
         ("iops", "iops"),
@@ -107,8 +107,8 @@ def _rates(samples: pl.DataFrame, begin_s: float, prefixes: tuple[str, ...]) -> 
     )
     for quantity, unit in quantities:
         if columns := _columns(samples, quantity, prefixes):
-            return _total(samples, begin_s, columns, unit)
-    return _total(samples, begin_s, [], "mb_s")
+            return _total(samples, start_s, columns, unit)
+    return _total(samples, start_s, [], "mb_s")
 
 
 def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) -> list[Array]:
@@ -126,11 +126,11 @@ def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) ->
     return found
 
 
-def _total(samples: pl.DataFrame, begin_s: float, columns: list[Array], unit: RateUnit) -> Series:
+def _total(samples: pl.DataFrame, start_s: float, columns: list[Array], unit: RateUnit) -> Series:
     if not columns:
         empty = np.empty(0)
         return Series(empty, empty, empty, unit)
-    t_s = samples["t_s"].cast(pl.Float64).to_numpy() - begin_s
+    t_s = samples["t_s"].cast(pl.Float64).to_numpy() - start_s
     if "interval_s" in samples.columns:
         logged = samples["interval_s"].cast(pl.Float64).to_numpy()
     else:
@@ -196,16 +196,16 @@ def tidied(series: Series) -> Series:
     return Series(t_s, interval_s, values, series.unit)
 
 
-def resampled(series: Series, begin_s: float, end_s: float, step_s: float) -> Array:
-    """Return the time-weighted means of even steps from `begin_s` to `end_s`.
+def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
+    """Return the time-weighted means of even steps from `start_s` to `end_s`.
 
     NaN if less than half of a step was measured.
     """
-    count = max(0, round((end_s - begin_s) / step_s))
+    count = max(0, round((end_s - start_s) / step_s))
     if len(series.t_s) == 0 or count == 0:
         return np.full(count, np.nan)
     edges_s, moved, measured_s = series.sums
-    grid_s = begin_s + step_s * np.arange(count + 1)
+    grid_s = start_s + step_s * np.arange(count + 1)
     in_step_s = np.diff(np.interp(grid_s, edges_s, measured_s))
     mean: Array = np.full(count, np.nan)
     by_step = np.diff(np.interp(grid_s, edges_s, moved))
@@ -222,9 +222,9 @@ def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
     if len(series.t_s) == 0:
         return np.empty(0), 0.0
     end_s = np.floor(series.duration_s + 1e-9)
-    begin_s = max(0.0, end_s - window_s)
-    second = np.floor((series.t_s - series.interval_s / 2 - begin_s) + 1e-9).astype(int)
-    inside = (second >= 0) & (second < round(end_s - begin_s))
+    start_s = max(0.0, end_s - window_s)
+    second = np.floor((series.t_s - series.interval_s / 2 - start_s) + 1e-9).astype(int)
+    inside = (second >= 0) & (second < round(end_s - start_s))
     moved = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
     time_s = np.bincount(second[inside], weights=series.interval_s[inside])
-    return moved[time_s > 0] / time_s[time_s > 0], float(end_s - begin_s)
+    return moved[time_s > 0] / time_s[time_s > 0], float(end_s - start_s)

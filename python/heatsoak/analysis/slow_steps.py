@@ -99,7 +99,7 @@ class SlowStart:
             text += f"; from the start it ran {self.lost:.0%} below its full speed"
         if self.verdict(cause) == "thermal":
             return text
-        return f"{text}: a pause between them would tell"
+        return f"{text}: a pause between them would settle it"
 
 
 def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
@@ -171,7 +171,7 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
     return (
         f"it was at {low_c:.0f} to {high_c:.0f} C from its first second, where drives "
-        "throttle: the same load on a cool drive would tell"
+        "throttle: the same load on a cool drive would settle it"
     )
 
 
@@ -221,4 +221,4 @@ def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWh
 
 
 def _written_before_gb(view: StepView) -> float:
-    return view.course.written_before_gb(view.begin_s)
+    return view.course.written_before_gb(view.start_s)

@@ -47,17 +47,17 @@ class Totals:
         return None if self.power_w is None else self.power_w * self.length_s
 
 
-def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Totals:
-    """Return the totals of `view` from `begin_s` to `end_s`, counted from its start.
+def totals(view: StepView, start_s: float = 0.0, end_s: float = np.inf) -> Totals:
+    """Return the totals of `view` from `start_s` to `end_s`, counted from its start.
 
     Intervals that cross an edge count by the part inside.
     """
-    begin_s, end_s = max(begin_s, 0.0), min(end_s, view.duration_s)
-    rows = _Rows(view, begin_s, end_s)
+    start_s, end_s = max(start_s, 0.0), min(end_s, view.duration_s)
+    rows = _Rows(view, start_s, end_s)
     latency = list(rows.latencies())
     timed = sum(float(np.sum(weight)) for weight, _ in latency)
     return Totals(
-        length_s=end_s - begin_s,
+        length_s=end_s - start_s,
         measured_s=rows.measured_s,
         busy_s=rows.summed(["busy_pct"], rows.overlap_s / 100),
         mb=rows.summed([f"{name}bw_mb_s" for name in _DIRECTIONS], rows.overlap_s),
@@ -72,10 +72,10 @@ def totals(view: StepView, begin_s: float = 0.0, end_s: float = np.inf) -> Total
 class _Rows:
     """A step's samples, and how much of each sample's interval is in the stretch."""
 
-    def __init__(self, view: StepView, begin_s: float, end_s: float) -> None:
+    def __init__(self, view: StepView, start_s: float, end_s: float) -> None:
         self._view = view
-        self._begin_s, self._end_s = begin_s, end_s
-        self._t_s = self._view.column("t_s") - view.begin_s
+        self._start_s, self._end_s = start_s, end_s
+        self._t_s = self._view.column("t_s") - view.start_s
         interval_s = np.nan_to_num(self._view.column("interval_s"))
         self.overlap_s = self._overlap_s(self._t_s - interval_s, self._t_s)
         self.inside = np.zeros_like(self._t_s)
@@ -119,12 +119,12 @@ class _Rows:
         from_s = np.append(np.maximum(before_s, t_s - reach_s), t_s[-1])
         weights = self._overlap_s(from_s, np.append(t_s, t_s[-1] + reach_s))
         covered_s = float(np.sum(weights))
-        if covered_s <= 0 or covered_s < _MIN_COVERED * (self._end_s - self._begin_s):
+        if covered_s <= 0 or covered_s < _MIN_COVERED * (self._end_s - self._start_s):
             return None
         return float(np.append(watts, watts[-1]) @ weights) / covered_s
 
     def _overlap_s(self, from_s: Array, to_s: Array) -> Array:
-        inside: Array = np.minimum(to_s, self._end_s) - np.maximum(from_s, self._begin_s)
+        inside: Array = np.minimum(to_s, self._end_s) - np.maximum(from_s, self._start_s)
         return np.clip(inside, 0.0, None)
 
 

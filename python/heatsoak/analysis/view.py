@@ -25,7 +25,7 @@ from heatsoak.protocol import (
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
 
-#: A direction that carries less than this share of the throughput is not judged by itself.
+#: A direction that carries less than this share of the throughput is not judged on its own.
 _MIN_SHARE = 0.1
 #: A drop that ends this close to its step's end lasted to it: in samples, and at least in seconds.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
@@ -45,9 +45,9 @@ class SensorTrack:
         index = int(np.searchsorted(self.t_s, t_s, side="right")) - 1
         return float(self.values[max(index, 0)])
 
-    def between(self, begin_s: float, end_s: float) -> Array:
-        """Return the readings in `begin_s` to `end_s`."""
-        first = np.searchsorted(self.t_s, begin_s, side="left")
+    def between(self, start_s: float, end_s: float) -> Array:
+        """Return the readings in `start_s` to `end_s`."""
+        first = np.searchsorted(self.t_s, start_s, side="left")
         last = np.searchsorted(self.t_s, end_s, side="right")
         return self.values[first:last]
 
@@ -56,7 +56,7 @@ class StepView:
     """A step's series, sensors and drops; times count from the step's start.
 
     Attributes:
-        begin_s: when its load started, from the recording's start.
+        start_s: when its load started, from the recording's start.
         direction: ``read`` or ``write`` if only that part of its throughput is judged.
         partner: the other side of a copy, if that was recorded too.
         preceded_by: the load or precondition right before this one, without a rest.
@@ -66,21 +66,21 @@ class StepView:
         self,
         step: LoadStep | Observed,
         samples: pl.DataFrame,
-        begin_s: float,
+        start_s: float,
         limits_c: dict[str, float],
         course: Course,
     ) -> None:
         self.step = step
         self.limits_c = limits_c
         self.course = course
-        self.begin_s = begin_s
+        self.start_s = start_s
         self.direction: str | None = None
         self.partner: Partner | None = None
         self.preceded_by: StepView | None = None
         self._samples = samples
         self._tracks: dict[str, SensorTrack] = {}
         self._columns: dict[str, Array] = {}
-        self.throughput = throughput(samples, begin_s)
+        self.throughput = throughput(samples, start_s)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -90,7 +90,7 @@ class StepView:
     @cached_property
     def iops(self) -> Series:
         """I/Os a second, reads and writes together."""
-        return iops(self._samples, self.begin_s)
+        return iops(self._samples, self.start_s)
 
     @cached_property
     def drops(self) -> list[Drop] | None:
@@ -138,7 +138,7 @@ class StepView:
         """
         if not (self.step.reads and self.step.writes):
             return []
-        both = directions(self._samples, self.begin_s)
+        both = directions(self._samples, self.start_s)
         if len(both) < 2 or len({series.unit for series in both.values()}) > 1:
             return []
         carried = {name: float(np.mean(series.values)) for name, series in both.items()}
@@ -165,7 +165,7 @@ class StepView:
     def _read(self, column: str) -> SensorTrack:
         values = self.column(column)
         known = np.isfinite(values)
-        return SensorTrack(self.column("t_s")[known] - self.begin_s, values[known])
+        return SensorTrack(self.column("t_s")[known] - self.start_s, values[known])
 
     def column(self, name: str) -> Array:
         """Return a column of the samples, row by row; what was not measured is NaN."""
@@ -200,14 +200,14 @@ class StepView:
     @property
     def end_s(self) -> float:
         """When it ended, from the recording's start."""
-        return self.begin_s + self.duration_s
+        return self.start_s + self.duration_s
 
     @property
     def duration_s(self) -> float:
         """How long its load was logged, or its sensors if no load was."""
         if self.has_rates:
             return self.throughput.duration_s
-        return float(self._samples["t_s"][-1]) - self.begin_s
+        return float(self._samples["t_s"][-1]) - self.start_s
 
     @cached_property
     def temp(self) -> SensorTrack:
@@ -228,7 +228,7 @@ class StepView:
         """Return how much was written from the step's start to `t_s`."""
         if not self.step.writes or not self.columns("write_bw_mb_s"):
             return None
-        rows = int(np.searchsorted(self.column("t_s"), self.begin_s + t_s + 1e-9, side="right"))
+        rows = int(np.searchsorted(self.column("t_s"), self.start_s + t_s + 1e-9, side="right"))
         return float(self._written_mb[rows]) / 1e3
 
     @cached_property
@@ -265,10 +265,10 @@ def loaded_steps(
         rows = by_step.get((step.name,))
         if rows is None:
             continue
-        yield StepView(step, rows, _begin_s(rows), limits_c, course)
+        yield StepView(step, rows, _start_s(rows), limits_c, course)
 
 
-def _begin_s(rows: pl.DataFrame) -> float:
+def _start_s(rows: pl.DataFrame) -> float:
     """When the load started: a step may lay out its file first, while sensors are read."""
     rates = rows.filter(pl.col("interval_s").is_not_null())
     first = (rates if not rates.is_empty() else rows).row(0, named=True)
@@ -293,8 +293,8 @@ class RecordingView:
         )
         loaded = list(loaded_steps(recording, distrusted))
         for before, view in pairwise(loaded):
-            purged = view.course.was_purged_between(before.end_s, view.begin_s)
-            if view.course.rest_before_s(view.begin_s) < _RESTED_S and not purged:
+            purged = view.course.was_purged_between(before.end_s, view.start_s)
+            if view.course.rest_before_s(view.start_s) < _RESTED_S and not purged:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
@@ -361,12 +361,12 @@ class Partner:
     view: "StepView"
     causes: Sequence[tuple[Drop, Verdict]] = ()
 
-    def cause_between(self, begin_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
+    def cause_between(self, start_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
         """Return its drop that overlaps most with a time, from the recording's start."""
 
         def overlap_s(drop: Drop) -> float:
-            zero_s = self.view.begin_s
-            return min(end_s, zero_s + drop.end_s) - max(begin_s, zero_s + drop.onset_s)
+            zero_s = self.view.start_s
+            return min(end_s, zero_s + drop.end_s) - max(start_s, zero_s + drop.onset_s)
 
-        drops = [each for each in self.causes if overlap_s(each[0]) > 0.5 * (end_s - begin_s)]
+        drops = [each for each in self.causes if overlap_s(each[0]) > 0.5 * (end_s - start_s)]
         return max(drops, key=lambda each: overlap_s(each[0]), default=None)

@@ -104,10 +104,10 @@ def waiting_shares(own: StepView, other: StepView) -> tuple[float, float] | None
     Second by second, while both ran; None if the queues are unknown.
     """
     queues = queue_of(own), queue_of(other)
-    begin_s, end_s = max(own.begin_s, other.begin_s), min(own.end_s, other.end_s)
-    if queues[0] is None or queues[1] is None or end_s <= begin_s:
+    start_s, end_s = max(own.start_s, other.start_s), min(own.end_s, other.end_s)
+    if queues[0] is None or queues[1] is None or end_s <= start_s:
         return None
-    edges_s = np.linspace(begin_s, end_s, max(int((end_s - begin_s) / STEP_S), 1) + 1)
+    edges_s = np.linspace(start_s, end_s, max(int((end_s - start_s) / STEP_S), 1) + 1)
     full = fullness(queues[0], queues[1], edges_s)
     if not np.any(full.is_known):
         return None

@@ -54,8 +54,9 @@ def require_hands(protocol: Protocol, runs: Sequence[PlannedRun], axes: Sequence
     cell = runs[0].conditions
     example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
     raise UsageError(
-        f"{protocol.name} walks through {len(places)} places that only hands can change on a real "
-        "machine, and there is no terminal to ask at: name the one that the drive is in, such as "
+        f"{protocol.name} takes the drive through {len(places)} places, which on a real machine "
+        "have to be "
+        "changed by hand, and there is no terminal to ask at: name the one that it is in, such as "
         f"{example}"
     )
 

@@ -179,8 +179,8 @@ class _Conductor:
             self._skip(turn, decision.reason)
         elif step.kind == "rounds":
             if self.past is not None and self.past.has_begun(turn.index):
-                begin_s = self._now_s() - self.past.kept_s(turn.index)
-                self.observer.on_step(turn.index, step, begin_s)
+                start_s = self._now_s() - self.past.kept_s(turn.index)
+                self.observer.on_step(turn.index, step, start_s)
             else:
                 self._begin(turn, decision)
             self._take_rounds(turn.index, step)
@@ -275,8 +275,8 @@ class _Conductor:
         self.prober.begin(turn.step)
         was_done, text = self._do(turn)
         own_cpu_s = time.process_time() - begin_cpu_s
-        for recorder, part, begin_s in taking:
-            recorder.end_step(part, text, begin_s=begin_s, own_cpu_s=own_cpu_s, was_done=was_done)
+        for recorder, part, start_s in taking:
+            recorder.end_step(part, text, start_s=start_s, own_cpu_s=own_cpu_s, was_done=was_done)
         self.prober.end(turn.step, was_done=was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None
@@ -485,6 +485,6 @@ def _not_cool(step: Pause, latest: Latest) -> str | None:
     temp_c = latest.drive_temp_c()
     seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
     return (
-        f"the pause was to reach {step.until_temp_c:.0f} C and did not within "
+        f"the pause was meant to reach {step.until_temp_c:.0f} C, but did not within "
         f"{step.duration_s:.0f} s: {seen}"
     )

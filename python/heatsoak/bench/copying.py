@@ -44,7 +44,7 @@ def plan_copy(
     if source.is_simulated != destination.is_simulated:
         raise UsageError(
             f"--on {source.text} --to {destination.text}: a simulated drive and a real one "
-            "have no time in common: simulate both, or neither"
+            "have no clock in common: simulate both, or neither"
         )
     fills = source.kind in ("simulated", "directory")
     shared_disk = _shared_disk(source, destination, roots)
@@ -100,7 +100,7 @@ def _side(
     if shared_disk is not None:
         text = (
             f"source and destination share a disk ({shared_disk}): it reads and writes at the "
-            "same time, and neither side can be told from the other by its heat"
+            "same time, so the heat of one side cannot be told from that of the other"
         )
         notes = (Note("warning", text),)
     return DrivePart(
@@ -170,7 +170,7 @@ def _too_large(name: str, wanted: int, has: int, where: str, kind: str) -> None:
         "directory": f"has room for a test file of {format_bytes(has)}",
         "directories": f"have room for two test files of {format_bytes(has)} each",
     }.get(kind, f"holds {format_bytes(has)}")
-    free = "; 10 % of the file system stay free" if kind.startswith("director") else ""
+    free = "; 10 % of the file system is kept free" if kind.startswith("director") else ""
     fits = f"{has // GB}GB" if has >= GB else f"{has // (1 << 20)}MiB"
     raise UsageError(
         f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "

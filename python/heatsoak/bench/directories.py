@@ -108,7 +108,10 @@ def set_aside(directory: Path) -> Note:
         directory.rename(kept)
     except OSError as error:
         raise ToolError(f"{directory}: cannot be set aside as {kept}: {error.strerror}") from error
-    text = f"an earlier run of this copy was cut: all is repeated; the earlier one is in {kept}"
+    text = (
+        "an earlier run of this copy was cut short: everything is repeated; the earlier one is in "
+        f"{kept}"
+    )
     return Note("warning", text)
 
 

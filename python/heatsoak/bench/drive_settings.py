@@ -46,10 +46,11 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
 
 def _drive(place: Place, roots: Roots) -> DeviceInfo:
     if place.is_simulated:
-        raise UsageError("--tmt1 and --tmt2 are of real drives: a simulated one has its own")
+        raise UsageError("--tmt1 and --tmt2 only apply to real drives: a simulated one has its own")
     if (info := place.device_info(roots)) is None:
         raise UsageError(
-            f"{place.text}: no drive is known to be underneath, so --tmt1 and --tmt2 say nothing"
+            f"{place.text}: no drive is known to be underneath, so --tmt1 and --tmt2 have nothing "
+            "to act on"
         )
     return info
 
@@ -100,5 +101,5 @@ def wait_for_sanitize(
     while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
         if told_s is None or time.monotonic() - told_s >= _TELL_S:
             told_s = time.monotonic()
-            tell(f"{place.text}: is being sanitized, {done_pct:.0f} % are done: waiting for it")
+            tell(f"{place.text}: is being sanitized, {done_pct:.0f} % done: waiting for it")
         time.sleep(look_s)

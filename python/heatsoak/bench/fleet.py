@@ -71,5 +71,5 @@ class Fleet(Generic[_Result]):
         except HeatsoakError as error:
             if not isinstance(error, ShutDownError):
                 self._start_no_more.set()
-            # anew, without the traceback: its frames would keep a whole drive in memory
+            # again, without the traceback: its frames would keep a whole drive in memory
             return type(error)(str(error))

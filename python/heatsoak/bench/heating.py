@@ -67,7 +67,7 @@ class Heaters:
             except UsageError as error:
                 how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
                 raise UsageError(
-                    f"{self._protocol.name} wants {heat.source} heat{how_hard} here: {error}"
+                    f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
         return found
@@ -96,7 +96,7 @@ class _Source:
     heat: Heat
     heater: Heater
     name: str
-    begin_s: float | None = None
+    start_s: float | None = None
 
 
 class Heating:
@@ -122,9 +122,9 @@ class Heating:
         """
         try:
             for source in self._sources:
-                begin_s = self._recorder.now_s()
+                start_s = self._recorder.now_s()
                 source.heater.start()
-                self._begin(source, begin_s)
+                self._begin(source, start_s)
             if self._sources:
                 self._warm_up(observer, wait)
             yield
@@ -136,7 +136,7 @@ class Heating:
             self._end()
 
     def check(self) -> None:
-        """Warn of a source that has ended by itself; the run continues.
+        """Warn of a source that has ended early; the run continues.
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """
@@ -146,14 +146,14 @@ class Heating:
             data = self._stop(source)
             self._recorder.note(
                 "warning",
-                f"the {source.name} heat ended by itself after {data['duration_s']:.0f} s: {why}; "
-                "what follows was not heated as the protocol asks",
+                f"the {source.name} heat ended early, after {data['duration_s']:.0f} s: {why}; "
+                "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
 
-    def _begin(self, source: _Source, begin_s: float) -> None:
+    def _begin(self, source: _Source, start_s: float) -> None:
         recorder = self._recorder
-        source.begin_s = begin_s
+        source.start_s = start_s
         data = {
             "source": source.heat.source,
             "load_pct": source.heat.load_pct,
@@ -167,14 +167,14 @@ class Heating:
     def _warm_up(self, observer: Observer, wait: Wait) -> None:
         recorder = self._recorder
         heats = [source.heat for source in self._sources]
-        max_s, begin_s = warm_up_s(heats), recorder.now_s()
+        max_s, start_s = warm_up_s(heats), recorder.now_s()
         min_s = max((h.longest_warm_up_s for h in heats if not h.until_steady), default=0.0)
         until_steady = any(heat.until_steady for heat in heats)
         if max_s <= 0:
             return
         observer.on_warm_up(", ".join(heat.describe() for heat in heats))
-        steadiness = Steadiness(begin_s)
-        looked_s, is_steady = begin_s, False
+        steadiness = Steadiness(start_s)
+        looked_s, is_steady = start_s, False
 
         def is_done() -> bool:
             nonlocal looked_s, is_steady
@@ -182,15 +182,15 @@ class Heating:
             steadiness.add(now_s, recorder.latest.temps_c())
             if until_steady and now_s - looked_s >= _LOOK_S:
                 looked_s, is_steady = now_s, steadiness.is_steady(now_s)
-            return is_steady and now_s - begin_s >= min_s
+            return is_steady and now_s - start_s >= min_s
 
         self._is_warming_up = True
         wait(max_s, is_done)
         self._is_warming_up = False
         if until_steady:
-            self._tell_steady(is_steady, recorder.now_s() - begin_s, steadiness)
+            self._report_steady(is_steady, recorder.now_s() - start_s, steadiness)
 
-    def _tell_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
+    def _report_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
         recorder = self._recorder
         rises_k = steadiness.rises_k(recorder.now_s())
         # a sensor that does not answer has no rise, and JSON no infinity
@@ -202,7 +202,7 @@ class Heating:
             return
         rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]
         seen = ", ".join(rising) or (
-            "ten minutes are needed to tell" if data["temps_c"] else "no temperature can be read"
+            "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
         recorder.note(
             "warning", f"the warm-up was not steady within {waited_s:.0f} s: {seen} at its end"
@@ -210,7 +210,7 @@ class Heating:
 
     def _ended(self) -> Iterator[tuple[_Source, str]]:
         for source in self._sources:
-            if source.begin_s is not None and (why := source.heater.why_ended()) is not None:
+            if source.start_s is not None and (why := source.heater.why_ended()) is not None:
                 yield source, why
 
     def _end(self) -> None:
@@ -218,7 +218,7 @@ class Heating:
         failed: HeatsoakError | None = None
         for source in self._sources:
             try:
-                if source.begin_s is None:
+                if source.start_s is None:
                     source.heater.stop()  # it may have been starting
                 else:
                     self._stop(source)
@@ -230,12 +230,12 @@ class Heating:
 
     def _stop(self, source: _Source) -> dict[str, Any]:
         recorder = self._recorder
-        assert source.begin_s is not None
+        assert source.start_s is not None
         data = {
-            "duration_s": recorder.now_s() - source.begin_s,
+            "duration_s": recorder.now_s() - source.start_s,
             "temps_c": recorder.latest.temps_c(),
         }
-        source.begin_s = None
+        source.start_s = None
         recorder.event("heat-end", None, source.heat.describe(), data)
         source.heater.stop()
         return data

@@ -112,12 +112,12 @@ class Interruptions:
             way = "forward" if set_s > 0 else "back"
             yield Interruption(
                 f"the machine's clock was set {way} by {abs(set_s):.1f} s; the recording's own "
-                "goes on as before",
+                "clock is not affected",
                 {"clock_set_s": round(set_s, 3)},
             )
         if awake_s > _HELD_UP_S:
             yield Interruption(
-                f"heatsoak stood still for {awake_s:.1f} s: it was stopped, or had to wait for the "
+                f"heatsoak was paused for {awake_s:.1f} s: it was stopped, or had to wait for the "
                 "machine",
                 {"stood_still_s": round(awake_s, 3)},
             )

@@ -168,7 +168,7 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     return [
         Note(
             "warning",
-            f"the recording lies on {behind}, the drive under test: "
-            "its own writing is measured too; -o on another drive avoids that",
+            f"the recording is on {behind}, the drive under test: "
+            "writing it is measured too; -o on another drive avoids that",
         )
     ]

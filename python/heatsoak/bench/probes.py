@@ -32,7 +32,7 @@ class _Rates:
     """The rates of a step, as far as it has come."""
 
     frames: list[pl.DataFrame] = field(default_factory=list)
-    begin_s: float | None = None
+    start_s: float | None = None
     end_s: float = 0.0
     checked_s: float = 0.0
 
@@ -40,13 +40,13 @@ class _Rates:
         self.frames.append(samples.select(name for name in RATES if name in samples.columns))
         if len(self.frames) > _MAX_FRAMES:
             self.frames = [pl.concat(self.frames, how="diagonal")]
-        if self.begin_s is None:
-            self.begin_s = float(samples["t_s"][0])
+        if self.start_s is None:
+            self.start_s = float(samples["t_s"][0])
         self.end_s = float(samples["t_s"][-1])
 
     @property
     def duration_s(self) -> float:
-        return 0.0 if self.begin_s is None else self.end_s - self.begin_s
+        return 0.0 if self.start_s is None else self.end_s - self.start_s
 
     def drops(self) -> list[Drop] | None:
         if not self.frames:
@@ -117,7 +117,7 @@ class Prober:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._warn(f"cannot tell whether it fell, so it goes on to its end: {_said(error)}")
+            self._warn(f"cannot tell whether it fell, so it runs to its end: {_said(error)}")
             rates.checked_s = float("inf")
             return False
         return sum(drop.end_s - drop.onset_s for drop in drops) >= min_s

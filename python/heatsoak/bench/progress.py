@@ -64,7 +64,7 @@ class RunView(Observer):
         self.label = label
         self.is_over = False
         self.step: Step | None = None
-        self.step_begin_s = 0.0
+        self.step_start_s = 0.0
         #: How many steps have started or been skipped.
         self.started = 0
         self.t_s = 0.0
@@ -96,7 +96,7 @@ class RunView(Observer):
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
         self._leave_rounds()
-        self.started, self.step, self.step_begin_s = index + 1, step, t_s
+        self.started, self.step, self.step_start_s = index + 1, step, t_s
         self.t_s, self.because = t_s, ""
         if self.first_t_s is None:
             self.first_t_s = t_s
@@ -162,7 +162,7 @@ class RunView(Observer):
             warming_s = 0.0 if self.started else self.plan.warm_up_s - self.t_s
             return later_s + max(0.0, warming_s)
         here_s = self.plan.steps[self.started - 1].duration_s
-        return max(0.0, here_s - (self.t_s - self.step_begin_s)) + later_s
+        return max(0.0, here_s - (self.t_s - self.step_start_s)) + later_s
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""

@@ -135,7 +135,7 @@ class Recorder:
         self.outcome: dict[str, Any] = {}
         self._on_note = on_note
         self._unwritten: ToolError | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
         self._limits_c = _critical_limits(side.sensors)
         columns = ["step", *target.columns()]
@@ -209,14 +209,14 @@ class Recorder:
         self.event("step-begin", step.name, f"probe: {because}" if because else "", data)
 
     def end_step(
-        self, step: Step, text: str, *, begin_s: float, own_cpu_s: float, was_done: bool
+        self, step: Step, text: str, *, start_s: float, own_cpu_s: float, was_done: bool
     ) -> None:
-        """Record that a step that began at `begin_s` is over.
+        """Record that a step that began at `start_s` is over.
 
         `own_cpu_s` is what measuring cost: heatsoak's processor time, not the load generator's.
         """
         data: dict[str, Any] = {
-            "duration_s": self.now_s() - begin_s,
+            "duration_s": self.now_s() - start_s,
             "own_cpu_s": round(own_cpu_s, 3),
             **self.outcome,
         }
@@ -247,7 +247,7 @@ class Recorder:
             if seen.slept_s and self.step_name is not None:
                 raise ToolError(
                     f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
-                    "step has to be taken again"
+                    "step has to be repeated"
                 )
             self.note("warning", seen.text, seen.data)
         for column, limit_c in self._limits_c.items():
@@ -276,23 +276,23 @@ class Recorder:
         """Take a reading of a sensor's thread; one that cannot be kept ends the run."""
         self.latest.update(row)
         try:
-            self._tell_impossible(row)
+            self._warn_of_impossible(row)
             self.writer.append_row({**row, "step": self.step_name})
         except ToolError as error:
             self._unwritten = error
 
-    def _tell_impossible(self, row: dict[str, float]) -> None:
+    def _warn_of_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
             if (
                 name.startswith("temp_c.")
                 and not is_possible_temp(value)
-                and name not in self._told
+                and name not in self._reported
             ):
-                self._told.add(name)
+                self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which no drive can be at: "
-                    "neither limits nor pauses heed it",
+                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which is impossible for a "
+                    "drive: limits and pauses ignore it",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:
@@ -310,7 +310,7 @@ def types_of(columns: Sequence[str]) -> dict[str, str]:
 def _resumed(
     then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
 ) -> RecordingMeta:
-    """What a resumed recording says of itself: sensors may have been added since."""
+    """What a resumed recording says about itself: sensors may have been added since."""
     here = {sensor.name for sensor in sensors}
     gone = [sensor for sensor in then.sensors if sensor.name not in here]
     return then.model_copy(

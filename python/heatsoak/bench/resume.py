@@ -38,7 +38,7 @@ class TakenStep:
     round: int | None
     name: str
     at: int
-    begin_s: float
+    start_s: float
     end: Event | None = None
     is_skipped: bool = False
 
@@ -72,7 +72,11 @@ class Past:
         """Read what was done; raises UsageError where the recording is of no run."""
         protocol = recording.meta.protocol
         if not isinstance(protocol, Protocol) or recording.meta.part_of_copy is not None:
-            what = "one of a copy's two" if isinstance(protocol, Protocol) else "no run of ours"
+            what = (
+                "one of the two recordings of a copy"
+                if isinstance(protocol, Protocol)
+                else "not a heatsoak run"
+            )
             raise UsageError(
                 f"{recording.path}: is {what}, and cannot be resumed: name a new directory with -o"
             )
@@ -118,16 +122,16 @@ class Past:
         gap = format_duration(self.start_s - self._last_s)
         later = "some time later" if self._passed_s is None else f"{gap} later"
         status, reason = self.recording.meta.status, self.recording.meta.reason
-        how = {"running": "was cut", "failed": "failed"}.get(status, f"was {status}")
+        how = {"running": "was cut short", "failed": "failed"}.get(status, f"was {status}")
         where = "between two steps"
         if self._cut is not None:
-            where = f"in '{self._cut.name}' after {self._last_s - self._cut.begin_s:.1f} s"
+            where = f"in '{self._cut.name}' after {self._last_s - self._cut.start_s:.1f} s"
         because = f" ({reason})" if reason and status == "failed" else ""
         names = list(dict.fromkeys(f"'{taken.name}'" for taken in self._again))
         names = [
             f"'{step.name}'" for _, step in self.restores if f"'{step.name}'" not in names
         ] + names
-        again = f"; taken again: {', '.join(names)}" if names else ""
+        again = f"; repeated: {', '.join(names)}" if names else ""
         lost = ", since the test file was gone" if self._file_is_gone and names else ""
         return f"the run {how} {where}{because}, and was resumed {later}{again}{lost}"
 

@@ -108,7 +108,7 @@ def plan_session(
             place, copy_from, load_protocol, erase_id=erase_id, roots=roots, before_reading=wait
         )
         for option in options.given:
-            raise UsageError(f"{option}: for one drive, and a copy has two")
+            raise UsageError(f"{option}: applies to one drive, but a copy has two")
         return Session(place, protocol, [run], options, roots)
     protocol = _load_safely(place, load_protocol, erase_id, roots, wait)
     axes = [] if place.is_simulated else axes_by_hand(protocol)
@@ -153,7 +153,7 @@ def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
     if options.power_sensor is not None:
         if place.is_simulated:
             raise UsageError(
-                "--power-sensor is of real drives: a simulated one's power is modelled"
+                "--power-sensor only applies to real drives: a simulated one's power is modelled"
             )
         hwmon.named_power(options.power_sensor, roots)
     require_thresholds(place, options.thresholds, roots)
@@ -394,7 +394,7 @@ class Session:
             return [recording for recordings in whole for recording in recordings]
         (name, error), *others = failed
         also = f"; so did {', '.join(name for name, _ in others)}" if others else ""
-        kept = f"{len(whole)} of {len(results)} recordings are whole"
+        kept = f"{len(whole)} of {len(results)} recordings are complete"
         look = f": heatsoak analyze {directory}" if whole else ""
         raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
 

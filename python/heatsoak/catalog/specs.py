@@ -50,14 +50,14 @@ class Figure(Strict):
         if self.bounds is not None:
             low, high = self.bounds
             if not self.fitted:
-                raise ValueError("bounds belong to a fitted number")
+                raise ValueError("bounds are only for a fitted number")
             if not low < high:
                 raise ValueError("bounds must be the lower and then the upper one")
             if not low <= self.value <= high:
                 raise ValueError(f"the value is outside its bounds, {low:g} to {high:g}")
         if self.expect is not None:
             if self.bounds is None:
-                raise ValueError("expect belongs to a fitted number with bounds")
+                raise ValueError("expect is only for a fitted number with bounds")
             middle, spread = self.expect
             if not self.bounds[0] <= middle <= self.bounds[1]:
                 raise ValueError("the expected value is outside the bounds")

@@ -87,9 +87,7 @@ class Depths(ShareRow):
     def _are_depths(self) -> Self:
         for name in self.pct:
             if name not in DEPTHS:
-                raise ValueError(
-                    f"'{name}' is not a class of depths: known are {', '.join(DEPTHS)}"
-                )
+                raise ValueError(f"'{name}' is not a class of depths: they are {', '.join(DEPTHS)}")
         return self
 
     def core(self) -> list[dict[str, Any]]:

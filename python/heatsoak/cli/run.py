@@ -47,7 +47,7 @@ def run_command(
         typer.Option(
             "--to",
             metavar="TARGET",
-            help="Where a protocol that copies writes to; --on is what it reads then.",
+            help="The destination of a protocol that copies; --on is then the source.",
         ),
     ] = None,
     settings: Annotated[
@@ -93,7 +93,7 @@ def run_command(
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Resume what was started in -o, or the last run that was cut."
+            "--resume", help="Resume what was started in -o, or the last run that was cut short."
         ),
     ] = False,
     dry_run: Annotated[
@@ -142,7 +142,7 @@ def _record(session: Session, output: Path | None, resume: bool) -> list[Recordi
     if unfinished is None:
         raise UsageError(
             f"--resume: the last run of {name} in {PARENT} is finished, or there is none: name the "
-            "directory of the one that was cut with -o"
+            "directory of the one that was cut short with -o"
         )
     announce(f"resuming {unfinished}")
     return session.record(unfinished, resume=True)

@@ -47,7 +47,7 @@ def watch_command(
     ],
     duration: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop by itself after 90s, 30m, 8h..."),
+        typer.Option("--for", metavar="TIME", help="Stop automatically after 90s, 30m, 8h..."),
     ] = None,
     interval_s: Annotated[
         float,
@@ -104,7 +104,7 @@ def _duration_s(text: str) -> float:
     except ValueError as error:
         raise UsageError(f"--for {text}: {error}") from None
     if duration_s <= 0:
-        raise UsageError(f"--for {text}: has to be more than nothing, such as 30m")
+        raise UsageError(f"--for {text}: must be more than 0, such as 30m")
     return duration_s
 
 
@@ -173,8 +173,8 @@ class _View:
         if found is None or not found.steps:
             return []
         last = found.steps[-1]
-        told = sentence(last)
-        return [f"{last.step}: {last.verdict}{f', {told}' if told else ''}"]
+        words = sentence(last)
+        return [f"{last.step}: {last.verdict}{f', {words}' if words else ''}"]
 
 
 def add_to(app: typer.Typer) -> None:

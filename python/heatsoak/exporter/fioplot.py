@@ -156,9 +156,9 @@ def _sides(
         if step.reads and step.writes:
             notes.append("reads and writes were logged together: written as reads")
         found = {side: whole}
-    begin_s = min((float((r.end_s - r.interval_s)[0]) for r in found.values()), default=0.0)
+    start_s = min((float((r.end_s - r.interval_s)[0]) for r in found.values()), default=0.0)
     found = {
-        side: _Rates(rates.end_s - begin_s, rates.interval_s, rates.values, rates.lat_max_us)
+        side: _Rates(rates.end_s - start_s, rates.interval_s, rates.values, rates.lat_max_us)
         for side, rates in found.items()
     }
     if found and all(np.isnan(rates.values["lat"]).all() for rates in found.values()):

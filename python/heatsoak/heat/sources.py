@@ -50,8 +50,8 @@ def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
         "one core was left to fio" if len(loaded) < len(ours) else "no core was left to fio alone"
     )
     note = (
-        f"the processor was heated meanwhile, in idle time: {kept}, and clock, caches and memory "
-        "were shared, so compare only with runs that were heated alike"
+        f"the processor was being heated, in idle time: {kept}, and clock, caches and memory "
+        "were shared, so compare only with runs that were heated in the same way"
     )
     return ProcessHeater(line, log, name="stress-ng", notes=[note])
 

@@ -93,9 +93,9 @@ class _Pair:
             return None
         pad_s = min(b.span_s, _MAX_PAD_S) if idle_outside else 0.0
         cell_s, cells = grid_of(a, b, pad_s, max_cells)
-        x, x_known, begin_s = on_common_grid(a, cell_s, pad_s, idle_outside)
-        y, y_known = b.on_grid(cell_s, b.begin_s, b.span_s)
-        return cls(x, x_known, y, y_known, cell_s, cells, begin_s - b.begin_s)
+        x, x_known, start_s = on_common_grid(a, cell_s, pad_s, idle_outside)
+        y, y_known = b.on_grid(cell_s, b.start_s, b.span_s)
+        return cls(x, x_known, y, y_known, cell_s, cells, start_s - b.start_s)
 
     def slide(self, xs: Sequence[Array]) -> Slide:
         """Return `y` beside each of `xs`."""
@@ -242,7 +242,9 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     clocks = by_clock(leader, other)
     if clocks is None:
         by_load = _by_correlation(leader, other)
-        return by_load or "they have no common clock, and their curves do not tell how they lie"
+        return (
+            by_load or "they have no common clock, and their curves do not show how to align them"
+        )
     if not overlap(leader, other, clocks.shift_s):
         return "they do not overlap in time"
     by_load = _by_correlation(leader, other, clocks.shift_s)
@@ -252,22 +254,22 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     return replace(
         clocks,
         how=f"{clocks.how}; the curves fit better {by_load.shift_s - clocks.shift_s:+.1f} s "
-        "from there: one clock may be wrong (--shift SECONDS puts it right)",
+        "from there: one clock may be wrong (--shift SECONDS corrects that)",
         doubt=True,
     )
 
 
 def by_clock(leader: Log, other: Log) -> Alignment | None:
     """Return how `other` lies beside `leader` by their clocks; None where these do not say."""
-    if leader.begin_unix_s is None or other.begin_unix_s is None:
+    if leader.start_unix_s is None or other.start_unix_s is None:
         return None
-    apart_s = other.begin_unix_s - leader.begin_unix_s
+    apart_s = other.start_unix_s - leader.start_unix_s
     if leader.clock == other.clock:
         return Alignment(apart_s, "aligned by their clocks")
     local, utc = (leader, other) if leader.clock == "local" else (other, leader)
-    assert local.begin_unix_s is not None
-    assert utc.begin_unix_s is not None
-    zone_s = zone_shift(utc.begin_unix_s, utc.end_s, local.begin_unix_s, local.end_s)
+    assert local.start_unix_s is not None
+    assert utc.start_unix_s is not None
+    zone_s = zone_shift(utc.start_unix_s, utc.end_s, local.start_unix_s, local.end_s)
     if zone_s is None:
         return None
     sign = 1.0 if local is other else -1.0

@@ -36,12 +36,12 @@ def import_files(
     logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
-    told = [log for log in logs if not log.samples.is_empty()]
-    if not told:
+    with_samples = [log for log in logs if not log.samples.is_empty()]
+    if not with_samples:
         source = logs[0].source
         why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
         raise UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
-    return [to_recording(with_stretches(log), conditions or {}) for log in told]
+    return [to_recording(with_stretches(log), conditions or {}) for log in with_samples]
 
 
 def open_all(
@@ -112,7 +112,9 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     if no_logs:
         no_logs = list(dict.fromkeys(no_logs))
         more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
-        left_out.append(Remark(f"left out, as no logs: {', '.join(no_logs[:_NAMED])}{more}"))
+        left_out.append(
+            Remark(f"left out, since they are not logs: {', '.join(no_logs[:_NAMED])}{more}")
+        )
     return [logs[0].with_remarks(*left_out), *logs[1:]]
 
 
@@ -135,8 +137,8 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
         # whatever a file makes a reader do, whoever imports it gets one line that names it
         what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise source.error(
-            f"heatsoak's reader of {reader.title} fails at it ({what}): a fault in heatsoak, which "
-            "the file would help to mend"
+            f"heatsoak's reader for {reader.title} failed on it ({what}): a bug in heatsoak, which "
+            "the file would help to fix"
         ) from error
     if not logs:
         raise source.error("holds no samples")
@@ -161,4 +163,4 @@ def detect(source: Source) -> Format:
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
     known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
-    raise UnknownFormatError(str(source.error(f"is in no format that can be imported: {known}")))
+    raise UnknownFormatError(str(source.error(f"is not in a format that can be imported: {known}")))

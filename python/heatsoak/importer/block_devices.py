@@ -101,7 +101,7 @@ class Reports:
         ends_s: the end of each report's interval, rising, in seconds of the clock.
         interval_s: how long each interval was.
         numbers: the reports' numbers in :class:`Devices`, in the same order.
-        begin_unix_s: the clock's time at 0 s; None with the clock ``none``.
+        start_unix_s: the clock's time at 0 s; None with the clock ``none``.
         absent_is_idle: whether a device that is missing from a report did nothing.
         is_cut: whether devices may be missing from the last report for another reason.
     """
@@ -110,7 +110,7 @@ class Reports:
     interval_s: Array
     numbers: Sequence[int] | NDArray[np.int64]
     clock: Clock = "none"
-    begin_unix_s: float | None = None
+    start_unix_s: float | None = None
     absent_is_idle: bool = False
     is_cut: bool = False
     remarks: tuple[Remark, ...] = ()
@@ -283,7 +283,7 @@ class Devices:
             source=self._source.name,
             samples=frame,
             clock=reports.clock,
-            begin_unix_s=None if reports.begin_unix_s is None else reports.begin_unix_s + start_s,
+            start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
             steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
             label=label,
             drive={"path": path} if (path := path_of(name)) else {},

@@ -60,7 +60,7 @@ def stretches(labels: Sequence[str]) -> Iterator[tuple[str, slice]]:
             begin = index
 
 
-def spells(on: Array, t_s: Array) -> tuple[Array, Array]:
+def entered_and_held(on: Array, t_s: Array) -> tuple[Array, Array]:
     """Return how often a state was entered and how long it held, cumulative, from 0/1 readings."""
     active = on > 0.5
     entered = np.cumsum(active & ~np.concatenate([[False], active[:-1]]))
@@ -108,7 +108,7 @@ def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
 
 
 def _floats(values: Any) -> Array:
-    """As floats; NaN for what is no finite number. Not copied unless something is replaced."""
+    """As floats; NaN for what is not a finite number. Not copied unless something is replaced."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -5,7 +5,7 @@ laid beside it, on its clock. Clocks are aligned (`alignment`) by the logs' own,
 correlation. Where that is not certain the logs stay apart, with a remark.
 
 A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
-beside it saw how each went on. There the series leads, in the benchmark's steps.
+beside it saw the course of each. There the series leads, in the benchmark's steps.
 """
 
 from collections.abc import Sequence
@@ -157,8 +157,8 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
             text = f"{source_name(series)} was kept apart from it: {own}"
             obstacles.append(Remark(text, doubt=True))
         else:
-            told = summary.with_remarks(*obstacles)
-            logs = [told if log is summary else log for log in logs]
+            remarked = summary.with_remarks(*obstacles)
+            logs = [remarked if log is summary else log for log in logs]
     return logs
 
 
@@ -180,7 +180,10 @@ def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> Alignme
         shift = shift_between(_outline(summary), load, idle_outside=True)
         if shift.certain:
             return Alignment.correlated(shift, "throughput")
-    return "they have no common clock, and the curve does not tell (--shift SECONDS does)"
+    return (
+        "they have no common clock, and the curve does not show how to align them (use --shift "
+        "SECONDS)"
+    )
 
 
 def _outline(summary: Log) -> Track:
@@ -190,8 +193,8 @@ def _outline(summary: Log) -> Track:
     end_s = max(end_s for _, end_s in spans)
     t_s = np.linspace(0.0, end_s, int(np.clip(end_s + 1, 2, _MAX_POINTS)))
     values = np.zeros(len(t_s))
-    for (begin_s, until_s), mean in zip(spans, total, strict=True):
-        values[(t_s > begin_s) & (t_s <= until_s)] = mean
+    for (start_s, until_s), mean in zip(spans, total, strict=True):
+        values[(t_s > start_s) & (t_s <= until_s)] = mean
     return Track(t_s, values)
 
 
@@ -208,11 +211,11 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     summed = rated(summary.samples)
     _, _, counted = rates(summed)
     has_same_quantity = _in_bytes(series) == _in_bytes(summary)
-    told = set()
+    placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
     slack_s = np.minimum(interval_s / 2, 1.0)
-    for name, (begin_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
-        within = (t_s - interval_s >= begin_s - slack_s) & (t_s <= end_s + slack_s)
+    for name, (start_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
+        within = (t_s - interval_s >= start_s - slack_s) & (t_s <= end_s + slack_s)
         own = np.flatnonzero(within)
         if len(own) < _MIN_SAMPLES:
             continue
@@ -222,8 +225,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
             return f"it saw {_rate(series, average)} in '{name}', not {_rate(summary, mean)}"
         since_s = t_s[first] - interval_s[first]
         labels[(all_t_s > since_s) & (all_t_s <= t_s[last - 1])] = name
-        told.add(name)
-    if not told:
+        placed.add(name)
+    if not placed:
         return "it has too few samples within the steps"
     step = pl.Series("step", labels.tolist(), dtype=pl.String)
     names = f"{source_name(series)} was divided into the steps of {source_name(summary)}"
@@ -232,7 +235,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     return replace(
         series,
         samples=series.samples.with_columns(step),
-        steps=tuple(step for step in summary.steps if step.name in told),
+        steps=tuple(step for step in summary.steps if step.name in placed),
         drive={**summary.drive, **series.drive},
         conditions={**summary.conditions, **series.conditions},
         tools={**series.tools, **summary.tools},
@@ -247,8 +250,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
 def _spans(summary: Log) -> list[tuple[float, float]]:
     frame = rated(summary.samples)
     ends_s: Array = frame["t_s"].to_numpy()
-    begins_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
-    return list(zip(begins_s.tolist(), ends_s.tolist(), strict=True))
+    starts_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
+    return list(zip(starts_s.tolist(), ends_s.tolist(), strict=True))
 
 
 def _in_bytes(log: Log) -> bool:
@@ -290,12 +293,12 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
         values = with_steps(values, joined.samples)
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
-    text = f"{source} was laid beside {Path(leader.source).name}: {alignment.how}"
+    text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
     remarks = [*other.remarks, Remark(text, doubt=alignment.doubt)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
-        remarks.append(Remark(f"{source}: left out beside finer or equal ones: {what}"))
+        remarks.append(Remark(f"{source}: left out in favour of finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
         for sensor in other.sensors
@@ -322,6 +325,6 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
         )
     )
     step = pl.lit(None, dtype=pl.String)
-    for name, begin_s, end_s in spans.iter_rows():
-        step = pl.when(pl.col("t_s").is_between(begin_s, end_s)).then(pl.lit(name)).otherwise(step)
+    for name, start_s, end_s in spans.iter_rows():
+        step = pl.when(pl.col("t_s").is_between(start_s, end_s)).then(pl.lit(name)).otherwise(step)
     return values.with_columns(step=step)

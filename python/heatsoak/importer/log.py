@@ -48,7 +48,7 @@ class Log:
         samples: columns of a recording with their types; `t_s` rises from about 0, null nowhere.
             Rates carry an `interval_s`. `step` is absent where the whole file is one step.
             Time stamps of a sample mark the end of its interval.
-        begin_unix_s: the clock's time at `t_s` = 0; None with the clock ``none``.
+        start_unix_s: the clock's time at `t_s` = 0; None with the clock ``none``.
         steps: what is known of the load, a step for each name in `samples`' column `step`; a
             single one, or none, where that column is absent.
         label: which of a file's runs this is; empty where there is only one.
@@ -65,7 +65,7 @@ class Log:
     source: str
     samples: pl.DataFrame
     clock: Clock = "none"
-    begin_unix_s: float | None = None
+    start_unix_s: float | None = None
     steps: tuple[Observed, ...] = ()
     label: str = ""
     family: str | None = None

@@ -48,7 +48,7 @@ def with_meter(
     logs = _power_logs(file, options or Options())
     if shift_s is not None and (len(recordings) > 1 or len(logs) > 1):
         what = "recordings" if len(recordings) > 1 else f"runs in {file.name}"
-        raise UsageError(f"--shift is for one recording and one run of a meter: here are {what}")
+        raise UsageError(f"--shift is for one recording and one run of a meter: there are {what}")
     joined: list[Recording] = []
     obstacles: list[str] = []
     for recording in recordings:
@@ -62,7 +62,7 @@ def with_meter(
         where = recordings[0].path.name if len(recordings) == 1 else "any recording"
         raise UsageError(
             f"{file}: cannot be placed beside {where}: {obstacles[0]} "
-            "(--shift SECONDS says how long after the recording's beginning it begins)"
+            "(--shift SECONDS says how long after the start of the recording it starts)"
         )
     return joined
 
@@ -134,7 +134,7 @@ def _load_of(recording: Recording) -> Log:
         source=recording.path_text,
         samples=recording.samples(["t_s", "step", "interval_s", *rates]),
         clock="none" if began is None else "utc",
-        begin_unix_s=began,
+        start_unix_s=began,
     )
 
 

@@ -60,7 +60,7 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
     if len(by_device) > MAX_RUNS:
-        raise readings.source.error(f"names {len(by_device)} drives: no machine has so many")
+        raise readings.source.error(f"names {len(by_device)} drives: no machine has that many")
     logs: list[Log] = []
     drives = _Drives(readings, is_alone=len(by_device) == 1)
     for device in _wanted(readings, list(by_device)):
@@ -87,17 +87,17 @@ def history_log(
     readings.ascribe(device)
     readings.remark("the series is the drive's own history of its temperature")
     clock: Clock = "none"
-    begin_unix_s = None
+    start_unix_s = None
     if end_unix_s is not None:
-        clock, begin_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
-    elif begin and (times := read_times([begin])).begin_unix_s is not None:
-        clock, begin_unix_s = times.clock, times.begin_unix_s
+        clock, start_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
+    elif begin and (times := read_times([begin])).start_unix_s is not None:
+        clock, start_unix_s = times.clock, times.start_unix_s
     kept = [index for index, value in enumerate(values) if math.isfinite(value)]
     return _log(
         readings,
         _Drives(readings, is_alone=True),
         [Reading(device=device, values={column: values[index]}) for index in kept],
-        _Times(np.array(kept, dtype=float) * interval_s, clock, begin_unix_s, is_known=True),
+        _Times(np.array(kept, dtype=float) * interval_s, clock, start_unix_s, is_known=True),
         label="",
         remarks=list(readings.remarks.values()),
     )
@@ -115,7 +115,7 @@ def _wanted(readings: Readings, devices: list[str]) -> list[str]:
     near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
     if short and len(near) == 1:
         return near
-    raise readings.source.error(f"tells nothing of {name}, but of {', '.join(devices)}")
+    raise readings.source.error(f"has nothing on {name}, only on {', '.join(devices)}")
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -147,7 +147,7 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
             readings,
             drives,
             taken[run],
-            _Times(t_s[run], times.clock, times.begin_unix_s, times.is_known),
+            _Times(t_s[run], times.clock, times.start_unix_s, times.is_known),
             label=" ".join(
                 ["" if drives.is_alone else device, f"run {index}" * (len(runs) > 1)]
             ).strip(),
@@ -162,11 +162,11 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
 
 @dataclass(frozen=True)
 class _Times:
-    """Times of readings, whose clock tells `begin_unix_s` at 0; whether they were told at all."""
+    """Times of readings, whose clock tells `start_unix_s` at 0; whether they were told at all."""
 
     t_s: Array
     clock: Clock
-    begin_unix_s: float | None
+    start_unix_s: float | None
     is_known: bool
 
 
@@ -174,11 +174,11 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
     def doubt(text: str) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", doubt=True))
 
-    told = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
+    stamped_s = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
     words = [reading.stamp for reading in taken]
     given_s = _interval_s(readings)
-    if np.isfinite(told).any():
-        t_s, is_known = _all_times(told, told == told, given_s, doubt)
+    if np.isfinite(stamped_s).any():
+        t_s, is_known = _all_times(stamped_s, stamped_s == stamped_s, given_s, doubt)
         return _Times(t_s, "utc", 0.0, is_known)
     if any(words):
         times = read_times(words)
@@ -187,7 +187,7 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
         if np.isfinite(times.t_s).any():
             stamped = np.array([bool(word) for word in words])
             t_s, is_known = _all_times(times.t_s, stamped, given_s, doubt)
-            return _Times(t_s, times.clock, times.begin_unix_s, is_known)
+            return _Times(t_s, times.clock, times.start_unix_s, is_known)
     if given_s is None and len(taken) > 1:
         doubt(
             "its readings have no times: taken as 1 s apart, and no rates made of its counters "
@@ -212,7 +212,7 @@ def _all_times(
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
         how = f"{given_s:g} s apart" if given_s else "1 s apart, and no rates made of its counters"
-        doubt(f"its {len(t_s)} readings tell a single time: taken as {how} {_HOW_FAR}")
+        doubt(f"its {len(t_s)} readings all have the same time: taken as {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)
     if not lacking.any():
@@ -223,7 +223,7 @@ def _all_times(
     evened += np.minimum(index - places[0], 0.0) * usual_s
     evened += np.maximum(index - places[-1], 0.0) * usual_s
     doubt(
-        f"{int(lacking.sum())} of {len(t_s)} readings tell no time: they are spread evenly "
+        f"{int(lacking.sum())} of {len(t_s)} readings have no time: they are spread evenly "
         "between those that do"
     )
     return np.where(lacking, evened, t_s), True
@@ -386,7 +386,7 @@ def _log(
         source=readings.source.name,
         samples=build(columns),
         clock=times.clock,
-        begin_unix_s=None if times.begin_unix_s is None else times.begin_unix_s + first,
+        start_unix_s=None if times.start_unix_s is None else times.start_unix_s + first,
         steps=steps,
         label=label,
         drive=drive.identity,

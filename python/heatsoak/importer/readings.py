@@ -349,7 +349,7 @@ class Readings:
         elif isinstance(value, str):
             self.identity(name, value.strip())
 
-    def tell_unread(self) -> None:
+    def remark_unread(self) -> None:
         """Say which lines could not be read."""
         unread = self._unread
         if unread:

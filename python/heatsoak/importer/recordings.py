@@ -26,7 +26,7 @@ _MIN_BIN_S = 0.1
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> InMemoryRecording:
     """Return `log` as a recording in memory, with more `conditions`."""
-    samples, begin_s = _from_zero(_with_step(log))
+    samples, start_s = _from_zero(_with_step(log))
     labels: Conditions = {
         **log.conditions,
         **(
@@ -39,7 +39,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     did = _directions(samples)
     steps = [_directed(step, did) for step in log.steps or (Observed(name=LOAD),)]
     columns = schema_of(samples.columns)
-    began = None if log.begin_unix_s is None else log.begin_unix_s + begin_s
+    began = None if log.start_unix_s is None else log.start_unix_s + start_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
     meta = RecordingMeta(
         status="finished",
@@ -90,9 +90,9 @@ def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
 def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
     """The samples counted from the start of the recording, and when that was in the log's time."""
     first = log.samples.row(0, named=True)
-    begin_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
-    samples = log.samples.with_columns(pl.col("t_s") - begin_s)
-    return samples.select(*schema_of(samples.columns)), begin_s
+    start_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
+    samples = log.samples.with_columns(pl.col("t_s") - start_s)
+    return samples.select(*schema_of(samples.columns)), start_s
 
 
 def _local(log: Log, began: float | None) -> dict[str, str]:
@@ -121,8 +121,8 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
         .agg(begin=pl.col("t_s").min(), end=pl.col("t_s").max())
     )
     events = []
-    for name, begin_s, end_s in spans.iter_rows():
-        events.append(Event(t_s=begin_s, kind="step-begin", step=name))
+    for name, start_s, end_s in spans.iter_rows():
+        events.append(Event(t_s=start_s, kind="step-begin", step=name))
         events.append(Event(t_s=end_s, kind="step-end", step=name))
     return sorted(events, key=lambda event: event.t_s)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, intervals, rates, spells, stretches
+from heatsoak.importer.frames import Array, build, entered_and_held, intervals, rates, stretches
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -48,7 +48,7 @@ class Rows:
     Attributes:
         times: of each row.
         columns: a recording's columns.
-        states: 0 or 1 for each row, by the name that the spells of it get.
+        states: 0 or 1 for each row, by the name that its counters get.
         totals: MB moved so far, or in each row's interval, by the column of their rate.
         labels: texts that describe a run if they are the same in all its rows.
         steps: each row's step; None where the table has none.
@@ -76,7 +76,7 @@ class _Run:
 
     t_s: Array
     clock: Clock
-    begin_unix_s: float | None
+    start_unix_s: float | None
     columns: dict[str, Array]
     states: dict[str, Array]
     totals: dict[str, Array]
@@ -117,7 +117,7 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
             if count > MAX_RUNS:
                 raise UsageError(
                     f"{source_name}: has over {MAX_RUNS:,} runs or drives: split it (a "
-                    "column that divides its rows may be no run's)"
+                    "column that divides its rows may not mean runs)"
                 )
     drives = [drive for drive, own in runs.items() if own]
     logs = []
@@ -202,7 +202,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     if rows.steps is not None:
         steps = [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[which]
-    begin = rows.times.begin_unix_s
+    begin = rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
     counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
@@ -223,16 +223,16 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
 
 
 def _follows(before: _Run, run: _Run) -> bool:
-    if before.begin_unix_s is None or run.begin_unix_s is None:
+    if before.start_unix_s is None or run.start_unix_s is None:
         return False
-    gap_s = run.begin_unix_s + run.t_s[0] - (before.begin_unix_s + before.t_s[-1])
+    gap_s = run.start_unix_s + run.t_s[0] - (before.start_unix_s + before.t_s[-1])
     return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * before.usual_s))
 
 
 def _append(before: _Run, run: _Run) -> None:
-    assert before.begin_unix_s is not None
-    assert run.begin_unix_s is not None
-    shift = run.begin_unix_s - before.begin_unix_s
+    assert before.start_unix_s is not None
+    assert run.start_unix_s is not None
+    shift = run.start_unix_s - before.start_unix_s
     old, new = len(before.t_s), len(run.t_s)
     before.t_s = np.concatenate([before.t_s, run.t_s + shift])
     for mine, its in (
@@ -257,7 +257,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.states = {name: values[order] for name, values in run.states.items()}
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
-    t_s, begin = run.t_s, run.begin_unix_s
+    t_s, begin = run.t_s, run.start_unix_s
     for name, values in run.totals.items():
         columns |= _of_total(name, values, t_s)
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
@@ -271,7 +271,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         known = np.isfinite(values)
         if not known.any():
             continue
-        entered, held_s = spells(np.where(known, values, 0.0), t_s)
+        entered, held_s = entered_and_held(np.where(known, values, 0.0), t_s)
         columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
         columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
     steps, names = _steps_of(run.steps, columns)
@@ -290,7 +290,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         source=source_name,
         samples=build(columns),
         clock=run.clock,
-        begin_unix_s=begin,
+        start_unix_s=begin,
         steps=steps,
         label=run.label,
         drive=drive,
@@ -300,7 +300,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
 
 
 def _order(source_name: str, run: _Run) -> list[Remark]:
-    text = f"{source_name}: its rows are not in the order of time; they were sorted"
+    text = f"{source_name}: its rows were not in order of time; they were sorted"
     return [Remark(text)] if run.was_sorted else []
 
 
@@ -411,15 +411,15 @@ def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) ->
         did[direction] = not known or any(bool((values > 0).any()) for values in known)
     if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
         return None
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if label:
         lowered = label.lower()
         kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
         what = [word for word in ("read", "write") if word in lowered]
         if kind is not None and len(what) == 1:
-            told["rw"] = kind + what[0]
+            fields["rw"] = kind + what[0]
         if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
-            told["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+            fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
         if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
-            told["iodepth"] = int(depth.group(1))
-    return Observed(name=name, reads=did["read"], writes=did["write"], **told)
+            fields["iodepth"] = int(depth.group(1))
+    return Observed(name=name, reads=did["read"], writes=did["write"], **fields)

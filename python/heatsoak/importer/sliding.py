@@ -48,8 +48,8 @@ class Steps:
 
     Attributes:
         edges_s: begin and end of each interval, rising.
-        integral: at each edge, of the values since the begin, as shares of the greatest.
-        known_s: at each edge, of 1 since the begin.
+        integral: at each edge, of the values since the start, as shares of the greatest.
+        known_s: at each edge, of 1 since the start.
         usual_s: the usual interval.
     """
 
@@ -82,18 +82,18 @@ class Steps:
         )
 
     @property
-    def begin_s(self) -> float:
+    def start_s(self) -> float:
         """Where the first interval begins."""
         return float(self.edges_s[0])
 
     @property
     def span_s(self) -> float:
-        """From the first interval's begin to the last one's end."""
+        """From the first interval's start to the last one's end."""
         return float(self.edges_s[-1] - self.edges_s[0])
 
-    def on_grid(self, cell_s: float, begin_s: float, span_s: float) -> tuple[Array, Flags]:
+    def on_grid(self, cell_s: float, start_s: float, span_s: float) -> tuple[Array, Flags]:
         """Return the mean in each cell, and whether at least half of the cell is known."""
-        edges_s = begin_s + cell_s * np.arange(max(1, round(span_s / cell_s)) + 1)
+        edges_s = start_s + cell_s * np.arange(max(1, round(span_s / cell_s)) + 1)
         known_s = np.diff(np.interp(edges_s, self.edges_s, self.known_s))
         total = np.diff(np.interp(edges_s, self.edges_s, self.integral))
         known = known_s >= 0.5 * cell_s
@@ -110,9 +110,9 @@ def grid_of(a: Steps, b: Steps, pad_s: float, max_cells: int) -> tuple[float, in
 
 def on_common_grid(a: Steps, cell_s: float, pad_s: float, idle: bool) -> tuple[Array, Flags, float]:
     """Return the reference with what is known around it, and where that begins."""
-    begin_s = a.begin_s - pad_s
-    x, known = a.on_grid(cell_s, begin_s, a.span_s + 2 * pad_s)
-    return x, (np.ones_like(known) if idle else known), begin_s
+    start_s = a.start_s - pad_s
+    x, known = a.on_grid(cell_s, start_s, a.span_s + 2 * pad_s)
+    return x, (np.ones_like(known) if idle else known), start_s
 
 
 def answer_of(values: Array, known: Flags, tau: float) -> Array:

@@ -92,7 +92,7 @@ class Document:
 class Source:
     """A file to import.
 
-    Raises UsageError, from all its doors, for a file that cannot be read or is no text.
+    Raises UsageError, from all its doors, for a file that cannot be read or is not text.
     """
 
     def __init__(self, name: str, opener: Callable[[], BinaryIO], path: Path | None = None) -> None:
@@ -168,7 +168,7 @@ class Source:
             except _DAMAGED as error:
                 if not given:
                     raise self.error(f"its compression is damaged: {error}") from error
-                self.remark(f"its compressed data is damaged or cut: {error}")
+                self.remark(f"its compressed data is damaged or truncated: {error}")
                 return
             if not piece:
                 return
@@ -209,7 +209,7 @@ class Source:
     def encoding(self) -> str:
         """``utf-8`` (bytes that are none are read as cp1252), or the UTF-16 or UTF-32 it is in.
 
-        Raises UsageError for what is no text.
+        Raises UsageError for what is not text.
         """
         head = self.head
         for bom, name in _BOMS:
@@ -239,7 +239,7 @@ class Source:
         try:
             lines = head.decode().split("\n")
         except UnicodeDecodeError:
-            # each line by itself, as in lines(): one may be in another encoding than the next
+            # each line on its own, as in lines(): one may be in another encoding than the next
             lines = [_decode(line) for line in head.split(b"\n")]
         return lines[:-1] if len(self.head) == HEAD_BYTES and len(lines) > 1 else lines
 
@@ -355,7 +355,7 @@ class Source:
                     document = _Parts(number, indent)
                 elif body == "{" and line.startswith(document.indent + "{"):
                     # the one before was cut where another began
-                    self.remark(f"line {document.line}: a JSON document is cut: left out")
+                    self.remark(f"line {document.line}: a JSON document is truncated: left out")
                     document = _Parts(number, document.indent)
                 rest = ""
                 if body[:1] == "}" and line.startswith(document.indent + "}"):

@@ -1,6 +1,6 @@
 """The steps in what a logger saw: stretches of load between pauses, of reads or of writes.
 
-A logger keeps logging while nothing happens. The end of a load is no throttling and the next load
+A logger keeps logging while nothing happens. The end of a load is not throttling and the next load
 no recovery, so each stretch is a step of its own. A drive that is busy and moves nothing is
 stalled, not idle; where a log has the busy share, that tells the two apart. What `heatsoak watch`
 recorded is divided in the same way.
@@ -31,7 +31,7 @@ MIN_LOAD_MB_S, MIN_LOAD_IOPS = 20.0, 500.0
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
-#: A stretch this much shorter than `PAUSE_S` and with so few samples is no load to be judged.
+#: A stretch this much shorter than `PAUSE_S` and with so few samples is not a load to judge.
 MIN_SAMPLES = 3
 #: Reads and writes together between writes alone, or reads, are a disturbance for so long.
 DISTURBED_S = 15.0
@@ -81,8 +81,8 @@ def with_stretches(log: Log) -> Log:
     for begin, end in spans:
         step = _step(reads[begin:end], writes[begin:end], len(steps) + 1, len(spans))
         steps.append(step)
-        begin_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
-        first, stop = np.searchsorted(all_t_s, [begin_s, t_s[end - 1]], side="right")
+        start_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
+        first, stop = np.searchsorted(all_t_s, [start_s, t_s[end - 1]], side="right")
         step_of[first:stop] = len(steps)
     names = pl.Series("step", [None, *(step.name for step in steps)], dtype=pl.String)
     labels = names.gather(step_of)
@@ -140,7 +140,7 @@ def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
 
 
 def _quiet(total: Array, busy_pct: Array) -> NDArray[np.bool_]:
-    """Whether nothing went on in a sample, or hardly anything while the drive was idle."""
+    """Whether nothing happened in a sample, or hardly anything while the drive was idle."""
     moving = total[total > 0]
     if len(moving) == 0:
         return np.ones(len(total), dtype=bool)
@@ -217,11 +217,11 @@ def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
 
 
 def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
-    told = bool(np.any(reads > 0) or np.any(writes > 0))
+    is_known = bool(np.any(reads > 0) or np.any(writes > 0))
     moved_reads, moved_writes = float(np.sum(reads)), float(np.sum(writes))
     both = moved_reads + moved_writes
-    does_read = not told or moved_reads > (1 - ONE_SIDED) * both
-    does_write = not told or moved_writes > (1 - ONE_SIDED) * both
+    does_read = not is_known or moved_reads > (1 - ONE_SIDED) * both
+    does_write = not is_known or moved_writes > (1 - ONE_SIDED) * both
     word = "load" if does_read == does_write else "reads" if does_read else "writes"
     name = word if count == 1 else f"{word} {number}"
     return Observed(name=name, reads=does_read, writes=does_write, watched=True)
@@ -260,7 +260,7 @@ def divided(recording: Recording) -> Recording:
         source=recording.path_text,
         samples=samples.drop("step", strict=False),
         clock="utc",
-        begin_unix_s=meta.started_unix_s,
+        start_unix_s=meta.started_unix_s,
         drive=meta.drive,
         conditions=meta.conditions,
         tools=meta.tools,
@@ -270,7 +270,7 @@ def divided(recording: Recording) -> Recording:
         return recording
     found = to_recording(with_stretches(log), {})
     moved_s = (meta.started_unix_s or 0.0) - (found.meta.started_unix_s or 0.0)
-    told = meta.model_copy(
+    meta_of_log = meta.model_copy(
         update={
             "protocol": found.meta.protocol.model_copy(update={"title": meta.protocol.title}),
             "columns": found.meta.columns,
@@ -280,4 +280,4 @@ def divided(recording: Recording) -> Recording:
     )
     own = [event.model_copy(update={"t_s": event.t_s + moved_s}) for event in recording.events]
     events = sorted([*own, *found.events], key=lambda event: event.t_s)
-    return InMemoryRecording(recording.path, told, found.samples(), events)
+    return InMemoryRecording(recording.path, meta_of_log, found.samples(), events)

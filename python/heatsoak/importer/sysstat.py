@@ -224,10 +224,10 @@ def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
         first = next((word for word, t in zip(stamps, times.t_s, strict=True) if t == 0), "")
         day = read_times([f"{date} {first}"])
         if day.clock == "local":
-            times = Times(times.t_s, "local", day.begin_unix_s, doubt or day.doubt)
+            times = Times(times.t_s, "local", day.start_unix_s, doubt or day.doubt)
     if doubt and not times.doubt:
         text = "the order of its dates is not certain: read as month before day"
-        times = Times(times.t_s, times.clock, times.begin_unix_s, text)
+        times = Times(times.t_s, times.clock, times.start_unix_s, text)
     return times
 
 

@@ -82,13 +82,13 @@ class Times:
         t_s: seconds from the first readable row; NaN for rows that cannot be read. Falls where
             the log's clock went back.
         clock: what they count from.
-        begin_unix_s: the clock's time at 0; None with the clock ``none``.
+        start_unix_s: the clock's time at 0; None with the clock ``none``.
         doubt: what is uncertain about them, or empty.
     """
 
     t_s: Array
     clock: Clock
-    begin_unix_s: float | None
+    start_unix_s: float | None
     doubt: str = ""
 
 
@@ -217,7 +217,7 @@ def _of_numbers(numbers: Array, scale_s: float | None) -> Times:
         if low <= typical <= high:
             times = _from_first(numbers, "utc", "")
             return replace(
-                times, t_s=times.t_s * scale, begin_unix_s=(times.begin_unix_s or 0.0) * scale
+                times, t_s=times.t_s * scale, start_unix_s=(times.start_unix_s or 0.0) * scale
             )
     return _from_first(numbers * (scale_s or 1.0), "none", "", keeps_zero=True)
 

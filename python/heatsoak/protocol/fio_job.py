@@ -102,21 +102,23 @@ class _Section:
     def flag(self, option: str) -> bool:
         value = self.options.get(option, "0")
         if value not in ("0", "1"):
-            raise self.wrong(option, f"is '{value}': 1 or 0 is right")
+            raise self.wrong(option, f"is '{value}': it must be 1 or 0")
         return value == "1"
 
     def whole(self, option: str, default: int) -> int:
         value = self.options.get(option, str(default))
         match = _SIZE.match(value.lower())
         if match is None or "." in value:
-            raise self.wrong(option, f"is '{value}': a whole number is right")
+            raise self.wrong(option, f"is '{value}': it must be a whole number")
         return _bytes_of(match)
 
     def one(self, option: str) -> str:
         """A limit that holds for reads and writes alike."""
         value = self.options[option]
         if "," in value:
-            raise self.wrong(option, f"is '{value}': one limit for reads and writes is supported")
+            raise self.wrong(
+                option, f"is '{value}': only one limit, for both reads and writes, is supported"
+            )
         return value
 
     def bytes(self, option: str, value: str) -> int:
@@ -224,7 +226,7 @@ class _Reader:
             where = f"{self._path}, line {number}"
             if line.startswith("["):
                 if not line.endswith("]") or not line[1:-1].strip():
-                    raise UsageError(f"{where}: '{line}' is no section")
+                    raise UsageError(f"{where}: '{line}' is not a section")
                 name = line[1:-1].strip()
                 if name == "global":
                     current = shared
@@ -238,7 +240,7 @@ class _Reader:
                 )
             if current is None:
                 raise UsageError(
-                    f"{where}: '{line}' stands before any section: begin with [global] or a job's "
+                    f"{where}: '{line}' comes before any section: start with [global] or a job's "
                     "name in brackets"
                 )
             option, value = _option(line, current)
@@ -281,7 +283,7 @@ class _Reader:
         if options.get("kb_base", "1024") != "1024":
             raise section.wrong("kb_base", "is not supported: leave it at 1024")
         if options.get("direct") == "0" or section.flag("buffered"):
-            self._note("buffered I/O was asked for; heatsoak passes the page cache by")
+            self._note("buffered I/O was asked for; heatsoak bypasses the page cache")
         jobs = section.whole("numjobs", 1)
         values: dict[str, Any] = {
             "rw": _pattern(section),
@@ -318,7 +320,7 @@ class _Reader:
         if engine not in _ASYNCHRONOUS | _SYNCHRONOUS:
             known = suggestion(engine, _ASYNCHRONOUS | _SYNCHRONOUS)
             raise section.wrong(
-                "ioengine", f"is '{engine}', which is none that loads a drive{known}"
+                "ioengine", f"is '{engine}', which is not an engine that loads a drive{known}"
             )
         if "ioengine" in section.options:
             self._ignored["ioengine"] = None
@@ -382,7 +384,7 @@ def _option(line: str, section: _Section) -> tuple[str, str]:
         if found is None:
             raise section.wrong(option, f"needs the environment variable {match[1]}")
         if not found.isprintable():
-            raise section.wrong(option, f"needs {match[1]} of the environment without line breaks")
+            raise section.wrong(option, f"needs {match[1]} without line breaks in the environment")
         return found
 
     value = _VARIABLE.sub(expand, value) if equals else "1"

@@ -117,13 +117,13 @@ PASSED_ON = frozenset(_OPTIONS)
 def wrong_option(option: str, value: str) -> str | None:
     """Return what is wrong with handing ``option=value`` to fio, and what would be right.
 
-    The words follow the option's name: ``"is 'x': right is 1 or 0"``; None where all is well. An
+    The words follow the option's name: ``"is 'x': it must be 1 or 0"``; None where all is well. An
     empty value stands for an option without one.
     """
     values = _OPTIONS.get(option)
     if values is None:
-        return f"is not handed on to fio{suggestion(option, PASSED_ON)}"
+        return f"is not passed on to fio{suggestion(option, PASSED_ON)}"
     if re.fullmatch(values.pattern, value, re.IGNORECASE | re.ASCII):
         return None
     shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}..."
-    return f"is {shown!r}{suggestion(value, values.words)}: right is {values.right}"
+    return f"is {shown!r}{suggestion(value, values.words)}: it must be {values.right}"

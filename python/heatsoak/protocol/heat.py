@@ -44,13 +44,15 @@ class Heat(Model):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.source == "command") != (self.command is not None):
-            raise ValueError("command belongs to source = 'command', and is needed there")
+            raise ValueError("command is only for source = 'command', and is required there")
         if self.command is not None:
             _check_command(self.command)
             if self.load_pct != 100:
-                raise ValueError("load_pct is not of a command: say it in the command itself")
+                raise ValueError(
+                    "load_pct does not apply to a command: put the load into the command itself"
+                )
         if self.at_most_s is not None and not self.until_steady:
-            raise ValueError("at_most belongs to warm_up = 'steady'")
+            raise ValueError("at_most is only for warm_up = 'steady'")
         return self
 
     @property

@@ -60,12 +60,12 @@ class Matrix(Model):
         ):
             for name in names:
                 if name not in self.axes:
-                    raise ValueError(f"{place} names '{name}', which is no axis of the matrix")
+                    raise ValueError(f"{place} names '{name}', which is not an axis of the matrix")
         try:
             self.enclosure_of({name: values[0] for name, values in self.axes.items()})
         except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
             raise ValueError(
-                f"enclosure is '{self.enclosure}': only axes may stand in braces, "
+                f"enclosure is '{self.enclosure}': only axes may appear in braces, "
                 f"{{{'}, {'.join(self.axes)}}}"
             ) from error
         if not self.cells():
@@ -114,13 +114,13 @@ class ScoreRule(Model):
         is_rate = self.metric in RATES
         if self.statistic != "mean" and not is_rate:
             raise ValueError(
-                f"statistic = '{self.statistic}' is of each second's rate: it needs metric = "
-                f"'iops' or 'mb_s', not '{self.metric}'"
+                f"statistic = '{self.statistic}' is computed from each second's rate: it needs "
+                f"metric = 'iops' or 'mb_s', not '{self.metric}'"
             )
         if self.while_busy and not (is_rate and self.statistic == "mean"):
-            raise ValueError("while_busy belongs to the mean of a rate: metric 'iops' or 'mb_s'")
+            raise ValueError("while_busy is only for the mean of a rate: metric 'iops' or 'mb_s'")
         if self.metric == "duration_s" and self.last_s is not None:
-            raise ValueError("last belongs to a rate, a share or an energy, not to duration_s")
+            raise ValueError("last is for a rate, a share or an energy, not for duration_s")
         return self
 
 
@@ -177,7 +177,7 @@ class Protocol(Model):
             for name in score.steps:
                 if name not in judged:
                     raise ValueError(
-                        f"score '{score.name}' names '{name}', which is no judged step"
+                        f"score '{score.name}' names '{name}', which is not a judged step"
                         f"{suggestion(name, judged)}{_list(judged)}"
                     )
 
@@ -199,7 +199,7 @@ class Protocol(Model):
                 )
         for key in ("matrix", "heat"):
             if getattr(self, key):
-                raise ValueError(f"{key} cannot be had in a protocol that copies")
+                raise ValueError(f"{key} is not possible in a protocol that copies")
 
     def _wrong_condition(self, index: int, step: Step) -> str | None:
         """What is wrong with the conditions under which a step is taken."""

@@ -42,7 +42,7 @@ def _each(step: Any) -> Iterator[Any]:
             text = name.format_map(chosen)
         except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
             raise ValueError(
-                f"name is '{name}': only what is varied may stand in braces, "
+                f"name is '{name}': only what is varied may appear in braces, "
                 f"{{{'}, {'.join(vary)}}}"
             ) from error
         yield with_kind({**fixed, **chosen, "name": text})
@@ -87,12 +87,13 @@ class Rounds(BaseStep):
             return self
         if self.at_most < MIN_STEADY_ROUNDS:
             raise ValueError(
-                f"at_most is {self.at_most}: no fewer than {MIN_STEADY_ROUNDS} rounds can be steady"
+                f"at_most is {self.at_most}: a steady state takes at least {MIN_STEADY_ROUNDS} "
+                "rounds"
             )
         known = [step.name for step in self.steps if step.is_judged]
         if self.tracks not in known:
             raise ValueError(
-                f"tracks names '{self.tracks}', which is no judged step of a round"
+                f"tracks names '{self.tracks}', which is not a judged step of a round"
                 f"{suggestion(str(self.tracks), known)}"
             )
         return self

@@ -53,7 +53,7 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
 
 def _note(protocol: Protocol) -> str:
     return (
-        f"made smaller, to {protocol.scale:g} of its sizes and times: what it gives is no result "
+        f"scaled down to {protocol.scale:g} of its sizes and times: the numbers are not results "
         f"of {protocol.name}"
     )
 
@@ -70,7 +70,7 @@ def _step(step: Step, scale: float, min_s: float, min_bytes: int) -> dict[str, A
         case Rounds():
             # those that end by themselves take as many as they need: shorter ones are no steadier
             if step.until is None:
-                # what rounding adds to a whole number is no round more
+                # what rounding adds to a whole number is not another round
                 fields["at_most"] = max(math.ceil(step.at_most * scale - 1e-9), 1)
             fields["steps"] = [
                 _step(one, scale, MIN_ROUND_RUNTIME_S, min_bytes) for one in step.steps

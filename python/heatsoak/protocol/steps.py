@@ -245,7 +245,7 @@ class Precondition(WorkloadStep):
     @model_validator(mode="after")
     def _check_end(self) -> Self:
         if self.end_after_drop_s is not None:
-            raise ValueError("end_after_drop belongs to a workload: a precondition is not judged")
+            raise ValueError("end_after_drop is only for a workload: a precondition is not judged")
         return self
 
 
@@ -397,7 +397,9 @@ SingleStep = Annotated[
 def _amount(value: object) -> object:
     """A copy's size is bytes: of two drives, a share would be of either."""
     if isinstance(value, str) and value.strip().endswith("%"):
-        raise ValueError(f"'{value}' is a share, and of two drives: give it bytes, such as 200GB")
+        raise ValueError(
+            f"'{value}' is a share, but a copy has two drives: give it bytes, such as 200GB"
+        )
     return parse_size(value) if isinstance(value, str | int | float) else value
 
 
@@ -432,9 +434,9 @@ class Copy(BaseStep):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.name == FILL:
-            raise ValueError(f"'{FILL}' is the step that lays out the source: name it otherwise")
+            raise ValueError(f"'{FILL}' is the step that lays out the source: choose another name")
         if self.bs % 4096:
-            raise ValueError(f"bs is {self.bs}: a multiple of 4096 is what direct I/O takes")
+            raise ValueError(f"bs is {self.bs}: direct I/O needs a multiple of 4096")
         if self.size_bytes < self.bs:
             raise ValueError(f"size is {self.size_bytes} bytes, less than one I/O of {self.bs}")
         if self.buffer_bytes < self.bs:

@@ -297,7 +297,7 @@ def gain_is_there_alone(case: FigureInput) -> Answer:
     return _statement(
         min(there.values()) >= NOTICEABLE
         and all(abs(gain) < NOTICEABLE for gain in elsewhere.values()),
-        _told({**there, **elsewhere}),
+        _gains_text({**there, **elsewhere}),
     )
 
 
@@ -306,7 +306,7 @@ def gain_is_most_there(case: FigureInput) -> Answer:
     there, elsewhere = _parted(case)
     least = min(there.values())
     return _statement(
-        least >= NOTICEABLE and least > max(elsewhere.values()), _told({**there, **elsewhere})
+        least >= NOTICEABLE and least > max(elsewhere.values()), _gains_text({**there, **elsewhere})
     )
 
 
@@ -320,7 +320,7 @@ def is_not_throttled(case: FigureInput) -> Answer:
             if any(episode.cause == "thermal" for episode in run.step(name).episodes):
                 return Answer(0.0, f"'{name}' throttles")
     gains = _gains(case)
-    return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _told(gains))
+    return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
 
 
 # ---- the rest
@@ -519,7 +519,7 @@ def _parted(case: FigureInput) -> tuple[dict[str, float], dict[str, float]]:
     return there, gains
 
 
-def _told(gains: dict[str, float]) -> str:
+def _gains_text(gains: dict[str, float]) -> str:
     return "gains: " + ", ".join(f"{name} {100 * gain:+.1f} %" for name, gain in gains.items())
 
 

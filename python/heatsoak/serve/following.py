@@ -105,7 +105,7 @@ class Follower:
             if known is None:
                 unknown.add((str(name), ""))
                 continue
-            view = StepView(known.step, rows.sort("t_s"), known.begin_s, {}, known.course)
+            view = StepView(known.step, rows.sort("t_s"), known.start_s, {}, known.course)
             for course in courses(view):
                 workload = self._tracks.get((known.step.name, course.name))
                 if workload is None:

@@ -149,14 +149,14 @@ class Library:
                     pl.read_parquet_schema(samples)
             return Entry(name, divided(recording), is_running=False)
         except pl.exceptions.PolarsError as error:
-            told = " ".join(str(error).split())
-            return Unread(name, printable(f"{PARQUET}: is damaged: {told}"), has_meta)
+            message = " ".join(str(error).split())
+            return Unread(name, printable(f"{PARQUET}: is damaged: {message}"), has_meta)
         except OSError as error:
             file_name = Path(error.filename or directory).name
             return Unread(name, printable(f"{file_name}: {error.strerror or error}"), has_meta)
         except Exception as error:  # one bad directory must not hide the others
-            told = " ".join(str(error).removeprefix(f"{directory}/").split())
-            return Unread(name, printable(told or type(error).__name__), has_meta)
+            message = " ".join(str(error).removeprefix(f"{directory}/").split())
+            return Unread(name, printable(message or type(error).__name__), has_meta)
 
 
 def _stamp(file: Path) -> tuple[int, int, int, int] | None:

@@ -79,8 +79,8 @@ class Shelf:
         except HeatsoakError:
             raise
         except Exception as error:
-            told = " ".join(str(error).split())
-            raise UsageError(f"cannot be shown: {type(error).__name__}: {told}") from error
+            message = " ".join(str(error).split())
+            raise UsageError(f"cannot be shown: {type(error).__name__}: {message}") from error
         page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
         return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
 

@@ -22,7 +22,14 @@ from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.undo import COMMAND, left_behind, still_left, told, uninterrupted, write
+from heatsoak.target.undo import (
+    COMMAND,
+    left_behind,
+    leftover_notes,
+    still_left,
+    uninterrupted,
+    write,
+)
 
 _SET_FEATURES = 0x09
 
@@ -239,11 +246,11 @@ def held(
 def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
     path = file_of(controller, state)
     with locked(path, controller) as file:
-        with _told(controller):
+        with _as_tool_error(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
         mine: Kelvins | None = None  # until it is verified
         try:
-            with uninterrupted(), _told(controller):
+            with uninterrupted(), _as_tool_error(controller):
                 write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
                 controller.set(after)
                 mine = after
@@ -280,7 +287,7 @@ def _back(
 
 
 @contextmanager
-def _told(controller: NvmeController) -> Iterator[None]:
+def _as_tool_error(controller: NvmeController) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -303,12 +310,16 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left set; does not access any drive."""
-    return told(KIND, WHAT, ThresholdsRecord, state)
+    return leftover_notes(KIND, WHAT, ThresholdsRecord, state)
 
 
 def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
     """Return the same notes for one drive."""
-    return [] if info.serial is None else told(KIND, WHAT, ThresholdsRecord, state, info.serial)
+    return (
+        []
+        if info.serial is None
+        else leftover_notes(KIND, WHAT, ThresholdsRecord, state, info.serial)
+    )
 
 
 def put_back(

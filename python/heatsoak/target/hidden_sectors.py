@@ -24,7 +24,14 @@ from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import Claim
-from heatsoak.target.undo import COMMAND, left_behind, still_left, told, uninterrupted, write
+from heatsoak.target.undo import (
+    COMMAND,
+    left_behind,
+    leftover_notes,
+    still_left,
+    uninterrupted,
+    write,
+)
 from heatsoak.tools import find_tool, which
 
 SECTOR = 512
@@ -114,7 +121,7 @@ class HiddenSectorsRecord(undo.UndoRecord):
     @model_validator(mode="after")
     def _shows_less(self) -> Self:
         if self.shown >= self.native:
-            raise ValueError("it shows no less than it has")
+            raise ValueError("it does not show fewer sectors than it has")
         return self
 
     def take(self, state: Path | None) -> tuple[Path, int]:
@@ -223,7 +230,7 @@ def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left hidden; does not access any drive."""
-    return told(KIND, WHAT, HiddenSectorsRecord, state)
+    return leftover_notes(KIND, WHAT, HiddenSectorsRecord, state)
 
 
 def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = None) -> list[Note]:

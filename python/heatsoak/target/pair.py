@@ -61,7 +61,7 @@ class SimulatedPair(Drives):
             for number, target in enumerate(self._both):
                 target.refuse_stopped()
                 yield number, target.outcome()
-                # one ends up to half a sample before the other: that is no part of the copy
+                # one ends up to half a sample before the other: that is not part of the copy
                 for _ in self._catch_up(number):
                     pass
         finally:

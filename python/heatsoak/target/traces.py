@@ -59,14 +59,14 @@ def replay_notes(step: Replay, trace: Trace) -> Iterator[Note]:
         yield _note(step, f"{done['dropped_beyond']:,} I/Os past the target's end were left out")
     if done.get("dropped_trims"):
         yield _note(
-            step, f"{done['dropped_trims']:,} trims were left out: the target does not take them"
+            step, f"{done['dropped_trims']:,} trims were left out: the target does not support them"
         )
     if done.get("dropped_empty"):
         yield _note(step, f"{done['dropped_empty']:,} I/Os of no bytes were left out")
     if done.get("widened"):
         yield _note(
             step,
-            f"{done['widened']:,} I/Os were widened to whole blocks, which direct I/O demands",
+            f"{done['widened']:,} I/Os were widened to whole blocks, as direct I/O requires",
         )
 
 

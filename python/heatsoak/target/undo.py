@@ -140,14 +140,14 @@ def left_behind(
             kept = model.model_validate_json(text)
         except ValidationError as error:
             if serial is None:
-                notes.append(_told_damaged(path, what, error, remove=True))
+                notes.append(_damaged_note(path, what, error, remove=True))
             continue
         if serial in (None, kept.serial):
             notes.append(put_back(path, kept))
     return notes
 
 
-def told(
+def leftover_notes(
     kind: str, what: str, model: type[_Kept], state: Path | None, serial: str | None = None
 ) -> list[Note]:
     """Return notes on what killed runs left changed, on any drive or the one with `serial`.
@@ -161,7 +161,7 @@ def told(
             try:
                 found = model.model_validate_json(text).serial
             except ValidationError as error:
-                note = _told_damaged(path, what, error, remove=False)
+                note = _damaged_note(path, what, error, remove=False)
             else:
                 if serial not in (None, found):
                     continue
@@ -224,7 +224,7 @@ def _unread(path: Path, what: str, why: str) -> Note:
     )
 
 
-def _told_damaged(path: Path, what: str, error: ValidationError, *, remove: bool) -> Note:
+def _damaged_note(path: Path, what: str, error: ValidationError, *, remove: bool) -> Note:
     if any(one["type"] == "json_invalid" for one in error.errors(include_url=False)):
         # it is synced before anything is changed
         if remove:

@@ -118,7 +118,7 @@ class Bench(Figures):
             "px1.mixed_random_gain_pct": partial(self._mixed_gain_pct, cooled, bare),
         }
         return {
-            name: partial(self._once, name, job, json.dumps(_told(job)))
+            name: partial(self._once, name, job, json.dumps(_inputs_of(job)))
             for name, job in jobs.items()
         }
 
@@ -300,7 +300,7 @@ def _drive(tables: dict[str, dict[str, object]], name: str) -> Drive:
     return Drive.model_validate(tables[f"drives/{name}.toml"])
 
 
-def _told(job: Callable[[], float]) -> list[str]:
+def _inputs_of(job: Callable[[], float]) -> list[str]:
     """The key of everything that a job depends on."""
     assert isinstance(job, partial)
     cases = [part for part in job.args if isinstance(part, _Case)]

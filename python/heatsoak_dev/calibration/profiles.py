@@ -185,7 +185,7 @@ def fill(lumped: Lumped, profile: str, left_mb: float) -> None:
     while left_mb > 0:
         served_mb = float(lumped.load(profile, _FILL_S)["mb_s"].sum())
         if served_mb <= 0:
-            raise ValueError("the drive has stopped before it was full")
+            raise ValueError("the drive stopped before it was full")
         left_mb -= served_mb
 
 

@@ -292,7 +292,7 @@ def _run(take: Take, frame: Frame) -> tuple[list[NoiselessStep], int]:
     now_s = 0.0
     for course in courses:
         # each step has whole intervals
-        course.begin_s = now_s
+        course.start_s = now_s
         now_s += course.duration_s
     return courses, machine.size_bytes
 

@@ -335,8 +335,8 @@ def overlap(chance: np.random.Generator, frame: Frame) -> Scenario:
     if kind == "then others":
         take, step = heated(chance, frame)
         throttle(take, frame, step, chance.uniform(0.12, 0.4) * duration_s, chance)
-        begin_s = chance.uniform(0.6, 0.8) * duration_s
-        others = _taken(chance, frame, step, begin_s, duration_s, _how(chance))
+        start_s = chance.uniform(0.6, 0.8) * duration_s
+        others = _taken(chance, frame, step, start_s, duration_s, _how(chance))
         take.held.append(others)
         return Scenario([take], overlaps=True, wanted=("thermal", "interference"))
     first_s = chance.uniform(0.12, 0.35) * duration_s
@@ -387,14 +387,14 @@ def limited_by_host(chance: np.random.Generator, frame: Frame) -> Scenario:
     if how == "link" and not narrower:
         how = "cpu"
     paces = []
-    for begin_s, end_s in _stretches(chance, frame, int(chance.integers(1, 3)), (0.12, 0.35)):
+    for start_s, end_s in _stretches(chance, frame, int(chance.integers(1, 3)), (0.12, 0.35)):
         mb_s, link_mb_s = own_mb_s / ways * (1 - chance.uniform(0.12, 0.75)), None
         if how == "link":
             link_mb_s = float(chance.choice(narrower))
             mb_s = link_mb_s * chance.uniform(*LINK_EFFICIENCY)
-        paces.append(Pace(begin_s, end_s, mb_s))
+        paces.append(Pace(start_s, end_s, mb_s))
         take.held.append(
-            Held(step.name, begin_s, end_s, "limited-by-host", how, link_mb_s=link_mb_s)
+            Held(step.name, start_s, end_s, "limited-by-host", how, link_mb_s=link_mb_s)
         )
     take.paces[step.name] = tuple(paces)
     return Scenario([take], wanted=("limited-by-host",))
@@ -405,8 +405,8 @@ def interference(chance: np.random.Generator, frame: Frame) -> Scenario:
     take, step = heated(chance, frame)
     stay_below(take, frame, step, chance)
     how = _how(chance)
-    for begin_s, end_s in _stretches(chance, frame, int(chance.integers(1, 5)), (0.03, 0.2)):
-        take.held.append(_taken(chance, frame, step, begin_s, end_s, how))
+    for start_s, end_s in _stretches(chance, frame, int(chance.integers(1, 5)), (0.03, 0.2)):
+        take.held.append(_taken(chance, frame, step, start_s, end_s, how))
     return Scenario([take], wanted=("interference",))
 
 
@@ -415,12 +415,12 @@ def sliding(chance: np.random.Generator, frame: Frame) -> Scenario:
     take, step = heated(chance, frame)
     is_disk = bool(chance.random() < 0.6)
     stay_below(take, frame, step, chance)
-    begin_s = 0.0 if is_disk else chance.uniform(0, 0.3) * frame.duration_s
-    begin_s = round(begin_s / frame.grid_s) * frame.grid_s
+    start_s = 0.0 if is_disk else chance.uniform(0, 0.3) * frame.duration_s
+    start_s = round(start_s / frame.grid_s) * frame.grid_s
     depth, bend = chance.uniform(0.2, 0.55), chance.uniform(0.9, 1.5)
-    count = round((frame.duration_s - begin_s) / frame.grid_s)
+    count = round((frame.duration_s - start_s) / frame.grid_s)
     share = 1 - depth * (np.arange(1, count + 1) / count) ** bend
-    take.held.append(Held(step.name, begin_s, frame.duration_s, "sliding", "silent", share))
+    take.held.append(Held(step.name, start_s, frame.duration_s, "sliding", "silent", share))
     if is_disk:
         take.model = "Simulated disk of two zones in three"
         mean_mb_s = float(noiseless_step_of(take, frame, step).rate_mb_s.mean()) * float(
@@ -442,16 +442,16 @@ def _taken(
     chance: np.random.Generator,
     frame: Frame,
     step: WorkloadStep,
-    begin_s: float,
+    start_s: float,
     end_s: float,
     how: HostKind,
 ) -> Held:
     """Others take a slowly varying share."""
-    count = round(end_s / frame.grid_s) - round(begin_s / frame.grid_s)
-    points = max(2, round((end_s - begin_s) / max(5.0, 0.02 * frame.duration_s)))
+    count = round(end_s / frame.grid_s) - round(start_s / frame.grid_s)
+    points = max(2, round((end_s - start_s) / max(5.0, 0.02 * frame.duration_s)))
     taken = np.clip(chance.uniform(0.15, 0.75) * chance.lognormal(0, 0.15, points), 0.1, 0.9)
     share = 1 - np.interp(np.linspace(0, points - 1, count), np.arange(points), taken)
-    return Held(step.name, begin_s, end_s, "interference", how, share)
+    return Held(step.name, start_s, end_s, "interference", how, share)
 
 
 def _stretches(
@@ -461,13 +461,13 @@ def _stretches(
     duration_s, grid_s = frame.duration_s, frame.grid_s
     least_s = max(8.0, 4 * frame.sampling_s)
     found: list[tuple[float, float]] = []
-    begin_s = chance.uniform(0.1, 0.35) * duration_s
+    start_s = chance.uniform(0.1, 0.35) * duration_s
     for _ in range(count):
-        end_s = begin_s + max(least_s, chance.uniform(*lengths) * duration_s)
+        end_s = start_s + max(least_s, chance.uniform(*lengths) * duration_s)
         if end_s > 0.93 * duration_s:
             end_s = duration_s
-        found.append((round(begin_s / grid_s) * grid_s, round(end_s / grid_s) * grid_s))
-        begin_s = end_s + max(2 * least_s, chance.uniform(0.05, 0.3) * duration_s)
-        if begin_s > 0.85 * duration_s:
+        found.append((round(start_s / grid_s) * grid_s, round(end_s / grid_s) * grid_s))
+        start_s = end_s + max(2 * least_s, chance.uniform(0.05, 0.3) * duration_s)
+        if start_s > 0.85 * duration_s:
             break
     return found

@@ -26,14 +26,14 @@ class NoiselessStep:
     """The noise-free course of one step; arrays of equal length, a value for each `grid_s`.
 
     Attributes:
-        begin_s: when the step began; the other times and the grid count from there.
+        start_s: when the step began; the other times and the grid count from there.
         read_mb_s, write_mb_s: means over the interval that ends at each point of the grid.
         permitted: the governor's share; `spare_gb`, `cached_gb` and `moved` the state of the flash.
         controller_c, nand_c, board_c: temperatures of the nodes, not of any sensor.
     """
 
     step: Step
-    begin_s: float
+    start_s: float
     grid_s: float
     read_mb_s: Array
     write_mb_s: Array
@@ -85,7 +85,7 @@ _COLUMNS = {
     "board_c": "sim.board_c",
     "power_w": "power_w",
 }
-assert {"step", "begin_s", "grid_s", *_COLUMNS} == {field.name for field in fields(NoiselessStep)}
+assert {"step", "start_s", "grid_s", *_COLUMNS} == {field.name for field in fields(NoiselessStep)}
 #: Counters; 0 rather than unknown if nothing happened.
 _COUNTED = ("read_mb_s", "write_mb_s", "moved")
 
@@ -94,7 +94,7 @@ _COUNTED = ("read_mb_s", "write_mb_s", "moved")
 class Pace:
     """The host asks for less for a while: at most `mb_s` each of reads and writes."""
 
-    begin_s: float
+    start_s: float
     end_s: float
     mb_s: float
 
@@ -119,7 +119,7 @@ class Machine:
 
     def take(self, step: Step, paces: tuple[Pace, ...] = ()) -> NoiselessStep:
         """Run one step to its end; a step without a runtime transfers its bytes once."""
-        begin_s = self.now_s
+        start_s = self.now_s
         match step:
             case Pause():
                 pieces = [self._advance(step.duration_s, IDLE_GRID_S)]
@@ -135,7 +135,7 @@ class Machine:
         }
         for name in _COUNTED:
             arrays[name] = np.nan_to_num(arrays[name])
-        return NoiselessStep(step, begin_s, grid_s, **arrays)
+        return NoiselessStep(step, start_s, grid_s, **arrays)
 
     def _load(self, step: WorkloadStep, paces: tuple[Pace, ...]) -> list[dict[str, Array]]:
         (load,) = json.loads(workloads_json(step, self._core.user_bytes))
@@ -167,7 +167,7 @@ def _stretches(runtime_s: float, paces: tuple[Pace, ...]) -> list[tuple[float, f
     """Ends of stretches of one pace, and the pace."""
     found: list[tuple[float, float | None]] = []
     for pace in paces:
-        found += [(pace.begin_s, None), (pace.end_s, pace.mb_s)]
+        found += [(pace.start_s, None), (pace.end_s, pace.mb_s)]
     if not found or found[-1][0] < runtime_s:
         found.append((runtime_s, None))
     return found

@@ -130,9 +130,9 @@ def rates(
             waited = np.repeat(of_drive / np.maximum(share, 1e-3), fine) / factor
             data[f"{way}_{kind}_us"] = averaged(waited, size)
     count = len(next(iter(data.values())))
-    t_s = course.begin_s + habits.sampling_s * np.arange(1, count + 1, dtype=float)
-    t_s[-1] = course.begin_s + course.duration_s
-    data = {"t_s": t_s, "interval_s": np.diff(t_s, prepend=course.begin_s), **data}
+    t_s = course.start_s + habits.sampling_s * np.arange(1, count + 1, dtype=float)
+    t_s[-1] = course.start_s + course.duration_s
+    data = {"t_s": t_s, "interval_s": np.diff(t_s, prepend=course.start_s), **data}
     return _with_gaps(pl.DataFrame(data), course, habits.sampling_s, gaps, chance)
 
 
@@ -146,8 +146,8 @@ def _with_gaps(
     """Leave out stretches of 2 to 10 s, or of as many samples if those are longer."""
     for _ in range(gaps):
         length_s = chance.uniform(2, 10) * max(1.0, sampling_s)
-        begin_s = course.begin_s + chance.uniform(5 * max(1.0, sampling_s), course.duration_s)
-        frame = frame.filter(~pl.col("t_s").is_between(begin_s, begin_s + length_s))
+        start_s = course.start_s + chance.uniform(5 * max(1.0, sampling_s), course.duration_s)
+        frame = frame.filter(~pl.col("t_s").is_between(start_s, start_s + length_s))
     return frame
 
 
@@ -257,7 +257,7 @@ def columns(
 
 
 def _indices(course: NoiselessStep, stretch: Held) -> tuple[int, int]:
-    begin, end = (round(at_s / course.grid_s) for at_s in (stretch.begin_s, stretch.end_s))
+    begin, end = (round(at_s / course.grid_s) for at_s in (stretch.start_s, stretch.end_s))
     return begin, min(end, len(course))
 
 
@@ -318,10 +318,10 @@ def recorded(
     for course in courses:
         is_load = course.step.loads
         step = course.step.name if is_load else None
-        end_s = course.begin_s + course.duration_s
+        end_s = course.start_s + course.duration_s
         events += [
             Event(
-                t_s=course.begin_s,
+                t_s=course.start_s,
                 kind="step-begin",
                 step=course.step.name,
                 data={"step_kind": course.step.kind},
@@ -353,7 +353,7 @@ def recorded(
         sensors=_sensors(take, habits, samples.columns),
         columns={column: str(dtype()) for column, dtype in schema.items()},
         started_unix_s=None,
-        duration_s=courses[-1].begin_s + courses[-1].duration_s,
+        duration_s=courses[-1].start_s + courses[-1].duration_s,
     )
     samples = samples.select(*schema).sort("t_s", maintain_order=True)
     return InMemoryRecording(Path(name), meta, samples, events)
@@ -371,7 +371,7 @@ def _readings(
     every_s = max(SENSOR_S, habits.sampling_s) if shown is not None else IDLE_SENSOR_S
     stride = round(every_s / course.grid_s)
     index = np.arange(stride - 1, len(course), stride)
-    data: dict[str, Array] = {"t_s": course.begin_s + course.t_s[index]}
+    data: dict[str, Array] = {"t_s": course.start_s + course.t_s[index]}
     if habits.sensor != "none":
         data["temp_c.composite"] = instruments.temperature(course)[index]
     if habits.levels:

@@ -47,7 +47,7 @@ class Held:
     """
 
     step: str
-    begin_s: float
+    start_s: float
     end_s: float
     cause: Cause
     how: HostKind

@@ -44,7 +44,7 @@ def joined_cycles(
     index = 0
     while index < len(found):
         group = [found[index]]
-        while index + len(group) < len(found) and _goes_on(
+        while index + len(group) < len(found) and _continues(
             group, found[index + len(group)], brief_s
         ):
             group.append(found[index + len(group)])
@@ -74,7 +74,7 @@ def joined_cycles(
     return merged
 
 
-def _goes_on(group: list[TrueEpisode], following: TrueEpisode, brief_s: float) -> bool:
+def _continues(group: list[TrueEpisode], following: TrueEpisode, brief_s: float) -> bool:
     """Whether the next fall is another of the same cycle: as deep, and soon enough."""
     last = group[-1]
     if following.cause != last.cause or not last.recovered or last.cause != "thermal":
@@ -117,7 +117,7 @@ def _until_stop(
 ) -> TrueEpisode:
     """The first of two episodes, extended to the recovery after the last, or to `stop_s`.
 
-    The last fell from the level of the first, so a return to that level is no recovery of the
+    The last fell from the level of the first, so a return to that level is not a recovery of the
     first.
     """
     onset, former = round(first.onset_s / grid_s), round(first.end_s / grid_s)

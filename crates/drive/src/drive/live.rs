@@ -1,7 +1,7 @@
 //! I/Os that come from outside, each at its own time, such as a server's clock gives them.
 //!
 //! Nothing is known of what comes next, so the drive is looked at late: an I/O that is issued at a
-//! time tells that none came before it, and [`Drive::elapse`] that none comes before a time. What
+//! time says that none came before it, and [`Drive::elapse`] that none comes before a time. What
 //! happens up to then is what happens in the replay of a trace with these I/Os.
 
 use super::pauses::SHORTEST_S;
@@ -25,14 +25,14 @@ pub enum Answer {
     Later(f64),
 }
 
-/// What came from outside since it began.
+/// What came from outside since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LiveCounts {
     /// I/Os, of reads, writes and trims.
     pub ios: [u64; 3],
     /// Their bytes.
     pub bytes: [u64; 3],
-    /// How often everything was forgotten.
+    /// How often all data was forgotten.
     pub purges: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Live {
     submitted: u64,
     served: u64,
     counts: LiveCounts,
-    /// Bytes that were trimmed since anything was written.
+    /// Bytes trimmed since the last write.
     trimmed_bytes: u64,
     step: Option<Step>,
     row_began_s: f64,
@@ -328,7 +328,7 @@ impl Drive {
         self.grid.count += 1.0;
     }
 
-    /// Issue an I/O in the step that has begun.
+    /// Issue an I/O in the step that has started.
     fn issue(&mut self, io: &TraceIo) -> Result<Answer, DriveError> {
         let serves = serves(self.permit, self.held);
         let user_bytes = self.spec.capacity.user_bytes;

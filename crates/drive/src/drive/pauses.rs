@@ -1,4 +1,4 @@
-//! What the drive does between two I/Os of a trace, and whether the trace goes on.
+//! What the drive does between two I/Os of a trace, and whether the trace continues.
 
 use super::{Activity, Drive, RESTING_STEP_S, SAME_S, Sums, even_step_s};
 use crate::load::Load;
@@ -49,7 +49,7 @@ impl Drive {
         let left_s = next_s.min(end_s) - self.t_s;
         if left_s > SAME_S {
             let mut step_s = even_step_s(left_s, RESTING_STEP_S);
-            // pauses are short beside the steps, and states are entered in the midst of them
+            // pauses are short compared with the steps, and states may be entered within them
             if let Some(change_s) = self.power.next_change_s()
                 && change_s > SAME_S
             {

@@ -12,7 +12,7 @@ use crate::workload::{Pattern, Workload};
 const SLICE_S: f64 = 0.002;
 
 /// A copy as it runs. At any time, what was written was read before, and what is read and not yet
-/// written lies in the buffer.
+/// written is in the buffer.
 #[derive(Debug, Clone)]
 pub struct Transfer {
     bytes: u64,
@@ -21,12 +21,12 @@ pub struct Transfer {
     buffer_bytes: u64,
     read_bytes: u64,
     written_bytes: u64,
-    /// Whether each drive is at it: the source, and the destination.
+    /// Whether each drive is working: the source, and the destination.
     open: [bool; 2],
 }
 
 impl Transfer {
-    /// A copy of `bytes`, from the begin of one drive to the begin of another, in I/Os of `bs`.
+    /// A copy of `bytes`, from the start of one drive to the start of another, in I/Os of `bs`.
     pub fn new(
         bytes: u64,
         bs: u64,
@@ -88,7 +88,7 @@ impl Transfer {
         }
     }
 
-    /// Whether it is over: all was written, or a drive shut itself down.
+    /// Whether it is over: everything was written, or a drive shut itself down.
     pub fn is_done(&self) -> bool {
         !self.open[1]
     }
@@ -167,7 +167,7 @@ impl Transfer {
                 }
             }
             if !self.open[0] && drives[0].is_stopped() && self.open[1] {
-                // nothing comes any more
+                // nothing more comes
                 self.close(1, drives, began_s[1], &sums[1], samples)?;
             }
             if self.is_done() {
@@ -211,7 +211,7 @@ impl Transfer {
         }
     }
 
-    /// Take note of what came back.
+    /// Take note of what completed.
     fn count(&mut self, drives: &mut [&mut Drive; 2]) {
         let [source, destination] = drives;
         if self.open[0]

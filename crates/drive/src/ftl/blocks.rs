@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Set in the key of a block that collection may not choose: free, open, being collected or in
 /// pSLC mode.
 const APART: u32 = 1 << 31;
-/// Set in the key of a block in pSLC mode, and only beside [`APART`].
+/// Set in the key of a block in pSLC mode, and only together with [`APART`].
 const SLC: u32 = 1 << 30;
 /// Blocks of a group, and groups of a group of groups. A search looks down from the top.
 const GROUP: usize = 64;
@@ -91,7 +91,7 @@ impl Blocks {
         self.free.push_back(block);
     }
 
-    /// Begin to write a block, up to `pages` of it.
+    /// Start to write a block, up to `pages` of it.
     pub(super) fn open(&mut self, block: u32, pages: u32, slc: bool) {
         self.keys[block as usize] = APART | if slc { SLC } else { 0 } | pages;
         self.in_use[block as usize] = true;
@@ -111,7 +111,7 @@ impl Blocks {
         self.closed_at[block as usize] = now;
     }
 
-    /// Begin to collect a closed block: it will not be chosen again.
+    /// Start to collect a closed block: it will not be chosen again.
     pub(super) fn take_closed(&mut self, block: u32) {
         self.keys[block as usize] |= APART;
         let group = block as usize / GROUP;
@@ -133,7 +133,7 @@ impl Blocks {
         self.invalidate_many(block, 1);
     }
 
-    /// So many pages of a block are no longer valid.
+    /// This many pages of a block are no longer valid.
     #[inline(always)]
     pub(super) fn invalidate_many(&mut self, block: u32, pages: u32) {
         let key = &mut self.keys[block as usize];
@@ -169,7 +169,7 @@ impl Blocks {
 
     /// Among the closed native blocks with at most `fit` valid pages the one with the largest
     /// age * stale / valid (Kawaguchi et al., USENIX 1995), its age counted from its closing.
-    /// Of more than [`WINDOW`] blocks, each search looks at the next so many.
+    /// Of more than [`WINDOW`] blocks, each search looks at the next [`WINDOW`].
     pub(super) fn cost_benefit(&mut self, fit: u32, pages: u32, now: u64) -> Option<u32> {
         let (mut best, mut best_score) = (None, 0.0);
         let count = self.keys.len();

@@ -1,4 +1,4 @@
-//! A flash translation layer, exact to the page of 4 KiB: where each page of a host lies, which
+//! A flash translation layer, exact to the page of 4 KiB: where each page of a host is, which
 //! pages went stale, and what it takes to win them back.
 //!
 //! Two tables are all that it keeps per page: from logical to physical pages and back. A physical
@@ -21,7 +21,7 @@
 //! A cache of pSLC blocks, with one bit a cell, is a second append point, of hosts alone. Its
 //! blocks are folded in the order they were filled, into the native append point.
 //!
-//! Time is no part of this module: it says what was moved, and its caller what that costs.
+//! Time is not part of this module: it says what was moved, and its caller what that costs.
 
 mod blocks;
 mod collect;
@@ -324,7 +324,7 @@ impl Ftl {
     }
 
     /// Pages that the host may write at least before this is 0 and collection has to go first.
-    /// It is looked at anew when it is used up and at the end of a block, so that it may grow
+    /// It is looked at again when it is used up and at the end of a block, so that it may grow
     /// without collection.
     #[inline]
     pub fn host_room(&self) -> u32 {
@@ -406,7 +406,7 @@ impl Ftl {
         }
     }
 
-    /// Whether a physical page lies in a block in pSLC mode.
+    /// Whether a physical page is in a block in pSLC mode.
     #[inline]
     pub fn is_slc(&self, ppn: u32) -> bool {
         self.blocks.is_slc(ppn >> self.shift)

@@ -126,7 +126,7 @@ fn begins(law: &spec::Law) -> (&'static str, f64) {
     }
 }
 
-/// Check that a drive that rests at `rest_c` in air of `air_c` is not throttled, nor stopped.
+/// Check that a drive that rests at `rest_c` in air of `air_c` is neither throttled nor stopped.
 pub(crate) fn validate_at_rest(
     spec: &GovernorSpec,
     rest_c: f64,
@@ -205,7 +205,7 @@ impl Governor {
     /// Let `dt_s` pass, which ended at `temp_c`; what it permits from now on.
     ///
     /// From `shutdown_c` on nothing is served, until it is below `restart_c`; without that one,
-    /// never again. Its law goes on meanwhile.
+    /// never again. Its law continues meanwhile.
     pub fn update(&mut self, dt_s: f64, temp_c: f64) -> Permit {
         if !self.on {
             return self.permit;
@@ -241,7 +241,7 @@ impl Governor {
         self.permit
     }
 
-    /// Where it begins to act.
+    /// Where it starts to act.
     pub fn begins_c(&self) -> f64 {
         self.begins_c
     }

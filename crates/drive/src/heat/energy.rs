@@ -116,7 +116,7 @@ impl EnergySpec {
 
     pub(super) fn unlimited_leakage_w(&self, controller_c: f64) -> f64 {
         let doublings = (controller_c - 25.0) / self.leakage_doubling_k;
-        // a drive without leakage has none at any temperature: 0 times infinity would be no number
+        // a drive without leakage has none at any temperature: 0 times infinity is not a number
         self.leakage_w * doublings.exp2().min(f64::MAX)
     }
 

@@ -25,11 +25,11 @@ const CONTROLLER_INDEX: usize = 0;
 const NAND_INDEX: usize = 1;
 const BOARD_INDEX: usize = 2;
 
-/// The longest time for which leakage is taken as constant: short beside the time in which a
+/// The longest time for which leakage is taken as constant: short compared with the time in which a
 /// controller warms, a few seconds.
 const LEAKAGE_STEP_S: f64 = 1.0;
 
-/// A drive or a place that cannot be: whose key it is.
+/// An impossible drive or place: whose key it is.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum HeatError {
     /// The key is the drive's.
@@ -106,8 +106,8 @@ impl Heat {
     /// state, or awake and idle where it has none.
     ///
     /// Checks the numbers of the drive's energies, network, sensors, governor and power states,
-    /// and all of the enclosure's, each by itself and then together: that idling does not run
-    /// away, and that a drive at rest is cooler than where its governor begins.
+    /// and all of the enclosure's, each on its own and then together: that idling does not run
+    /// away, and that a drive at rest is cooler than where its governor starts.
     pub fn new(drive: &DriveSpec, place: &EnclosureSpec) -> Result<Heat, HeatError> {
         use HeatError::{Drive, Enclosure};
         drive.energy.validate().map_err(Drive)?;

@@ -2,7 +2,7 @@
 //!
 //! With x the nodes in kelvin above the air, C their capacities, G their conductances and p the
 //! power fed to each of them, C x' = p - G x. G is symmetric, and so is C^-1/2 G C^-1/2; its
-//! eigenvectors split the network into modes that decay each by itself, z' = -rate z + b. While
+//! eigenvectors split the network into modes that decay each on its own, z' = -rate z + b. While
 //! p is constant that has a closed solution, so that a step of any length is exact, and so are
 //! the means over it and the heat that left.
 
@@ -20,7 +20,7 @@ use crate::spec::{
 /// DeWitt, Fundamentals of Heat and Mass Transfer, section 7.2).
 pub const SPEED_EXPONENT: f64 = 0.8;
 
-/// Capacities that a node may have: what lies outside is no part of a drive or a place, and mixed
+/// Capacities that a node may have: what is outside is not part of a drive or a place, and mixed
 /// with what is, energy would not be kept within 1e-9.
 const CAPACITIES_J_PER_K: RangeInclusive<f64> = 1e-3..=1e5;
 

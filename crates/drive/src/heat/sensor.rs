@@ -12,7 +12,7 @@ const LONGEST_LAG_S: f64 = 1e5;
 pub(super) struct Weights(Vec<(usize, f64)>);
 
 impl Weights {
-    /// Those of `spec`, which lies at `key`, among the drive's nodes.
+    /// Those of `spec`, which is at `key`, among the drive's nodes.
     pub(super) fn new(
         key: &str,
         spec: &BTreeMap<String, f64>,
@@ -56,7 +56,7 @@ impl Weights {
 /// A first-order lag: lag_s y' = x - y.
 ///
 /// A step is exact for an x that went in a line from where it was to where it is, as a
-/// temperature does over a step that is short beside the network's time constants.
+/// temperature does over a step that is short compared with the network's time constants.
 #[derive(Debug, Clone)]
 pub struct Lag {
     lag_s: f64,
@@ -67,7 +67,7 @@ pub struct Lag {
 }
 
 impl Lag {
-    /// One at rest. `key` is where `lag_s` lies.
+    /// One at rest. `key` is where `lag_s` is.
     pub fn new(key: &str, lag_s: f64, value: f64) -> Result<Lag, SpecError> {
         check(
             (0.0..=LONGEST_LAG_S).contains(&lag_s),

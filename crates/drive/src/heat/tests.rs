@@ -620,7 +620,7 @@ fn leakage_that_runs_away_at_idle_is_named() {
     assert!(message.starts_with("energy.leakage_w is 5:"), "{message}");
     let message = drive_error(|drive, _| drive.energy.leakage_doubling_k = 1e-3);
     assert!(message.starts_with("energy.leakage_w is 0.08:"));
-    // none is none however fast it would double
+    // no leakage stays none, however fast it would double
     let mut drive = sample::drive();
     drive.energy.leakage_w = 0.0;
     drive.energy.leakage_doubling_k = 1e-3;

@@ -1,7 +1,7 @@
-//! The text that blkparse prints if it is not told otherwise.
+//! The text that blkparse prints by default.
 //!
-//! An I/O begins as the driver gets it (D), or where a trace has no such events, as it is queued
-//! (Q); it ends as it comes back (C).
+//! An I/O starts as the driver gets it (D), or where a trace has no such events, as it is queued
+//! (Q); it ends as it completes (C).
 
 use super::event::{Event, Kind, Line, classify, is_beside};
 use super::fields::quoted;
@@ -28,7 +28,7 @@ pub(super) struct Blkparse {
     device: Option<Vec<u8>>,
     chosen: bool,
     other: Option<Vec<u8>>,
-    /// What begins an I/O.
+    /// What starts an I/O.
     begins: Kind,
     window: Window<Step>,
     flight: Flight,

@@ -1,4 +1,4 @@
-//! How many I/Os are in flight, from when each was issued and came back.
+//! How many I/Os are in flight, from when each was issued and completed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,7 +21,7 @@ impl Depth {
         while (self.done_ns.peek()).is_some_and(|&Reverse(done)| done <= record.at_ns) {
             self.done_ns.pop();
         }
-        // more than a record can tell need not be counted
+        // more than a record can state need not be counted
         if self.done_ns.len() < usize::from(u16::MAX) {
             self.done_ns.push(Reverse(record.done_ns));
         }

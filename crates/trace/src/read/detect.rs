@@ -10,10 +10,10 @@ use crate::record::SourceError;
 
 const FORMATS: &str = "expected `fio version 2 iolog` or 3, blkparse's text, or MSR's CSV";
 
-/// The first line that belongs to a format says which; what stands before it is damage.
+/// The first line that belongs to a format says which; what is before it is damage.
 pub(super) fn format(head: &[u8], broken: Option<&io::Error>) -> Result<Format, SourceError> {
     let head = match broken {
-        // a line that something broke off is not one
+        // a truncated line is not one
         Some(_) => &head[..memchr::memrchr(b'\n', head).unwrap_or(0)],
         None => head,
     };
@@ -60,7 +60,7 @@ fn no_trace(line: &[u8]) -> String {
     format!("{} is no line of a trace, {FORMATS}", quoted(line))
 }
 
-/// What people take for a trace.
+/// What people mistake for a trace.
 fn known(head: &[u8]) -> Option<String> {
     if head.get(257..262) == Some(b"ustar") {
         return Some("a tar archive, expected a file out of it".to_string());

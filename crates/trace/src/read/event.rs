@@ -6,14 +6,14 @@
 use super::fields::{empty, number, word};
 use crate::record::Op;
 
-/// What an event tells, as far as it matters here.
+/// What an event says, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Q: asked of the block layer.
     Queue,
     /// D: handed to the driver.
     Issue,
-    /// C: come back.
+    /// C: completed.
     Complete,
     /// R: taken back from the driver, to be issued again.
     Requeue,
@@ -49,7 +49,7 @@ pub(super) fn classify(line: &[u8]) -> Line<'_> {
     }
 }
 
-/// Whether a line is plainly an event that neither begins nor ends an I/O: most are. Looks only at
+/// Whether a line is plainly an event that neither starts nor ends an I/O: most are. Looks only at
 /// the columns that blkparse prints as long as no number is too wide for its own.
 #[inline]
 pub(super) fn is_beside(line: &[u8], queues: bool) -> bool {
@@ -125,7 +125,7 @@ fn event(line: &[u8]) -> Option<Event<'_>> {
 }
 
 /// What RWBS says: an F before it asks for a flush first, what follows it are hints. None inside
-/// where no data moves, none at all where it is no RWBS.
+/// where no data moves, none at all where it is not an RWBS.
 #[inline]
 fn op(rwbs: &[u8]) -> Option<Option<Op>> {
     let flushes = rwbs.iter().take_while(|&&flag| flag == b'F').count();

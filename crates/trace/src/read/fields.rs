@@ -51,12 +51,12 @@ pub(super) fn last_word<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     word
 }
 
-/// Whether nothing but blanks stands there.
+/// Whether nothing but blanks is there.
 pub(super) fn empty(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// What stands in a message for a line or a part of one: short, on one line.
+/// What is in a message for a line or a part of one: short, on one line.
 pub(super) fn quoted(line: &[u8]) -> String {
     const MOST: usize = 60;
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * MOST)]);

@@ -1,4 +1,4 @@
-//! What was issued and has not come back: pairs the two, in the order of issue.
+//! What was issued and has not completed: pairs the two, in the order of issue.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ enum State {
 
 struct Slot {
     record: Record,
-    /// Sectors that have not come back.
+    /// Sectors that have not completed.
     left: u64,
     state: State,
     /// The one issued before at the same place.
@@ -84,7 +84,7 @@ impl Flight {
         Some(number)
     }
 
-    /// What lies under one, unless it was given up.
+    /// What is under one, unless it was given up.
     fn under(&mut self, number: u64) -> Option<u64> {
         let given = self.given;
         self.slot(number)?.under.filter(|&under| under >= given)
@@ -103,7 +103,7 @@ impl Flight {
         self.put_on_top(number, key);
     }
 
-    /// Sectors came back: of an I/O, of a part of it, or of several that were merged.
+    /// Sectors completed: of an I/O, of a part of it, or of several that were merged.
     pub(super) fn complete(&mut self, time_ns: u64, op: Op, mut sector: u64, mut sectors: u64) {
         self.now_ns = time_ns;
         while sectors > 0 {
@@ -134,7 +134,7 @@ impl Flight {
         }
     }
 
-    /// Give the next, once it has come back or has been given up, or `all` is to come out.
+    /// Give the next, once it has completed or has been given up, or `all` is to come out.
     pub(super) fn pop(&mut self, all: bool) -> Option<Record> {
         loop {
             let first = self.slots.front()?;
@@ -153,7 +153,7 @@ impl Flight {
             match slot.state {
                 State::Done => return Some(slot.record),
                 State::Flying(_) => {
-                    // of a part that came back alone, the rest is not known
+                    // of a part that completed alone, the rest is not known
                     let done_ns = UNKNOWN_NS;
                     return Some(Record {
                         done_ns,

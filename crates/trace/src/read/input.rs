@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// What a trace is packed with, told by its first bytes.
+/// What a trace is packed with, recognized by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// Nothing.
@@ -46,7 +46,7 @@ const XZ_MEMORY: u64 = 256 << 20;
 
 /// Open a file; what it says once unpacked, and what it is packed with.
 ///
-/// What is no regular file is refused: a pipe may never say anything.
+/// What is not a regular file is refused: a pipe may never say anything.
 pub(super) fn unpacked(path: &Path) -> io::Result<(Box<dyn Read + Send>, Compression)> {
     const PACKED: usize = 128 << 10;
     let kind = std::fs::metadata(path)?.file_type();

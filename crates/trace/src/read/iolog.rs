@@ -1,8 +1,8 @@
 //! fio's iolog, versions 2 and 3.
 //!
-//! Version 2: `FILE ACTION [OFFSET LENGTH]`, time told by `FILE wait MILLISECONDS 0` alone: fio
-//! waits until that long after it began (3.33 and before; its HOWTO says microseconds, counted from
-//! the wait before). Version 3: `MICROSECONDS FILE ACTION [OFFSET LENGTH]`.
+//! Version 2: `FILE ACTION [OFFSET LENGTH]`, time given by `FILE wait MILLISECONDS 0` alone: fio
+//! waits until that long after it started (3.33 and before; its HOWTO says microseconds, counted
+//! from the wait before). Version 3: `MICROSECONDS FILE ACTION [OFFSET LENGTH]`.
 
 use std::path::{Path, PathBuf};
 
@@ -19,14 +19,14 @@ use crate::record::{Op, Record, UNKNOWN_NS};
 
 const US_NS: u64 = 1_000;
 const MS_US: u64 = 1_000;
-/// Files lie behind each other on whole MiB.
+/// Files follow one another on whole MiB.
 const ALIGN: u64 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     Io(Op, u64, u64),
     Wait(u64),
-    /// Nothing that a drive is asked for: files, and syncs, whose flushes fio does not tell.
+    /// Nothing that a drive is asked for: files, and syncs, whose flushes fio does not record.
     Other,
 }
 
@@ -46,7 +46,7 @@ fn wanted(format: Format) -> &'static str {
     }
 }
 
-/// A line's fields; nothing where it is none of this version. Read from its end, because a file's
+/// A line's fields; nothing if it is not of this version. Read from its end, because a file's
 /// name may hold blanks.
 #[inline]
 fn entry(line: &[u8], format: Format) -> Option<Entry<'_>> {
@@ -89,12 +89,12 @@ pub(super) struct Iolog {
     path: PathBuf,
     place: Place,
     device: Option<Vec<u8>>,
-    /// The file of the I/O before, and where it begins.
+    /// The file of the I/O before, and where it starts.
     last: Option<(Vec<u8>, u64)>,
-    /// Where each file begins; none before there is a second one.
+    /// Where each file starts; none before there is a second one.
     bases: Option<FxHashMap<Vec<u8>, u64>>,
     headed: bool,
-    /// When the last line was, and what a run that was appended adds.
+    /// When the last line was, and what an appended run adds.
     clock_us: u64,
     run_us: u64,
     next: Option<Record>,
@@ -156,7 +156,7 @@ impl Iolog {
         }
     }
 
-    /// Where a file begins; nothing where it is not to be read.
+    /// Where a file starts; nothing where it is not to be read.
     #[inline]
     fn base(&mut self, file: &[u8]) -> Result<Option<u64>, Bad> {
         match &self.last {
@@ -195,7 +195,7 @@ impl Iolog {
         Ok(Some(base))
     }
 
-    /// Read it all once more, to lay its files behind each other: each as large as its furthest
+    /// Read it all once more, to lay its files one after another: each as large as its furthest
     /// I/O, in the order in which they are first used.
     #[cold]
     fn lay_out(&self) -> Result<FxHashMap<Vec<u8>, u64>, Bad> {

@@ -15,7 +15,7 @@ pub(super) enum Next<'a> {
     TooLong,
     /// There is no more.
     End,
-    /// What is behind here cannot be read.
+    /// What comes after this cannot be read.
     Broken(io::Error),
 }
 
@@ -59,7 +59,7 @@ impl Lines {
         self.broken.as_ref()
     }
 
-    /// Move what is left to the front, and fill up behind it.
+    /// Move what is left to the front, and fill up after it.
     fn more(&mut self) {
         self.held.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -93,7 +93,7 @@ impl Lines {
         if !self.ended {
             return self.pass_long();
         }
-        // a line that something broke off is not one
+        // a truncated line is not one
         if let Some(error) = self.broken.take() {
             self.start = self.end;
             return Next::Broken(error);

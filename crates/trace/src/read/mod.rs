@@ -44,9 +44,9 @@ pub struct Options {
     pub damaged: Damage,
     /// The size of the drive that it is for: I/O past its end is damage. None: any offset is right.
     pub span_bytes: Option<u64>,
-    /// Fold what lies past `span_bytes` into it instead, by whole 4 KiB.
+    /// Fold what is past `span_bytes` into it instead, by whole 4 KiB.
     pub wrap: bool,
-    /// Take the I/O of this one only: a file of an iolog, `MAJOR,MINOR` of blkparse,
+    /// Take only this one's I/O: a file of an iolog, `MAJOR,MINOR` of blkparse,
     /// `HOST.DISK` of MSR. None: a trace of several drives is refused.
     pub device: Option<String>,
 }
@@ -58,7 +58,7 @@ pub enum Format {
     IologV2,
     /// fio's iolog, version 3.
     IologV3,
-    /// The text that blkparse prints if it is not told otherwise.
+    /// The text that blkparse prints by default.
     Blkparse,
     /// CSV as in the traces from Microsoft Research Cambridge.
     Msr,
@@ -73,7 +73,7 @@ impl Format {
         Format::Msr,
     ];
 
-    /// Its name in what a user types.
+    /// Its name as a user types it.
     pub fn name(self) -> &'static str {
         match self {
             Format::IologV2 => "iolog-v2",
@@ -101,7 +101,7 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// Looks on while a trace is read, wherever that happens.
+/// Watches while a trace is read, wherever that happens.
 #[derive(Debug, Clone, Default)]
 pub struct SkippedSoFar(Arc<Mutex<Skipped>>);
 
@@ -143,7 +143,7 @@ pub enum OpenError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is no trace.
+    /// It is not a trace.
     #[error(transparent)]
     NoTrace(#[from] SourceError),
     /// The options contradict each other.

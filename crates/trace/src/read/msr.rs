@@ -12,7 +12,7 @@ use super::reader::{Bad, Parser};
 use crate::record::{Op, Record, UNKNOWN_NS};
 
 const TICK_NS: u64 = 100;
-/// Rows written as I/Os came back stand out of order by as much as one can take.
+/// Rows written as I/Os completed are out of order by as much as one can take.
 const SLACK_NS: u64 = 1_000_000_000;
 const ROW: &str = "expected TICKS,HOST,DISK,Read|Write,OFFSET,SIZE,TICKS";
 
@@ -25,7 +25,7 @@ struct Row<'a> {
     response_ticks: u64,
 }
 
-/// A row's fields; nothing where it is no row.
+/// A row's fields; nothing where it is not a row.
 #[inline]
 fn row(line: &[u8]) -> Option<Row<'_>> {
     let mut rest = line;
@@ -160,7 +160,7 @@ impl Parser for Msr {
             return Ok(());
         }
         let record = self.record(&row)?;
-        // a row may stand behind later ones, if it was written as its I/O came back
+        // a row may come after later ones, if it was written as its I/O completed
         let newest_ns = self.window.newest_ns();
         if record.at_ns < newest_ns && (record.done_ns == UNKNOWN_NS || record.done_ns < newest_ns)
         {

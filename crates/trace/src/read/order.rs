@@ -1,4 +1,4 @@
-//! Putting right what is slightly out of order.
+//! Puts records that are slightly out of order right.
 
 use std::collections::VecDeque;
 

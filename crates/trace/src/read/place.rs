@@ -1,4 +1,4 @@
-//! Where an I/O lies on the drive.
+//! Where an I/O is on the drive.
 
 /// The drive that a trace is for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ impl Place {
         }
     }
 
-    /// Fold by whole pages, so that what is aligned or sequential stays so; what would then lie
+    /// Fold by whole pages, so that what is aligned or sequential stays so; what would then be
     /// across the end is moved down to end before it.
     #[cold]
     fn past(&self, offset: u64, bytes: u64, span: u64) -> Result<u64, String> {

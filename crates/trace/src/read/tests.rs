@@ -16,7 +16,7 @@ pub(super) struct Told {
 pub(super) fn drain(path: &Path, options: Options) -> Result<Told, OpenError> {
     let mut opened = open(path, options)?;
     let mut records = Vec::new();
-    // an odd number, so that every format stops in the midst of something
+    // an odd number, so that every format stops in the middle of something
     let error = loop {
         match opened.source.fill(&mut records, 7) {
             Ok(0) => break None,
@@ -458,7 +458,7 @@ proptest::proptest! {
         let mut bytes = text.as_bytes().to_vec();
         let length = bytes.len();
         for (at, byte) in hits {
-            // digits do most harm
+            // digits do the most harm
             let byte = if byte % 2 == 0 { b'0' + byte % 10 } else { byte };
             bytes[at % length] = byte;
         }

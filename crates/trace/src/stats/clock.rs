@@ -11,7 +11,7 @@ pub const BURST_GAP_NS: u64 = 1_000_000;
 pub struct Clock {
     limit_ns: u64,
     first_ns: Option<u64>,
-    /// When the last one so far came back, or was issued where it is not told.
+    /// When the last one so far completed, or was issued where that is not stated.
     horizon_ns: u64,
     idle_ns: u64,
     left_ns: u64,

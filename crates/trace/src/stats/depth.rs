@@ -1,4 +1,4 @@
-//! Queue depth at issue, from completions or as the trace tells it.
+//! Queue depth at issue, from completions or as the trace states it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ const CLASSES: [(&str, u32); 8] = [
     (">32", u32::MAX),
 ];
 
-/// More are not remembered: what came back first is taken to have come back already.
+/// More are not remembered: what completed first is taken to have completed already.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// How many I/Os were issued at each depth.
@@ -47,7 +47,7 @@ impl Depths {
     }
 
     fn enter(&mut self, record: &Record) -> u32 {
-        // what came back at this very moment is not in flight any more
+        // what completed at this very moment is not in flight any more
         while self
             .in_flight
             .peek()
@@ -62,7 +62,7 @@ impl Depths {
         self.in_flight.len() as u32
     }
 
-    /// The shares; none where no I/O told.
+    /// The shares; none where no I/O states it.
     pub fn summary(&self) -> Option<Depth> {
         let known: u64 = self.counts.iter().sum();
         (known > 0).then(|| Depth {

@@ -1,4 +1,4 @@
-//! Which I/Os go on where one before them ended.
+//! Which I/Os continue where one before them ended.
 
 use super::percent;
 use super::summary::{ByDirection, Sequential};
@@ -7,7 +7,7 @@ use super::summary::{ByDirection, Sequential};
 /// that a queue mixes with each other are still found.
 pub const REMEMBERED: usize = 32;
 
-/// The last ends of each direction, and how many I/Os began at one of them.
+/// The last ends of each direction, and how many I/Os started at one of them.
 pub struct Runs {
     ends: [[u64; REMEMBERED]; 2],
     next: [usize; 2],
@@ -40,7 +40,7 @@ impl Runs {
         self.next[direction] = (next + 1) % REMEMBERED;
     }
 
-    /// The shares of so many reads and writes.
+    /// The shares of this many reads and writes.
     pub fn summary(&self, ios: [u64; 2]) -> Sequential {
         let [reads, writes] = self.sequential;
         Sequential {

@@ -1,4 +1,4 @@
-//! Service times as the trace tells them.
+//! Service times as the trace states them.
 
 use super::summary::{ByDirection, Service};
 use super::{percent, ratio};
@@ -32,7 +32,7 @@ impl Times {
         of.over_100ms += u64::from(took_ns > 100 * MS_NS);
     }
 
-    /// The means and shares; none where no I/O told.
+    /// The means and shares; none where no I/O states it.
     pub fn summary(&self) -> Option<Service> {
         let [reads, writes] = self.0;
         let all = Of {

@@ -19,7 +19,7 @@ pub type Sizes = Vec<(&'static str, Option<f64>)>;
 /// Queue depth as each I/O was issued, itself included.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Depth {
-    /// I/Os whose depth the trace tells.
+    /// I/Os whose depth the trace states.
     pub known: u64,
     /// Their mean.
     pub mean: f64,
@@ -30,7 +30,7 @@ pub struct Depth {
     pub pct: Vec<(&'static str, f64)>,
 }
 
-/// I/Os that go on where one before them ended.
+/// I/Os that continue where one before them ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sequential {
     /// Shares, in percent.
@@ -44,9 +44,9 @@ pub struct Sequential {
 pub struct Span {
     /// The first byte that is read or written.
     pub first_byte: u64,
-    /// The byte behind the last one.
+    /// The byte after the last one.
     pub end_byte: u64,
-    /// From the one to the other.
+    /// From one to the other.
     pub bytes: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct Time {
     pub pauses_cut: u64,
     /// Idle time that is left after the cut.
     pub idle_left_s: f64,
-    /// Whether it is told of every I/O when it came back.
+    /// Whether it is stated for every I/O when it completed.
     pub completions_known: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Bursts {
 /// How long I/Os took, as recorded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Service {
-    /// I/Os whose completion the trace tells.
+    /// I/Os whose completion the trace states.
     pub known: u64,
     /// Their means.
     pub mean_us: ByDirection<Option<f64>>,
@@ -135,7 +135,7 @@ pub struct Summary {
     /// Shares of sizes.
     #[serde(serialize_with = "sizes_as_maps")]
     pub size_pct: ByDirection<Sizes>,
-    /// Queue depth; none where the trace does not tell.
+    /// Queue depth; none where the trace does not say.
     pub depth: Option<Depth>,
     /// Sequential shares.
     pub sequential: Sequential,
@@ -147,7 +147,7 @@ pub struct Summary {
     pub time: Time,
     /// Bursts.
     pub bursts: Bursts,
-    /// Service times; none where the trace does not tell.
+    /// Service times; none where the trace does not say.
     pub service: Option<Service>,
 }
 

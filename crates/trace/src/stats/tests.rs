@@ -68,7 +68,7 @@ fn depth_counts_itself_and_what_has_not_come_back() {
     let records = [
         record(Op::Write, 0, 10, 0, 512),
         record(Op::Write, 0, 20, 0, 512),
-        // the first came back at this very moment
+        // the first completed at this very moment
         record(Op::Write, 10, 30, 0, 512),
         record(Op::Write, 30, 40, 0, 512),
     ];

@@ -1,24 +1,24 @@
 //! How deep the queue is: which bursts make the shares of depths that are asked for.
 //!
-//! A burst of m I/Os that are issued together, and all come back before the next one, puts one I/O
+//! A burst of m I/Os that are issued together, and all complete before the next one, puts one I/O
 //! at each depth from 1 to m. So bursts alone make shares that fall with depth. What a depth has
-//! beyond that is issued one by one as one comes back: the queue hovers at that depth.
+//! beyond that is issued one by one as one completes: the queue hovers at that depth.
 
 use std::ops::Range;
 
 use super::apportion::apportion;
 use super::shape::{DepthClass, MAX_DEPTH, Shape, ShapeError};
 
-/// How far a class without an end reaches where no mean says so.
+/// How far a class without an end reaches if no mean says so.
 const OPEN_WIDTH: u32 = 32;
 
-/// How far the mean depth of a shape may lie off what its shares can make.
+/// How far the mean depth of a shape may be off what its shares can make.
 const TOLERANCE: f64 = 0.005;
 
-/// A mean that is so close is not worth leaning for.
+/// A mean this close is not worth leaning for.
 const CLOSE: f64 = 0.002;
 
-/// At so much a class has all its I/Os at one end.
+/// At this slope a class has all its I/Os at one end.
 const STEEPEST: f64 = 40.0;
 
 /// The bursts of a trace, at a scale.
@@ -59,7 +59,7 @@ impl Closed {
     }
 }
 
-/// The bursts that so many I/Os of a shape come in.
+/// The bursts that this many I/Os of a shape come in.
 pub fn plan(shape: &Shape, ios: u64) -> Result<Plan, ShapeError> {
     let mut classes = closed(&shape.depths, shape.mean_depth)?;
     let shares: Vec<f64> = classes.iter().map(|class| class.share).collect();

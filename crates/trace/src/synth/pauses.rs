@@ -41,7 +41,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Those between so many bursts.
+    /// Those between this many bursts.
     pub fn new(shape: &shape::Pauses, bursts: u64, rng: &mut Rng) -> Self {
         let tasks = ((bursts as f64 / shape.task_bursts).round() as u64).clamp(1, bursts.max(1));
         let rests = tasks - 1;

@@ -10,18 +10,18 @@ const PAGE: u64 = 4096;
 const SECTOR: u64 = 512;
 const TRIES: usize = 8;
 
-/// Where a run can be gone on with.
+/// Where a run can be continued.
 #[derive(Clone, Copy)]
 struct Run {
     end: u64,
-    /// I/Os of its direction since: one that lies too far back is no run any more.
+    /// I/Os of its direction since: one that is too far back is no longer a run.
     since: usize,
 }
 
 /// Places of the I/Os of a trace.
 ///
 /// I/Os of whole pages and others make runs of their own, so that one odd I/O does not shift all
-/// that go on behind it off their pages.
+/// that continue behind it off their pages.
 pub struct Places {
     span: u64,
     hot: u64,
@@ -31,7 +31,7 @@ pub struct Places {
     /// Where the last I/Os of each direction ended.
     ends: [[u64; REMEMBERED]; 2],
     next: [usize; 2],
-    /// Sequential I/Os that had no run to go on with, and are still owed.
+    /// Sequential I/Os that had no run to continue, and are still owed.
     owed: u64,
     /// Ends of the span that still have to be reached, so that it is what was asked however few
     /// I/Os there are.
@@ -73,7 +73,7 @@ impl Places {
             self.runs[direction][kind]
                 .filter(|run| run.since < REMEMBERED && run.end + bytes <= self.span)
         };
-        // an odd I/O may begin its run behind whole pages, never the other way
+        // an odd I/O may start its run behind whole pages, never the other way
         let goes_on = open(kind).or_else(|| open(0));
         let offset = match goes_on {
             Some(run) if sequential => run.end,
@@ -111,7 +111,7 @@ impl Places {
             };
         }
         let mut offset = self.draw(direction, unit, bytes);
-        // what goes on from another by chance would be one sequential I/O too many
+        // what continues from another by chance would be one sequential I/O too many
         for _ in 0..TRIES {
             if !self.ends[direction]
                 .iter()

@@ -8,7 +8,7 @@ const BLOCK: u64 = 4096;
 /// Draws kinds 0, 1, ..., each as often as was asked.
 ///
 /// The draws are cut into blocks; what a block holds of a kind is the difference of its quota's
-/// rounded sums before and after, so no rounding is ever lost. Within a block chance has its way.
+/// rounded sums before and after, so no rounding is ever lost. Within a block the order is random.
 pub struct Quota {
     counts: Vec<u64>,
     phases: Vec<u64>,

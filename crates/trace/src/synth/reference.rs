@@ -1,4 +1,4 @@
-//! When the I/Os of a trace came back, on the drive that it is made as if recorded of.
+//! When the I/Os of a trace completed, on the drive that it is made as if recorded of.
 
 use super::shape;
 use crate::record::Op;
@@ -22,7 +22,7 @@ impl Reference {
         }
     }
 
-    /// When an I/O that is issued now comes back: always after the one before it.
+    /// When an I/O that is issued now completes: always after the one before it.
     #[inline]
     pub fn serve(&mut self, at_ns: u64, op: Op, bytes: u32) -> u64 {
         let latency_ns = if op == Op::Read {
@@ -35,7 +35,7 @@ impl Reference {
         self.last_ns
     }
 
-    /// When the last one came back.
+    /// When the last one completed.
     pub fn last_ns(&self) -> u64 {
         self.last_ns
     }

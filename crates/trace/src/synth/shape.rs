@@ -1,4 +1,4 @@
-//! What a trace shall be like.
+//! What a trace should be like.
 
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ impl ShapeError {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SizeClass {
-    /// Exactly so many bytes.
+    /// Exactly this many bytes.
     #[serde(default)]
     pub bytes: Option<u32>,
     /// Or fewer, in whole sectors of 512 bytes, evenly.
@@ -43,7 +43,7 @@ pub struct DepthClass {
     pub share: f64,
 }
 
-/// The part of the span that most of the random I/O goes to; it lies at its beginning.
+/// The part of the span that most of the random I/O goes to; it is at its beginning.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hot {
@@ -67,7 +67,7 @@ pub struct Pauses {
     pub rest_s: f64,
 }
 
-/// The drive that completions are recorded of: an I/O comes back after its latency, but not before
+/// The drive that completions are recorded of: an I/O completes after its latency, but not before
 /// the one ahead of it, and its bytes, have been through the link.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ pub struct Reference {
     pub mb_s: f64,
 }
 
-/// What a trace shall be like, at a scale of 1.
+/// What a trace should be like, at a scale of 1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
@@ -99,7 +99,7 @@ pub struct Shape {
     /// Mean depth, where it is known.
     #[serde(default)]
     pub mean_depth: Option<f64>,
-    /// Share of I/Os that go on where one before them ended.
+    /// Share of I/Os that continue where one before them ended.
     pub sequential_share: f64,
     /// Bytes from the first address to the last one.
     pub span_bytes: u64,
@@ -205,7 +205,7 @@ impl Shape {
                     MAX_DEPTH
                 )));
             }
-            // nothing comes behind a class without an end
+            // nothing comes after a class without an end
             least = class.to.map_or(u32::MAX, |to| to + 1);
         }
         let shares = self.depths.iter_mut().map(|class| &mut class.share);

@@ -8,7 +8,7 @@ const SECTOR: u32 = 512;
 /// Sizes that are not listed are whole pages.
 const PAGE: u32 = 4096;
 
-/// How far the bytes of a shape may lie off what its sizes can make.
+/// How far the bytes of a shape may be off what its sizes can make.
 const TOLERANCE: f64 = 0.005;
 
 /// I/Os of one size.
@@ -31,7 +31,7 @@ pub struct Row {
 /// in size whose two parameters make the count of reads and the bytes read hold. Both are the
 /// distributions of greatest entropy under what is known.
 ///
-/// Published shares are rounded: where the bytes lie up to half a percent past what the shares
+/// Published shares are rounded: where the bytes are up to half a percent past what the shares
 /// can make, the shares hold and the bytes are as near as they come.
 pub fn table(shape: &Shape, scale: f64) -> Result<Vec<Row>, ShapeError> {
     let mut rows = listed(shape);

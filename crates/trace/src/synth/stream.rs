@@ -30,7 +30,7 @@ struct Hover {
     sum: u64,
 }
 
-/// The burst that is going on.
+/// The current burst.
 #[derive(Default)]
 struct Burst {
     peak: usize,
@@ -105,7 +105,7 @@ impl Synthetic {
         self.ios
     }
 
-    /// Go on to the next I/O of the burst, or the first of the next one.
+    /// Continue with the next I/O of the burst, or the first of the next one.
     #[inline]
     fn step(&mut self) {
         let burst = &mut self.burst;

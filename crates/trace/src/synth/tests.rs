@@ -262,7 +262,7 @@ fn most_mean() -> f64 {
 
 #[test]
 fn rounded_figures_a_little_past_what_the_sizes_make_keep_their_shares() {
-    // found by the property below: published shares are rounded, so this has to be a trace
+    // found by the property below: published shares are rounded, so this must be a trace
     let asked = shape(105_494, 75_542, 41_900.0, 47_955.0, &[0.125; 8]);
     let ios = (asked.reads + asked.writes) as f64;
     let wanted = (asked.read_bytes + asked.write_bytes) as f64;

@@ -67,7 +67,7 @@ pub fn blkparse(
 ) -> Result<u64, WriteError> {
     let name = checked(name)?;
     let mut events = Events::default();
-    // what is in flight, first what comes back first, then what was issued first
+    // what is in flight, first what completes first, then what was issued first
     let mut flying: BinaryHeap<Reverse<(u64, u64, Io)>> = BinaryHeap::new();
     let mut number = 0;
     let count = each(source, |records| {

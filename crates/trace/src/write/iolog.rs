@@ -1,4 +1,4 @@
-//! fio's iolog: nothing of when an I/O came back, and the time in whole milliseconds (version 2) or
+//! fio's iolog: nothing of when an I/O completed, and the time in whole milliseconds (version 2) or
 //! microseconds (version 3).
 
 use std::io::Write;
@@ -89,8 +89,8 @@ const TICK_GROWTH: f64 = 1.25;
 
 /// Write version 3 as fio replays it truly: with ticks in the pauses.
 ///
-/// fio looks for I/Os that came back only as it issues one, and counts them as having taken until
-/// then. So there is a `sync` of the file `ticks`, which has to be one whose sync does nothing, 50
+/// fio looks for I/Os that completed only as it issues one, and counts them as having taken until
+/// then. So there is a `sync` of the file `ticks`, which must be one whose sync does nothing, 50
 /// us after each I/O, 1.25 times as late again, and so on up to the next one, and for `last_us`
 /// after the last.
 pub fn iolog_v3_ticking(

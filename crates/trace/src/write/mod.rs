@@ -33,7 +33,7 @@ pub enum WriteError {
 }
 
 /// Write all of a source into a file; how many I/Os. It is packed if its name ends in .gz, .zst or
-/// .xz. `name` is the file or the host that the format tells.
+/// .xz. `name` is the file or the host that the format states.
 pub fn to_file(
     source: &mut dyn Source,
     path: &Path,
@@ -90,7 +90,7 @@ pub fn write(
     }
 }
 
-/// A name that stands between blanks or commas, and so can hold none.
+/// A name that is between blanks or commas, and so can hold none.
 fn checked(name: &str) -> Result<&str, WriteError> {
     let parts = |letter: char| letter.is_whitespace() || letter.is_control() || letter == ',';
     if name.is_empty() || name.contains(parts) {

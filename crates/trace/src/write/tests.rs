@@ -1,4 +1,4 @@
-//! What is written is read back as it was, as far as the format tells it.
+//! What is written is read back as it was, as far as the format has it.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ impl Source for Held {
     }
 }
 
-/// A source that is damaged behind its first record.
+/// A source that is damaged after its first record.
 struct Cut(bool);
 
 impl Source for Cut {

@@ -30,7 +30,7 @@ impl Text {
         self
     }
 
-    /// Write it out, and begin anew.
+    /// Write it out, and start again.
     pub(super) fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&self.bytes)?;
         self.bytes.clear();

@@ -99,7 +99,7 @@ class Case:
         return [
             other
             for other in self.others
-            if other.begin_s > self.view.begin_s and alike(other.step, self.view.step)
+            if other.start_s > self.view.start_s and alike(other.step, self.view.step)
         ]
 
 

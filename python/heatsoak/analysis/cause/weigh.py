@@ -199,7 +199,7 @@ def weigh(case: Case) -> Judgement:
         )
         evidence.append(
             f"open: {missing}; a log of it, or the same step again after a pause and with other "
-            "cooling, would tell"
+            "cooling, would settle it"
         )
     evidence.append(f"open: {_probe(first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings)
@@ -251,5 +251,5 @@ def _probe(first: str, second: str, rules: WeightTable) -> str:
     """What would tell the two likeliest causes apart."""
     return rules.probes.get(
         frozenset((first, second)),
-        "the same step again, after a pause and in other conditions, would tell more",
+        "the same step again, after a pause and in other conditions, would show more",
     )

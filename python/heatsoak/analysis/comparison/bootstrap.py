@@ -57,15 +57,15 @@ class RateNoise:
         """Whether the step is long enough to estimate its noise."""
         return len(self._residuals) > 0 and self.duration_s >= 4 * self.block_s
 
-    def draws(self, begin_s: float, end_s: float, rng: np.random.Generator) -> Array | None:
-        """Return `DRAWS` random errors of the mean over `begin_s` to `end_s`.
+    def draws(self, start_s: float, end_s: float, rng: np.random.Generator) -> Array | None:
+        """Return `DRAWS` random errors of the mean over `start_s` to `end_s`.
 
         Draws are widened by Student's t for the number of blocks behind the noise estimate, so that
         their percentiles are a confidence interval. None if :attr:`is_known` is false.
         """
         if not self.is_known:
             return None
-        start, end = self._to_measured(begin_s), self._to_measured(end_s)
+        start, end = self._to_measured(start_s), self._to_measured(end_s)
         length_s = max(end - start, self._grid_s)
         residuals, known_s = self._of_stretch(start, end)
         blocks = length_s / self.block_s

@@ -49,10 +49,10 @@ class StepSamples:
         }
         timed = np.flatnonzero(np.isfinite(self._columns["interval_s"]))
         first = int(timed[0]) if len(timed) else 0
-        begin_s = self._columns["t_s"][first]
+        start_s = self._columns["t_s"][first]
         if len(timed):
-            begin_s -= self._columns["interval_s"][first]
-        self._t_s = self._columns["t_s"] - begin_s
+            start_s -= self._columns["interval_s"][first]
+        self._t_s = self._columns["t_s"] - start_s
 
     def power(self) -> Weighted | None:
         """Return the power in watts; None if it was not logged."""
@@ -202,9 +202,9 @@ def _noise(view: StepView, series: Series) -> RateNoise:
 
 
 def _mean(
-    series: Series, noise: RateNoise, begin_s: float, end_s: float, rng: np.random.Generator
+    series: Series, noise: RateNoise, start_s: float, end_s: float, rng: np.random.Generator
 ) -> Measure:
-    return Measure(series.mean(begin_s, end_s), draws=noise.draws(begin_s, end_s, rng))
+    return Measure(series.mean(start_s, end_s), draws=noise.draws(start_s, end_s, rng))
 
 
 def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measure:

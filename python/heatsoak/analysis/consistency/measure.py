@@ -145,9 +145,9 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency 
                 found.derived_from_bytes = True
     if found is None:
         return None
-    begin_s = view.duration_s - found.window_s
+    start_s = view.duration_s - found.window_s
     for direction in ("read", "write"):
-        summary = _latency(view, direction, begin_s)
+        summary = _latency(view, direction, start_s)
         setattr(found, f"{direction}_latency", summary)
     return found
 
@@ -193,8 +193,8 @@ def _block_bytes(view: StepView) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _latency(view: StepView, direction: str, begin_s: float) -> LatencySummary | None:
+def _latency(view: StepView, direction: str, start_s: float) -> LatencySummary | None:
     def readings(name: str) -> Array:
-        return view.track(f"{direction}_lat_{name}_us").between(begin_s, np.inf)
+        return view.track(f"{direction}_lat_{name}_us").between(start_s, np.inf)
 
     return summarise(readings)

@@ -49,24 +49,24 @@ def by_second(series: Series, window_s: float = np.inf) -> PerSecond:
     first = int(np.searchsorted(series.t_s, duration_s - window_s - 2, side="left"))
     late = Series(series.t_s[first:], series.interval_s[first:], series.values[first:], series.unit)
     if late.sampling_s > _LONGEST_SECOND_S:
-        begin_s = max(0.0, duration_s - window_s)
-        inside = late.t_s > begin_s + 1e-9
+        start_s = max(0.0, duration_s - window_s)
+        inside = late.t_s > start_s + 1e-9
         return PerSecond(
-            late.t_s[inside], late.values[inside], duration_s - begin_s, late.sampling_s
+            late.t_s[inside], late.values[inside], duration_s - start_s, late.sampling_s
         )
     return _binned(late, duration_s, window_s)
 
 
 def _binned(series: Series, duration_s: float, window_s: float) -> PerSecond:
     end_s = np.floor(duration_s + 1e-9)
-    begin_s = max(0.0, end_s - window_s)
-    second = np.floor(series.t_s - series.interval_s / 2 - begin_s + 1e-9)
-    inside = (second >= 0) & (second < round(end_s - begin_s))
+    start_s = max(0.0, end_s - window_s)
+    second = np.floor(series.t_s - series.interval_s / 2 - start_s + 1e-9)
+    inside = (second >= 0) & (second < round(end_s - start_s))
     index, interval_s = second[inside].astype(int), series.interval_s[inside]
     moved = np.bincount(index, weights=series.values[inside] * interval_s)
     time_s = np.bincount(index, weights=interval_s)
     seen = np.flatnonzero(time_s > 0)
-    return PerSecond(begin_s + seen + 1.0, moved[seen] / time_s[seen], float(end_s - begin_s))
+    return PerSecond(start_s + seen + 1.0, moved[seen] / time_s[seen], float(end_s - start_s))
 
 
 def finite(series: Series) -> Series:

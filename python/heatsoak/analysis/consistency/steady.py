@@ -68,19 +68,19 @@ def _round_means(series: Series, round_s: float) -> Array:
         return np.empty(0)
     # an interval that crosses the edge of a round counts in both
     edges: Array = np.arange(count + 1, dtype=float) * round_s
-    begin_s = np.maximum(series.t_s - series.interval_s, 0.0)
-    moved = _until(edges, begin_s, series.t_s, series.values * (series.t_s - begin_s))
-    time_s = _until(edges, begin_s, series.t_s, series.t_s - begin_s)
+    start_s = np.maximum(series.t_s - series.interval_s, 0.0)
+    moved = _until(edges, start_s, series.t_s, series.values * (series.t_s - start_s))
+    time_s = _until(edges, start_s, series.t_s, series.t_s - start_s)
     moved, time_s = np.diff(moved), np.diff(time_s)
     enough = time_s >= _MIN_MEASURED * round_s
     return np.where(enough, moved / np.where(enough, time_s, 1.0), np.nan)
 
 
-def _until(edges: Array, begin_s: Array, end_s: Array, amounts: Array) -> Array:
+def _until(edges: Array, start_s: Array, end_s: Array, amounts: Array) -> Array:
     """How much of `amounts`, each spread evenly over its interval, is before each edge."""
     index = np.searchsorted(end_s, edges, side="right")
     total = np.concatenate([[0.0], np.cumsum(amounts)])
     inside = np.minimum(index, len(end_s) - 1)
-    length_s = np.maximum(end_s[inside] - begin_s[inside], 1e-12)
-    part = np.clip((edges - begin_s[inside]) / length_s, 0.0, 1.0)
+    length_s = np.maximum(end_s[inside] - start_s[inside], 1e-12)
+    part = np.clip((edges - start_s[inside]) / length_s, 0.0, 1.0)
     return total[index] + np.where(index < len(end_s), part * amounts[inside], 0.0)

@@ -1,4 +1,4 @@
-"""Flaws of a temperature by itself: impossible values, coarse steps, rare updates, lag."""
+"""Flaws of a single temperature: impossible values, coarse steps, rare updates, lag."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,16 +74,16 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     edges = np.concatenate([[0], np.flatnonzero(parted) + 1, [len(values)]])
     longest = int(np.argmax(t_s[edges[1:] - 1] - t_s[edges[:-1]]))
     first, last = int(edges[longest]), int(edges[longest + 1]) - 1
-    begin_s, end_s = float(t_s[first]) + 30, float(t_s[last])
-    if last - first < _STUCK_READINGS // 2 or end_s - begin_s < 120:
+    start_s, end_s = float(t_s[first]) + 30, float(t_s[last])
+    if last - first < _STUCK_READINGS // 2 or end_s - start_s < 120:
         return None
     what = f"it stayed at {values[first]:.0f} C from {t_s[first]:.0f} s to {end_s:.0f} s"
-    loaded = log.is_loaded[int(max(begin_s, 0)) : int(end_s)]
+    loaded = log.is_loaded[int(max(start_s, 0)) : int(end_s)]
     if min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60:
         return Flaw(f"{what}, while the load started or stopped")
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
-            meanwhile = other.between(begin_s, end_s).values
+            meanwhile = other.between(start_s, end_s).values
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None
@@ -181,7 +181,7 @@ def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     at = int(np.argmax(np.where(too_fast, size, 0)))
     text = f"it jumps from {values[at]:.0f} to {values[at + 1]:.0f} C in {times_s[at]:.1f} s"
     few = count < 3
-    return Flaw(text if few else f"{text}, and as fast {count} times", is_fatal=not few)
+    return Flaw(text if few else f"{text}, and does so {count} times", is_fatal=not few)
 
 
 #: Checked in this order; the first fatal flaw decides.

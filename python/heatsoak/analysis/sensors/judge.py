@@ -112,7 +112,8 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     if not (across and _varied(seen)):
         return judged(
             "unknown",
-            f"{at}, always after a similar time from a similar start: other conditions would tell",
+            f"{at}, always after a similar time from a similar start: other conditions would "
+            "settle it",
         )
     return judged("good", f"{at}, however long it took: it explains the throttling")
 
@@ -178,7 +179,7 @@ def judge_sensors(recording: Recording) -> list[SensorTrust]:
     """Return the trust in each temperature of a recording.
 
     Pauses and preconditioning count too: a drive held at its limit reads the same throughout its
-    load, which is no flaw. None is called good: that takes onsets of throttling, with
+    load, which is not a flaw. None is called good: that takes onsets of throttling, with
     :func:`judge_sensors_together`.
     """
     return judge_log(read_log(recording))
@@ -223,7 +224,7 @@ def judge_sensors_together(
 
 
 def judge_log(log: ThermalLog) -> list[SensorTrust]:
-    """Return the trust in the temperatures of one recording, judged by itself."""
+    """Return the trust in the temperatures of one recording, judged on its own."""
     found: list[SensorTrust] = []
     for index, readings in enumerate(log.readings):
         trust = _judge_readings(readings, log)
@@ -259,7 +260,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
     if not readings.is_of_host:
         trust.lag_s = lag_s(readings, log)
         trust.why += (
-            "; to tell whether it explains throttling takes recordings in several conditions"
+            "; telling whether it explains throttling takes recordings in several conditions"
         )
     return trust
 
@@ -289,8 +290,8 @@ def _sightings(
         stretch = stretches.get(onset.step)
         if stretch is None or not is_heat(onset):
             continue
-        reading_c = readings.at(stretch.begin_s + onset.onset_s)
-        start_c = readings.at(stretch.begin_s)
+        reading_c = readings.at(stretch.start_s + onset.onset_s)
+        start_c = readings.at(stretch.start_s)
         if reading_c is not None:
             found.append(ReadingAtOnset(condition, onset.step, reading_c, start_c, onset.onset_s))
     fell = {onset.step for onset in onsets}
@@ -298,8 +299,8 @@ def _sightings(
         stretch = stretches.get(step.name)
         if stretch is None or not step.is_judged or step.name in fell:
             continue
-        values = readings.between(stretch.begin_s, stretch.end_s).values
-        if len(values) and stretch.end_s - stretch.begin_s >= 60:
+        values = readings.between(stretch.start_s, stretch.end_s).values
+        if len(values) and stretch.end_s - stretch.start_s >= 60:
             top_c = float(np.quantile(values, 0.9))
             found.append(ReadingAtOnset(condition, step.name, top_c, float(values[0]), None))
     return found

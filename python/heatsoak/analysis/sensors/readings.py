@@ -37,9 +37,9 @@ class TemperatureReadings:
         """Whether it is a temperature of the surroundings, which may well stay constant."""
         return is_of_surroundings(self.name)
 
-    def between(self, begin_s: float, end_s: float) -> "TemperatureReadings":
-        """Return the readings from `begin_s` to `end_s`."""
-        first, last = np.searchsorted(self.t_s, (begin_s, end_s), side="left").tolist()
+    def between(self, start_s: float, end_s: float) -> "TemperatureReadings":
+        """Return the readings from `start_s` to `end_s`."""
+        first, last = np.searchsorted(self.t_s, (start_s, end_s), side="left").tolist()
         return TemperatureReadings(self.name, self.t_s[first:last], self.values[first:last])
 
     def only(self, keep: np.typing.NDArray[np.bool_]) -> "TemperatureReadings":
@@ -61,7 +61,7 @@ class TemperatureReadings:
 class Stretch:
     """When a step's load started and ended, from the recording's start."""
 
-    begin_s: float
+    start_s: float
     end_s: float
 
 
@@ -144,11 +144,11 @@ def _load(samples: pl.DataFrame, names: list[str]) -> Array:
     if rows.is_empty():
         return np.empty(0)
     t_s, load = rows["t_s"].to_numpy(), rows["load"].to_numpy()
-    begins_s = t_s - rows["interval_s"].cast(pl.Float64).fill_null(1.0).to_numpy()
+    starts_s = t_s - rows["interval_s"].cast(pl.Float64).fill_null(1.0).to_numpy()
     second = np.floor(t_s).astype(np.int64)
     counts = np.bincount(second)
     total = np.bincount(second, weights=load)
     middle_s = np.arange(len(counts)) + 0.5
     covering = np.minimum(np.searchsorted(t_s, middle_s), len(t_s) - 1)
-    covered = np.where(begins_s[covering] <= middle_s, load[covering], 0.0)
+    covered = np.where(starts_s[covering] <= middle_s, load[covering], 0.0)
     return np.where(counts > 0, total / np.maximum(counts, 1), covered)

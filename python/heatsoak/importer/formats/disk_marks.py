@@ -76,7 +76,7 @@ def _runs(
 ) -> list[_Run]:
     unreadable = Unreadable()
     runs = [run for run in parse(source, unreadable) if run.steps]
-    unreadable.tell(source)
+    unreadable.remark_on(source)
     if not runs:
         raise source.error(f"holds no results: lines such as {example}")
     return runs
@@ -250,8 +250,8 @@ def _take_crystal(run: _Run, text: str, section: str, reads_pct: float | None) -
     match = _CRYSTAL_RESULT.match(_single_spaced(text))
     if match is None:
         return False
-    kind, told, size, prefix, parameters, *numbers = match.groups()
-    direction = (told or section).lower()
+    kind, stated, size, prefix, parameters, *numbers = match.groups()
+    direction = (stated or section).lower()
     values = dict(
         zip(("bw_mb_s", "iops", "lat_us"), [decimal(word or "") for word in numbers], strict=True)
     )
@@ -288,7 +288,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     of = f" of {times.group(1)} measurements" if times else ""
     long = f" of {seconds:.0f} s" if seconds and of else ""
     remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
-    if run.states_unit or _iops_tell_unit(run):
+    if run.states_unit or _iops_show_unit(run):
         remarks.append(Remark("its MB/s are 10^6 bytes/s"))
     else:
         remarks.append(Remark("its MB/s are read as 10^6 bytes/s", doubt=True))
@@ -306,7 +306,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     )
 
 
-def _iops_tell_unit(run: _Run) -> bool:
+def _iops_show_unit(run: _Run) -> bool:
     """Whether blocks and I/Os a second come to 10^6 bytes."""
     for step, values in zip(run.steps, run.values, strict=True):
         column = "read_" if not step.writes else "write_" if not step.reads else ""

@@ -107,7 +107,9 @@ def _read(source: Source, _: Options) -> list[Log]:
     runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _TextReader(source).runs()
     logs = [log for run in runs if (log := _log(source, run)) is not None]
     if not logs:
-        raise source.error("holds no results: DiskSpd was stopped before it had any, or it is cut")
+        raise source.error(
+            "holds no results: DiskSpd was stopped before it had any, or it is truncated"
+        )
     return numbered(logs)
 
 
@@ -156,7 +158,7 @@ class _TextReader:
                 self._section = ""
             elif text and not text.isspace() and not self._take(text):
                 unreadable.add(line)
-        unreadable.tell(self._source)
+        unreadable.remark_on(self._source)
         return runs
 
     def _take(self, text: str) -> bool:
@@ -266,7 +268,7 @@ def _trees(source: Source) -> Iterator[Element]:
     for line, text in source.kept_lines():
         if "<Results>" in text and text.lstrip().startswith("<"):
             if reader is not None:
-                source.remark(f"line {started_at}: results are cut where others begin")
+                source.remark(f"line {started_at}: results are cut off where others begin")
                 yield from _root(reader)
             reader, started_at = XmlReader(source), line
             text = text[text.index("<Results>") :]
@@ -362,8 +364,8 @@ def _log(source: Source, run: _Run) -> Log | None:
     for span in run.spans:
         samples = _samples(span)
         if samples:
-            begin_s = end_s + (span.warmup_s if steps else 0.0)
-            rows.append([{**row, "t_s": begin_s + row["t_s"]} for row in samples])
+            start_s = end_s + (span.warmup_s if steps else 0.0)
+            rows.append([{**row, "t_s": start_s + row["t_s"]} for row in samples])
             end_s = rows[-1][-1]["t_s"]
             steps.append(_step(span, samples))
     if not steps:
@@ -373,10 +375,10 @@ def _log(source: Source, run: _Run) -> Log | None:
     if all(len(own) == 1 for own in rows):
         remarks.append(Remark("each time span is one sample: the mean over it"))
     times = read_times([run.begin])
-    begin_unix_s = times.begin_unix_s
-    if begin_unix_s is not None:
-        begin_unix_s += run.spans[0].warmup_s
-        text = "its load is taken to begin at the start time, but files may have been made first"
+    start_unix_s = times.start_unix_s
+    if start_unix_s is not None:
+        start_unix_s += run.spans[0].warmup_s
+        text = "its load is assumed to start at the start time, but files may have been made first"
         remarks.append(Remark(text, doubt=True))
     paths = sorted({target.path for span in run.spans for target in span.targets} - {""})
     if len(paths) > 1:
@@ -385,8 +387,8 @@ def _log(source: Source, run: _Run) -> Log | None:
         format="diskspd",
         source=source.name,
         samples=frame_of_steps(steps, rows),
-        clock=times.clock if begin_unix_s is not None else "none",
-        begin_unix_s=begin_unix_s,
+        clock=times.clock if start_unix_s is not None else "none",
+        start_unix_s=start_unix_s,
         steps=tuple(steps),
         drive={"path": paths[0]} if len(paths) == 1 else {},
         tools={"diskspd": run.version} if run.version else {},

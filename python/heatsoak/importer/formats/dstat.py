@@ -160,15 +160,15 @@ def _reports(run: _Run) -> list[Reports]:
     if len(run.times) < 2:
         return []
     clock: Clock = "none"
-    begin_unix_s: float | None = None
+    start_unix_s: float | None = None
     t_s: Array = np.arange(len(run.times), dtype=float) * run.delay_s
     remarks: list[Remark] = []
     if run.times[0]:
         times = read_times([_dated(word, run.year) for word in run.times])
         if np.isfinite(times.t_s).all():
-            t_s, clock, begin_unix_s = times.t_s, times.clock, times.begin_unix_s
+            t_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
     else:
-        text = f"has no times (--time): taken as a row each {run.delay_s:g} s"
+        text = f"has no times (--time): assumed to have a row every {run.delay_s:g} s"
         remarks.append(Remark(text, doubt=True))
     parts = []
     for index, part in enumerate(run_slices(t_s, 5.0)):
@@ -180,7 +180,7 @@ def _reports(run: _Run) -> list[Reports]:
         if not len(at):
             continue
         numbers = range(run.first_number + kept.start, run.first_number + kept.stop)
-        parts.append(Reports(at, lasted, numbers, clock, begin_unix_s, remarks=tuple(remarks)))
+        parts.append(Reports(at, lasted, numbers, clock, start_unix_s, remarks=tuple(remarks)))
     return parts
 
 

@@ -110,7 +110,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     phases = [phase for phase in readers.get(kind or "", _text_phases)(source) if phase.rows]
     if not phases:
         raise source.error("holds no phase that read or wrote")
-    remark = Remark("results have only the mean of each phase: --livecsv shows its course")
+    remark = Remark("results have only the mean of each phase: --livecsv has it as a series")
     return [_log(source, phases, _RESULTS_OVERLAP_S, remark)[0]]
 
 
@@ -118,14 +118,14 @@ def _log(
     source: Source, phases: Sequence[_Phase], overlap_s: float, *remarks: Remark
 ) -> tuple[Log, bool]:
     """Return the log of phases, and whether their dates tell when they were."""
-    begins_s, begin_unix_s, clock = _begins(phases, overlap_s)
+    starts_s, start_unix_s, clock = _starts(phases, overlap_s)
     steps = [
         phase.step(name)
         for phase, name in zip(phases, _step_names(phase.name for phase in phases), strict=True)
     ]
     rows = [
-        [{**row, "t_s": begin_s + row["t_s"]} for row in phase.rows]
-        for phase, begin_s in zip(phases, begins_s, strict=True)
+        [{**row, "t_s": start_s + row["t_s"]} for row in phase.rows]
+        for phase, start_s in zip(phases, starts_s, strict=True)
     ]
     version = next((phase.version for phase in phases if phase.version), "")
     log = Log(
@@ -133,7 +133,7 @@ def _log(
         source=source.name,
         samples=frame_of_steps(steps, rows),
         clock=clock,
-        begin_unix_s=begin_unix_s,
+        start_unix_s=start_unix_s,
         steps=tuple(steps),
         tools={"elbencho": version[:_MAX_NAME]} if version else {},
         remarks=remarks,
@@ -141,7 +141,7 @@ def _log(
     return log, clock != "none"
 
 
-def _begins(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], float | None, Clock]:
+def _starts(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], float | None, Clock]:
     """Return when each phase began, from the start of the first one, and what clock that is."""
     if all(_DATE.match(phase.stamp) for phase in phases):
         times = read_times([phase.stamp for phase in phases])
@@ -152,9 +152,9 @@ def _begins(phases: Sequence[_Phase], overlap_s: float) -> tuple[list[float], fl
             begin >= before + phase.lasted_s - overlap_s
             for begin, before, phase in zip(begins[1:], begins, phases, strict=False)
         )
-        if times.begin_unix_s is not None and rising and all(map(math.isfinite, begins)):
+        if times.start_unix_s is not None and rising and all(map(math.isfinite, begins)):
             first = begins[0]
-            return [begin - first for begin in begins], times.begin_unix_s + first, times.clock
+            return [begin - first for begin in begins], times.start_unix_s + first, times.clock
     begins, end_s = [], 0.0
     for phase in phases:
         begins.append(end_s)
@@ -276,7 +276,7 @@ def _read_live(source: Source) -> list[Log]:
             phase.rows.append({})
         row = {key: number_of(cells.get(name)) for key, name in _LIVE_VALUES.items()}
         phase.put(cells["MixType"], row | {"is_total": float(rank == "Total")})
-    unreadable.tell(source)
+    unreadable.remark_on(source)
     kept = [[phase.phase() for phase in run if phase.has_bytes] for run in runs]
     kept = [run for run in kept if run]
     if not kept:
@@ -286,7 +286,7 @@ def _read_live(source: Source) -> list[Log]:
 
 def _live_log(source: Source, phases: Sequence[_Phase], several: bool) -> Log:
     if not any(phase.rows for phase in phases):
-        raise source.error("holds no phase that read or wrote for a while")
+        raise source.error("holds no phase that read or wrote for long enough")
     phases = [phase for phase in phases if phase.rows]
     log, is_dated = _log(
         source,
@@ -295,7 +295,7 @@ def _live_log(source: Source, phases: Sequence[_Phase], several: bool) -> Log:
         Remark("bytes since the start of a phase: converted to MB/s (10^6 bytes/s)"),
     )
     if not is_dated and len(phases) > 1:
-        text = "has no dates: its phases are taken to follow each other at once"
+        text = "has no dates: its phases are assumed to follow one another immediately"
         log = log.with_remarks(Remark(text, doubt=True))
     return replace(log, label=phases[0].label[:_MAX_NAME] if several else "")
 
@@ -383,7 +383,7 @@ def _csv_phases(source: Source) -> Iterator[_Phase]:
             yield _phase_of(row, dated_at_end="." not in row.get("ISO date", ""))
         elif number < 0:
             unreadable.add(-number)
-    unreadable.tell(source)
+    unreadable.remark_on(source)
 
 
 def _json_phases(source: Source) -> Iterator[_Phase]:

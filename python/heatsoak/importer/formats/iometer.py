@@ -133,7 +133,7 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source, options: Options) -> list[Log]:
     unreadable = Unreadable()
     tests = [test for test in _Parser(source, unreadable).tests() if test.blocks]
-    unreadable.tell(source)
+    unreadable.remark_on(source)
     if not tests:
         raise source.error("holds no results: they are rows as ALL,All,... below 'Target Type,...")
     return numbered([_log(source, options, test) for test in tests])
@@ -315,13 +315,13 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     if errors:
         remarks.append(Remark(f"{errors:.0f} I/Os failed", doubt=True))
     drive = device or (disks[0] if len(disks) == 1 else "")
-    begin_unix_s = times.begin_unix_s
+    start_unix_s = times.start_unix_s
     return Log(
         format="iometer",
         source=source.name,
         samples=frame_of_steps(steps, rows),
         clock=times.clock,
-        begin_unix_s=None if begin_unix_s is None else begin_unix_s + timeline.origin,
+        start_unix_s=None if start_unix_s is None else start_unix_s + timeline.origin,
         steps=tuple(steps),
         drive={"path": drive} if drive else {},
         tools={"iometer": test.version} if test.version else {},
@@ -359,13 +359,13 @@ def _megabyte(test: _Test) -> tuple[int, str]:
         for size in (MIB, MB):
             if abs(seen / size - 1) < _UNIT_TOLERANCE:
                 return size, ""
-    return MIB, ": its version writes these, its rows do not tell"
+    return MIB, ": its version writes these; its rows do not say"
 
 
 class _Timeline:
     """Gives the blocks of a test their times.
 
-    `t_s` are the test's begin, then for each block those of its series and its end; NaN where
+    `t_s` are the test's start, then for each block those of its series and its end; NaN where
     the file has none.
     """
 
@@ -400,7 +400,7 @@ class _Timeline:
             found.append(Remark("each result is one sample: the mean over a test"))
         if self._guessed:
             found.append(
-                Remark("how long a test took is not told: read from time stamps", doubt=True)
+                Remark("how long a test took is not stated: taken from time stamps", doubt=True)
             )
         if self._back:
             text = f"{self._back} updates whose time goes back were left out"
@@ -448,7 +448,7 @@ class _Timeline:
     def _row(self, results: Sequence[_Result]) -> dict[str, float]:
         """Return what these results, of targets at the same time, come to."""
         row: dict[str, float] = {}
-        for prefix in ("read_", "write_") if _tells_directions(results) else ("",):
+        for prefix in ("read_", "write_") if _states_directions(results) else ("",):
             iops = _sum(results, f"{prefix}iops")
             bw = _sum(results, f"{prefix}bw")
             lat_ms = _mean_by(results, f"{prefix}lat_ms", f"{prefix}iops")
@@ -474,7 +474,7 @@ def _those_of(block: _Block, device: str | None) -> list[_Result]:
     return next((block.totals[kind] for kind in _KINDS if kind in block.totals), [])
 
 
-def _tells_directions(results: Iterable[_Result]) -> bool:
+def _states_directions(results: Iterable[_Result]) -> bool:
     return any(row.values.keys() & {"read_iops", "read_bw", "write_iops"} for row in results)
 
 

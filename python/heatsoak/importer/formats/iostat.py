@@ -213,12 +213,12 @@ def _take_json(source: Source, reader: _Reader) -> None:
         before = key
 
 
-def _take_disk(reader: _Reader, name: str, told: dict[str, Any]) -> None:
-    told = {"%util" if key == "util" else key: number for key, number in told.items()}
-    reader.devices.headers.update(dict.fromkeys(key for key in told if key.endswith("/s")))
-    reader.row(name, sysstat.json_values(told))
-    for key in filter(_TOTALS.fullmatch, told):
-        reader.length(sysstat.json_number(told[key]), sysstat.json_number(told.get(f"{key}/s")))
+def _take_disk(reader: _Reader, name: str, given: dict[str, Any]) -> None:
+    given = {"%util" if key == "util" else key: number for key, number in given.items()}
+    reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
+    reader.row(name, sysstat.json_values(given))
+    for key in filter(_TOTALS.fullmatch, given):
+        reader.length(sysstat.json_number(given[key]), sysstat.json_number(given.get(f"{key}/s")))
 
 
 def _take_bsd(source: Source, reader: _Reader) -> None:
@@ -269,7 +269,7 @@ class _Table:
     totals: list[tuple[int, int]]
 
     def split(self, words: list[str], pending: str) -> tuple[str, list[str]]:
-        """Return a row's device and values; empty for what is no row.
+        """Return a row's device and values; empty for what is not a row.
 
         `pending` is a device that stood alone in the line before.
         """
@@ -429,7 +429,7 @@ def _logs_of(source: Source, reader: _Reader, options: Options) -> list[Log]:
         averages += left_out
     if not runs:
         raise source.error(
-            "holds only averages since boot: 'iostat -xty 1' reports what happens meanwhile"
+            "holds only averages since boot: 'iostat -xty 1' reports what happens in between"
         )
     if reader.is_cut:
         runs[-1] = replace(runs[-1], is_cut=True)
@@ -463,19 +463,21 @@ def _runs(
         return [], int(is_boot.sum())
     remarks: list[Remark] = []
     clock: Clock = "none"
-    begin_unix_s: float | None = None
+    start_unix_s: float | None = None
     interval_s = _stated_interval(source, options)
     times = sysstat.read_stamps(stamps, calls[0].date) if any(stamps) else None
     if times is not None and np.isfinite(times.t_s).sum() > len(stamps) / 2:
         if times.doubt:
             remarks.append(Remark(times.doubt, doubt=True))
-        all_s, clock, begin_unix_s = times.t_s, times.clock, times.begin_unix_s
+        all_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
         is_known = np.isfinite(all_s[kept])
         if unread := int((~is_known).sum()):
             source.remark(f"{unread} reports have no time that can be read: left out")
         kept = kept[is_known]
         if not len(kept):
-            raise source.error("has times in reports without devices alone: nothing can be placed")
+            raise source.error(
+                "has times only in reports without devices: nothing can be placed in time"
+            )
     else:
         if interval_s is None:
             interval_s, how = _interval(reader, usual_s)
@@ -499,7 +501,7 @@ def _runs(
                 lasted_s,
                 numbers[taken],
                 clock,
-                begin_unix_s,
+                start_unix_s,
                 absent_is_idle,
                 remarks=tuple(remarks),
             )
@@ -522,7 +524,9 @@ def _interval(reader: _Reader, usual_s: float | None) -> tuple[float, Remark]:
         return reader.interval_s, Remark(text)
     if usual_s is not None:
         return usual_s, Remark(f"interval of {usual_s:g} s: from totals and their rates")
-    text = "has no times (iostat -t): taken as a report a second; --map interval_s=N if not"
+    text = (
+        "has no times (iostat -t): assumed to have a report each second; --map interval_s=N if not"
+    )
     return 1.0, Remark(text, doubt=True)
 
 

@@ -33,8 +33,8 @@ def _recognises(source: Source) -> bool:
     common = set.intersection(*(set(row) for row in shown))
     if not common or len(common) < _IN_COMMON * max(len(row) for row in shown):
         return False
-    found = [told for key in common if (told := meaning(key)) is not None]
-    return any(told.is_rate or told.column.startswith(("temp_c.", "power_w")) for told in found)
+    found = [known for key in common if (known := meaning(key)) is not None]
+    return any(known.is_rate or known.column.startswith(("temp_c.", "power_w")) for known in found)
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -45,9 +45,9 @@ def _read(source: Source, options: Options) -> list[Log]:
     table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()
     table.writerows(chain(first, rows))
-    told = Source.of_bytes(source.name, text.getvalue().encode())
-    logs = plain.FORMAT.read(told, options)
-    remarks = tuple(told.remarks.values())
+    rows_source = Source.of_bytes(source.name, text.getvalue().encode())
+    logs = plain.FORMAT.read(rows_source, options)
+    remarks = tuple(rows_source.remarks.values())
     return [replace(log, remarks=(*log.remarks, *remarks)) for log in logs]
 
 

@@ -35,33 +35,35 @@ def _kind(line: str, what: str, instead: str) -> _Kind:
 
 
 _KINDS = (
-    _kind(r"\s*r\s+b\s+swpd\s+free\s|disk- -+reads", "vmstat's, which has no drive's series",
+    _kind(r"\s*r\s+b\s+swpd\s+free\s|disk- -+reads",
+          "vmstat output, which has no series of a drive",
           _WATCH),
     _kind(r"\s*(?:pool\s+alloc\s+free\s+read\s+write\b|capacity\s+operations\s+bandwidth\b)",
-          "'zpool iostat', of pools and not of drives", _WATCH),
+          "'zpool iostat' output, about pools and not drives", _WATCH),
     _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s",
-          "of processes (top, iotop or pidstat), not of drives", _WATCH),
-    _kind(r"AAA,progname,", "nmon's, which is not read", _WATCH),
-    _kind(r"ATOP - \S", "atop's, which is not read", _WATCH),
-    _kind(r"sysbench \d", "sysbench's, which has no drive's series", _WATCH),
+          "about processes (top, iotop or pidstat), not drives", _WATCH),
+    _kind(r"AAA,progname,", "nmon output, which is not supported", _WATCH),
+    _kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
+    _kind(r"sysbench \d", "sysbench output, which has no series of a drive", _WATCH),
     _kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",
-          "bonnie++'s, which has means only", _WATCH),
-    _kind(r"--- .* ioping statistics ---", "ioping's, which has means only", _WATCH),
+          "bonnie++ output, which has means only", _WATCH),
+    _kind(r"--- .* ioping statistics ---", "ioping output, which has means only", _WATCH),
     _kind(r"\d{1,30} bytes .*copied, [\d.,]+ s\b|\s*[\d,.]+\s+\d{1,3}%\s+[\d.,]+[kMG]B/s\s+\d+:\d\d"
           r"|\s*[\d.,]+ ?[KMGT]?i?B +\d+:\d\d:\d\d +\[ *[\d.,]+ ?[kKMG]?i?B/s\]",
-          "the progress of a copy (dd, pv or rsync), a mean since it began", _WATCH),
+          "the progress of a copy (dd, pv or rsync), a mean since it started", _WATCH),
     _kind(r"Vdbench summary report|.*Vdbench distribution: |\* 'flatfile\.html' contains Vdbench"
           r"|\* Run\s+: Name of run from RD=|Host response time histogram\."
           r"|Link to Run Definitions:",
-          "a page of Vdbench's", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
+          "a Vdbench page", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
           "MB/sec' makes a table of its flatfile"),
-    _kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, of a single moment",
+    _kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, from a single moment",
           "its folder 'Smart' has each drive's Temperature.csv: --map time=1 --map temp_c=2"),
-    _kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, of a single moment",
+    _kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment",
           "HWiNFO's 'Logging Start' writes a log"),
-    _kind(r"Windows System Assessment Tool", "winsat's, which has means only",
+    _kind(r"Windows System Assessment Tool", "winsat output, which has means only",
           "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
-    _kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, of a single moment", _EXPORT),
+    _kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
+          _EXPORT),
     _kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
           "InfluxDB's line protocol", _EXPORT),
     _kind(r"\s*\"(?:DevicePath|HostNQN)\"\s*:|Node\s+(?:Generic\s+)?SN\s+Model\s",
@@ -69,13 +71,13 @@ _KINDS = (
     _kind(r"version https://git-lfs\.github\.com/spec/",
           "a pointer of Git LFS, not the file itself", "'git lfs pull' fetches it"),
     _kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
-          "of sysstat's (sar, mpstat or pidstat), without any drive",
+          "sysstat output (sar, mpstat or pidstat) without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
     _kind(r"<sysstat\b", "sadf's XML", "'sadf -d FILE -- -d -u' makes a CSV of sar's file"),
     _kind(r"fio version [23] iolog"
           r"|\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]\s+[A-Z]+ \d+ \+ "
           r"|\d{17,19},[^,]*,\d+,(?i:read|write),\d+,\d+,\d+$",
-          "a trace of I/Os, which tells what was asked of a drive", "'heatsoak trace' reads it"),
+          "a trace of I/Os, which shows what was asked of a drive", "'heatsoak trace' reads it"),
 )  # fmt: skip
 
 
@@ -100,10 +102,10 @@ def _recognises(source: Source) -> bool:
 def _read(source: Source, _: Options) -> list[Log]:
     kind = _known(source)
     if kind is None:
-        raise source.error("is no log of a drive")
+        raise source.error("is not a log of a drive")
     raise UnknownFormatError(str(source.error(f"is {kind.what}: {kind.instead}")))
 
 
 FORMAT = Format(
-    "known", "what is known to be no log", _recognises, _read, is_read=False, priority=180
+    "known", "what is known not to be a log", _recognises, _read, is_read=False, priority=180
 )

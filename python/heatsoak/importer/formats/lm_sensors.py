@@ -48,7 +48,7 @@ def _read(source: Source, options: Options) -> list[Log]:
             "is lm-sensors' output without any drive: its chips are named 'nvme-...', or "
             "'drivetemp-...' once 'modprobe drivetemp' was called"
         )
-    readings.remark("of lm-sensors' chips only drives are taken")
+    readings.remark("only the drives among lm-sensors' chips are read")
     return logs_of_readings(readings)
 
 

@@ -192,7 +192,7 @@ def _of_text(source: Source, readings: Readings) -> list[Log]:
             _take_listed(readings, [line[column].strip() for column in listed])
         else:
             readings.line(line)
-    readings.tell_unread()
+    readings.remark_unread()
     return logs_of_readings(readings)
 
 

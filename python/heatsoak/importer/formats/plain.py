@@ -69,12 +69,12 @@ def read_table(
     options: Options,
     format_name: str,
     *,
-    begins_anew: bool = False,
+    starts_again: bool = False,
     is_crowded: bool = False,
 ) -> list[Log]:
     """Return the runs of a table whose headers say what its columns are.
 
-    With `begins_anew` a repeated header starts a new run; with `is_crowded` most temperatures are
+    With `starts_again` a repeated header starts a new run; with `is_crowded` most temperatures are
     not a drive's, and only those that say so are taken.
     """
     layout = replace(layout, header=headers_of(layout))
@@ -89,7 +89,7 @@ def read_table(
     parts = []
     for number, section in enumerate(reader.sections()):
         for rows in table.rows(section):
-            marks = section.marks if begins_anew else ()
+            marks = section.marks if starts_again else ()
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
     if reader.decimals.doubt:
         source.remark(reader.decimals.doubt)
@@ -227,9 +227,9 @@ class _Table:
         times = read_times(words, scale, day_first=self._day_first)
         if scale is None and times.clock == "none":
             times = self._in_seconds(times, words, time.header)
-        if dated is not None and dated.begin_unix_s is not None and times.begin_unix_s is None:
-            begin = dated.begin_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
-            times = replace(times, clock=dated.clock, begin_unix_s=begin)
+        if dated is not None and dated.start_unix_s is not None and times.start_unix_s is None:
+            begin = dated.start_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
+            times = replace(times, clock=dated.clock, start_unix_s=begin)
         if times.doubt:
             self._columns.doubts.setdefault(times.doubt)
         remark_unread(self._source, section, times.t_s)
@@ -271,11 +271,11 @@ class _Table:
             what = column.meaning
             name = what.column
             if what.state:
-                told = throttling_of(section.words[column.index])
-                if told is not None and told[1]:
-                    values[name] = told[0]
-                elif told is not None:
-                    states[name.split(".", 1)[1]] = told[0]
+                throttling = throttling_of(section.words[column.index])
+                if throttling is not None and throttling[1]:
+                    values[name] = throttling[0]
+                elif throttling is not None:
+                    states[name.split(".", 1)[1]] = throttling[0]
                 continue
             raw = section.columns[column.index]
             if what.is_total:
@@ -411,7 +411,7 @@ def _read_aida64(source: Source, options: Options) -> list[Log]:
     layout = None if _is_html(source) else layout_of(source)
     if layout is None:
         raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
-    return read_table(source, layout, options, "aida64", begins_anew=True, is_crowded=True)
+    return read_table(source, layout, options, "aida64", starts_again=True, is_crowded=True)
 
 
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)

@@ -70,7 +70,7 @@ class Columns:
         """Return the doubts and notes, under a file's name."""
         doubts = list(self.doubts)
         if len(doubts) > _MAX_DOUBTS:
-            more = f"{len(doubts) - _MAX_DOUBTS} more columns are as uncertain"
+            more = f"{len(doubts) - _MAX_DOUBTS} more columns are just as uncertain"
             doubts = [*doubts[:_MAX_DOUBTS], more]
         return [Remark(f"{name}: {text}", doubt=True) for text in doubts] + [
             Remark(f"{name}: {text}") for text in self.notes
@@ -144,8 +144,8 @@ class Columns:
         self, columns: list[ReadColumn], header: tuple[str, ...], units: tuple[str, ...]
     ) -> list[ReadColumn]:
         """A meter's voltage and current, where there is neither power nor throughput."""
-        told = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
-        if told or self._is_crowded:
+        has_load = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
+        if has_load or self._is_crowded:
             return []
         taken = {column.index for column in columns}
         return [
@@ -375,7 +375,7 @@ def _meaning_of_key(source: Source, key: str) -> Meaning:
         known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
                  "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
         raise source.error(
-            f"'{key}' in --map is no quantity{suggestion(key, known)}; such are time, "
+            f"'{key}' in --map is not a quantity{suggestion(key, known)}; quantities are time, "
             "write_mb_s, read_iops, temp_c"
         )
     return replace(found, doubt="")

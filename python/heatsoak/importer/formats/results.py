@@ -39,7 +39,7 @@ class Unreadable:
         self._count += 1
         self._first = self._first or line
 
-    def tell(self, source: Source) -> None:
+    def remark_on(self, source: Source) -> None:
         """Note in `source` how many there were, if any."""
         if self._count == 1:
             source.remark(f"line {self._first} could not be read")

@@ -115,7 +115,7 @@ _ITEM_HEADERS: dict[str, Literal["disk", "cpu", "temp"]] = {
 
 
 def _table_of(words: Sequence[str]) -> _Table | None:
-    """Return the table whose header these words are; None for what is no header."""
+    """Return the table whose header these words are; None for what is not a header."""
     if not any(word[:1].isalpha() or word[:1] == "%" for word in words):
         return None
     item_at = next((at for at in (0, len(words) - 1) if words[at] in _ITEM_HEADERS), None)
@@ -247,9 +247,9 @@ def _take_text(source: Source, reader: _Reader) -> Times:
     t_s = np.array([*reader.numbers, *reader.restarts], dtype=float)
     if date:
         midday = sysstat.read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
-        if midday.clock == "local" and midday.begin_unix_s is not None:
-            begin_unix_s = midday.begin_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
-            return Times(t_s, "local", begin_unix_s, midday.doubt)
+        if midday.clock == "local" and midday.start_unix_s is not None:
+            start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
+            return Times(t_s, "local", start_unix_s, midday.doubt)
     return Times(t_s, "none", None)
 
 
@@ -316,7 +316,7 @@ def _take_groups(
     time: str,
     lasted_s: float,
 ) -> bool:
-    """Take a row's tables; one with several that repeat is taken from its end and its begin."""
+    """Take a row's tables; one with several that repeat is taken from its end and its start."""
     at = 0
     for index, (table, repeats) in enumerate(tables):
         after = sum(other.width for other, _ in tables[index + 1 :])
@@ -338,7 +338,7 @@ def _take_groups(
 
 
 def _fits(table: _Table, words: Sequence[str]) -> bool:
-    """Whether a repeated table goes on here: numbers where it has numbers, a name of its kind."""
+    """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
     item = words[table.item_at] if table.item_at is not None else ""
     if table.kind == "cpu" and not item.lstrip("-").isdecimal():
         return False
@@ -419,10 +419,10 @@ def _take_json(source: Source, reader: _Reader) -> None:
             reader.degrees(str(item)[:20], name, degrees, reader.number(time, lasted_s))
 
 
-def _take_values(reader: _Reader, device: str, told: dict[str, Any], number: int) -> None:
+def _take_values(reader: _Reader, device: str, given: dict[str, Any], number: int) -> None:
     # newer versions have sectors besides kB
-    keys = dict.fromkeys(key for key in ("rkB", "wkB", *told) if key in told)
-    values = {_JSON_NAMES.get(key, key): told[key] for key in keys}
+    keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
+    values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
     found = sysstat.json_values(values)
     if found:
         reader.devices.headers.update(dict.fromkeys(values))
@@ -487,6 +487,6 @@ def _runs(reader: _Reader, times: Times, remarks: tuple[Remark, ...]) -> list[Re
         lasted_s = np.where((stated > 0) & (stated < 1e6), stated, intervals(ends_s))
         if end - begin == 1 and not lasted_s[0] > 0:
             lasted_s = usual_s[part]
-        clock, begin_unix_s = times.clock, times.begin_unix_s
-        runs.append(Reports(ends_s, lasted_s, order[part], clock, begin_unix_s, remarks=remarks))
+        clock, start_unix_s = times.clock, times.start_unix_s
+        runs.append(Reports(ends_s, lasted_s, order[part], clock, start_unix_s, remarks=remarks))
     return runs

@@ -286,7 +286,7 @@ def _take_text(source: Source, state: _State) -> None:
         is_field = colon and _take_field(state, " ".join(key.lower().split()), text, number)
         if not is_field and not _take_row(state, line):
             readings.line(line)
-    readings.tell_unread()
+    readings.remark_unread()
 
 
 def _take_field(state: _State, key: str, text: str, line: int) -> bool:

@@ -97,7 +97,10 @@ def _elements(source: Source) -> tuple[Element, list[Element]]:
     if problem is not None and (not problem.is_cut or not tests):
         raise source.error(str(problem), problem.line) from problem
     if problem is not None:
-        text = f"its XML is damaged or cut in line {problem.line}: only the tests before were read"
+        text = (
+            f"its XML is damaged or truncated in line {problem.line}: only the tests before were "
+            "read"
+        )
         source.remark(text)
     assert reader.root is not None
     return reader.root, tests
@@ -144,7 +147,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         )
     ]
     if runtime_s != told_s:
-        text = f"does not tell how long a run took: taken as {runtime_s:g} s"
+        text = f"does not say how long a run took: taken as {runtime_s:g} s"
         remarks.append(Remark(text, doubt=True))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))

@@ -77,10 +77,10 @@ def throttling_of(words: Sequence[str]) -> tuple[Array, bool] | None:
         if not missing:
             return None  # always the same word: it may mean either
         known |= dict.fromkeys(missing, 0.0)
-    told = {
+    states = {
         word: float("nan") if value is None else min(value, 1.0) for word, value in known.items()
     }
-    return np.array([told[word] for word in words]), False
+    return np.array([states[word] for word in words]), False
 
 
 #: Words that may mean on.

@@ -95,15 +95,15 @@ def _electric(header: str, unit: str) -> Meaning | None:
     text = mended(header).strip().replace("µ", "u").replace("μ", "u").lower()
     match = _UNIT.match(text)
     name, shown = (match[1], match[2]) if match is not None else (text, "")
-    told = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
+    named = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
     words = [word for word in tokens_of(name) if word not in TOKENS["electric_fillers"]]
     meant = {_WORDS.get(word) for word in words}
-    if len(meant) > 1 or None in meant or (told is None and not meant):
+    if len(meant) > 1 or None in meant or (named is None and not meant):
         return None
-    column = meant.pop() if meant else told[0] if told is not None else None
-    if column is None or (told is not None and told[0] != column):
+    column = meant.pop() if meant else named[0] if named is not None else None
+    if column is None or (named is not None and named[0] != column):
         return None
-    return Meaning(column, 1.0 if told is None else told[1])
+    return Meaning(column, 1.0 if named is None else named[1])
 
 
 # --- values without a unit -----------------------------------------------------------------------

@@ -112,10 +112,10 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
     name, found = split_unit(_PER_SEC.sub(r" \1/s", text))
     if unit.strip():
         found = unit_of(unit) or found
-    told = _by_words(name, found)
-    if told is None and (mean := _MEAN.search(text)) is not None:
+    by_words = _by_words(name, found)
+    if by_words is None and (mean := _MEAN.search(text)) is not None:
         return meaning(text[: mean.start()], unit)
-    return told
+    return by_words
 
 
 def _throttle_counter(text: str) -> Meaning | None:
@@ -153,7 +153,7 @@ def _sysstat(text: str) -> Meaning | None:
         return None
     column, scale = sysstat_columns.COLUMNS[short]
     if "sec" in text:
-        return Meaning(column, scale, note="sectors of 512 bytes made bytes")
+        return Meaning(column, scale, note="sectors of 512 bytes converted to bytes")
     prefix = next(letter for letter in text if letter in "kMG")
     return Meaning(column, scale, note=f"iostat's {prefix}B/s are {prefix.upper()}iB/s")
 

@@ -24,7 +24,7 @@ from heatsoak.output import from_spreadsheet
 _MIN_BLOCK = 1 << 16
 #: The largest number that a logger writes.
 _MAX_NUMBER = 1e21
-#: The most columns that are named for cells that are no numbers, and the most cells of each.
+#: The most columns that are named for cells that are not numbers, and the most cells of each.
 _MAX_NAMED, _MAX_SHOWN = 8, 3
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
@@ -93,7 +93,7 @@ def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> l
         raise source.error(f"has no drive '{device or ''}': it has {known}")
     if len(wanted) > MAX_RUNS:
         raise source.error(
-            f"tells of {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
+            f"covers {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
             "--device takes one of them"
         )
     return wanted
@@ -158,7 +158,7 @@ class Reader:
                     continue
                 cells = split(line, delimiter)
                 if pending is not None:
-                    self._add_cut(sink, *pending)
+                    self._add_truncated(sink, *pending)
                     pending = None
                 if sink.add(cells, number):
                     is_below_header, odd_since = False, 0
@@ -191,10 +191,10 @@ class Reader:
                     self._odd.add(number)
                     odd_since += 1
         if pending is not None:
-            self._source.remark(f"line {pending[1]}, the last, is cut: left out")
+            self._source.remark(f"line {pending[1]}, the last, is truncated: left out")
         sections.append(sink.section(self._left_out))
         self._odd.remark(self._source, "line could not be read", "lines could not be read")
-        self._cut.remark(self._source, "line is cut", "lines are cut")
+        self._cut.remark(self._source, "line is truncated", "lines are truncated")
         self._remark_left_out()
         return [section for section in sections if len(section)]
 
@@ -207,7 +207,7 @@ class Reader:
         wanted = self._choose(header, units)
         return _Sink(self._source, header, units, wanted, self._numbers)
 
-    def _add_cut(self, sink: "_Sink", cells: list[str], number: int) -> None:
+    def _add_truncated(self, sink: "_Sink", cells: list[str], number: int) -> None:
         """A row with cells missing in the middle of a file: its last cell may be cut, too."""
         kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
         (self._cut if sink.add(kept, number) else self._odd).add(number)
@@ -215,18 +215,18 @@ class Reader:
     def _remark_left_out(self) -> None:
         lost = {name: cells for name, cells in self._left_out.items() if cells.count}
         for name, cells in list(lost.items())[:_MAX_NAMED]:
-            self._source.remark(cells.told(name))
+            self._source.remark(cells.text_for(name))
         if len(lost) > _MAX_NAMED:
             count = sum(cells.count for cells in list(lost.values())[_MAX_NAMED:])
             self._source.remark(
-                f"{len(lost) - _MAX_NAMED} more columns have cells that are no numbers: "
+                f"{len(lost) - _MAX_NAMED} more columns have cells that are not numbers: "
                 f"{count:,} left out"
             )
 
 
 @dataclass
 class _LeftOut:
-    """Cells of a column that are no numbers, nor empty."""
+    """Cells of a column that are neither numbers nor empty."""
 
     count: int = 0
     cells: int = 0
@@ -237,10 +237,10 @@ class _LeftOut:
         if len(self.shown) < _MAX_SHOWN:
             self.shown.setdefault(" ".join(cell.split())[:20])
 
-    def told(self, name: str) -> str:
+    def text_for(self, name: str) -> str:
         """What is said of them."""
         shown = ", ".join(repr(cell) for cell in self.shown)
-        what = "cells is no number" if self.count == 1 else "cells are no numbers"
+        what = "cells is not a number" if self.count == 1 else "cells are not numbers"
         name = " ".join(name.replace("\x1f", " ").split())[:60]
         return f"column '{name}': {self.count:,} of {self.cells:,} {what} ({shown}), left out"
 

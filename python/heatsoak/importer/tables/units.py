@@ -80,20 +80,20 @@ def unit_of(text: str) -> Unit | None:
 def _rate_unit(text: str, match: re.Match[str]) -> Unit:
     prefix, binary, base = match.groups()
     if base is None:
-        return Unit("rate", 512e-6, note="sectors of 512 bytes made bytes")
+        return Unit("rate", 512e-6, note="sectors of 512 bytes converted to bytes")
     prefix = prefix.lower()
     power = _POWERS[prefix]
     in_bits = base.lower().startswith("bit") or (base == "b" and text != text.lower())
     scale = (1024.0 if binary else 1000.0) ** power / 1e6 / (8 if in_bits else 1)
     shown = f"{text[: len(prefix)]}{binary}{'bit' if in_bits else 'B'}/s"
     if binary:
-        return Unit("rate", scale, note=f"{shown} made MB/s (10^6 bytes)")
+        return Unit("rate", scale, note=f"{shown} converted to MB/s (10^6 bytes)")
     if in_bits:
         sure = base.lower().startswith("bit")
         doubt = "" if sure else f"{text} is read as bits, not bytes, a second"
-        return Unit("rate", scale, doubt=doubt, note=f"{shown} made MB/s")
+        return Unit("rate", scale, doubt=doubt, note=f"{shown} converted to MB/s")
     if power == 0:
-        return Unit("rate", scale, note=f"{shown} made MB/s")
+        return Unit("rate", scale, note=f"{shown} converted to MB/s")
     shown = f"{prefix if prefix == 'k' and text[0] == 'k' else prefix.upper()}B/s"
     doubt = f"{shown} is read as 10^{3 * power} bytes a second; some tools mean 2^{10 * power}"
     return Unit("rate", scale, doubt=doubt)

@@ -54,8 +54,8 @@ def bar_charts(
         for number, one in enumerate(chart.drawn)
     }
     found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
-    told = {point.step for chart in curves for curve in chart.curves for point in curve.points}
-    told |= {
+    in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
+    in_curves |= {
         score.steps[0]
         for recording in findings
         for score in recording.scores
@@ -64,7 +64,7 @@ def bar_charts(
     found += [
         _of_step(names, chart, measures)
         for chart in charts
-        if chart.step not in told and any(one.findings.round is None for one in chart.drawn)
+        if chart.step not in in_curves and any(one.findings.round is None for one in chart.drawn)
     ]
     return [
         chart.model_copy(update={"id": f"b{number}"})

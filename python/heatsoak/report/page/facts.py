@@ -169,9 +169,9 @@ def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[Fact
         if column.startswith("temp_c."):
             name = column.removeprefix("temp_c.")
             yield Fact(name=name, text=_trust(trust.get(name)))
-    told = power_text(findings)
-    if told is not None:
-        yield Fact(name="power", text=told.removeprefix("power: "))
+    power_words = power_text(findings)
+    if power_words is not None:
+        yield Fact(name="power", text=power_words.removeprefix("power: "))
 
 
 def _sensor(sensor: SensorMeta) -> str:

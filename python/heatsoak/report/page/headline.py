@@ -31,8 +31,8 @@ def headline(
     steps = [step for recording in findings for step in recording.steps if step.rounds is None]
     judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
-    told = summarised([fall.step for fall in falls])
-    main = [fall for fall in falls if fall.step in told]
+    main_steps = summarised([fall.step for fall in falls])
+    main = [fall for fall in falls if fall.step in main_steps]
     rounds = [found for recording in findings for found in recording.rounds]
     more = [
         *_by_workload(workloads, falls),
@@ -82,7 +82,7 @@ def _text(
         return _not_judged(findings)
     if not falls:
         slow = [step for step in judged if step.verdict in ("thermal", "unknown") and step.why]
-        return _slow_from_begin(slow) if slow else _steady(findings, judged)
+        return _slow_from_start(slow) if slow else _steady(findings, judged)
     thermal = [fall for fall in falls if fall.episode.cause == "thermal"]
     verb = "Throttles" if thermal else "Gets slower"
     worst = max(thermal or falls, key=lambda fall: fall.episode.depth_pct)
@@ -98,7 +98,7 @@ def _text(
     )
 
 
-def _slow_from_begin(slow: Sequence[StepFindings]) -> str:
+def _slow_from_start(slow: Sequence[StepFindings]) -> str:
     """Steps that never fell, since an earlier load had already slowed them."""
     worst = next((step for step in slow if step.throttles), slow[0])
     verb = "Throttles" if worst.throttles else "May throttle"

@@ -19,8 +19,8 @@ _MISSING = (
 #: Shown until the program replaces it.
 _FALLBACK = (
     "This page draws its charts with JavaScript, in a browser of 2023 or later (Firefox 113, "
-    "Chrome 111, Safari 16.4). If you read this, scripts are switched off or the browser is older: "
-    "open the file in another one."
+    "Chrome 111, Safari 16.4). If you can read this, scripts are switched off or the browser is "
+    "older: open the file in another one."
 )
 #: Browsers ask a server for an icon, and log an error if there is none.
 _NO_ICON = '<link rel="icon" href="data:,">\n'

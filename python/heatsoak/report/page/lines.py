@@ -46,7 +46,7 @@ class Drawn:
             recording=self.recording,
             step=self.step,
             label=self.label,
-            start_s=self.view.begin_s,
+            start_s=self.view.start_s,
             tracks=tracks,
             seconds=of_seconds,
             latency=self.latency,

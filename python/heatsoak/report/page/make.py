@@ -77,10 +77,14 @@ def make_page(
     drawn = charts(names, found)
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway)
-    told = [page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)]
+    page_recordings = [
+        page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)
+    ]
     bars = bar_charts(names, found, drawn, curves)
     if data_budget is None:
-        left = PAGE_BYTES - PROGRAM_BYTES - _size([*told, *compared, *bars, *curves], drawn)
+        left = (
+            PAGE_BYTES - PROGRAM_BYTES - _size([*page_recordings, *compared, *bars, *curves], drawn)
+        )
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
     workloads, data = _packed(drawn, data_budget)
     if any(_is_thinned(workload) for workload in workloads):
@@ -93,7 +97,7 @@ def make_page(
         made_by=f"heatsoak {heatsoak.__version__}",
         made_unix_s=time.time(),
         headline=headline(names, found, workloads),
-        recordings=told,
+        recordings=page_recordings,
         workloads=workloads,
         matrix=matrix(names, found, workloads),
         bars=bars,

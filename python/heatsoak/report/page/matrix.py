@@ -159,8 +159,8 @@ def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Mat
     if not values:
         return MatrixFigure(value=None, text="steady" if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
-    told = words.number(mean) if kind == _MEAN else words.about(mean)
-    text = f"{told} {metric.unit}"
+    value_text = words.number(mean) if kind == _MEAN else words.about(mean)
+    text = f"{value_text} {metric.unit}"
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"
     return MatrixFigure(value=mean, text=text)

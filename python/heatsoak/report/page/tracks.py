@@ -82,7 +82,7 @@ def seconds(view: StepView) -> QuantitySeries | None:
 def _rates(view: StepView) -> Iterator[QuantitySeries]:
     whole = view.throughput
     suffix = {"mb_s": "bw_mb_s", "iops": "iops", "lat_us": "lat_us"}[whole.unit]
-    apart = directions(view.samples, view.begin_s)
+    apart = directions(view.samples, view.start_s)
     if len(apart) == 1:
         ((name, _),) = apart.items()
         yield _rate(f"{name}_{suffix}", f"{name}s", whole)

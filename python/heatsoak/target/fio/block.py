@@ -84,7 +84,7 @@ class BlockTarget(FioTarget):
             )
         yield Note(
             "info",
-            f"{self._path}: is only read; a drive may answer reads of blocks that were never "
+            f"{self._path}: will only be read; a drive may answer reads of blocks that were never "
             "written without accessing its flash",
         )
 
@@ -137,7 +137,7 @@ class BlockTarget(FioTarget):
             yield from super().run(step)
         except ToolError as error:
             if sysfs.directory_of_number(self._number, self._roots) is None:
-                raise ToolError(f"{self._path}: the drive has gone: {error}") from error
+                raise ToolError(f"{self._path}: the drive is gone: {error}") from error
             raise
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:

@@ -69,7 +69,7 @@ class DirectoryTarget(FioTarget):
             raise RefusedError(
                 f"{directory}: {format_bytes(space.free)} are free, but "
                 f"{format_bytes(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
-                f"({format_bytes(space.kept)}) stay free"
+                f"({format_bytes(space.kept)}) is kept free"
             )
         wanted = file_size.of(space.usable)
         size = min(wanted, space.usable)
@@ -94,8 +94,8 @@ class DirectoryTarget(FioTarget):
         size = self.identity.size_bytes
         if size > _Space.of(self._directory).usable:
             raise RefusedError(
-                f"{self._directory}: there is no space for a test file of {format_bytes(size)} any "
-                "more; 10 % of the file system stay free"
+                f"{self._directory}: there is no longer space for a test file of "
+                f"{format_bytes(size)}; 10 % of the file system is kept free"
             )
         try:
             yield from self._make()
@@ -115,7 +115,7 @@ class DirectoryTarget(FioTarget):
             yield Note(
                 "warning",
                 f"the test file is {format_bytes(size)} instead of {format_bytes(self._wanted)}: "
-                "10 % of the file system stay free",
+                "10 % of the file system is kept free",
             )
 
     def _make(self) -> Iterator[Note]:
@@ -326,7 +326,9 @@ class FileTarget(DirectoryTarget):
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Purge our own file; raises RefusedError for any other."""
         if self._existing is not None:
-            raise RefusedError(f"{self._existing}: is not ours to purge")
+            raise RefusedError(
+                f"{self._existing}: was not created by heatsoak, so it will not be purged"
+            )
         yield from super()._purge(method)
 
 

@@ -26,7 +26,7 @@ WARNED_S = 10.0
 #: Kernels give up a command after minutes and report an error; a server may never do so.
 GIVEN_UP_S = 900.0
 
-#: Options with which a load pauses by itself.
+#: Options with which a load pauses on its own.
 _RESTS = frozenset({"startdelay", "thinktime", "flow", "rate_process"})
 
 
@@ -131,7 +131,7 @@ COLUMNS = [
 ]
 _SCHEMA = schema_of(COLUMNS)
 
-#: A status this soon after the start of a load is no interval of its own.
+#: A status this soon after the start of a load is not an interval of its own.
 _EARLY_MS = 60
 #: If the first document seems older than this, the clocks are wrong.
 _LONGEST_LAG_S = 5.0
@@ -148,10 +148,10 @@ class Load:
     Attributes:
         name: the step's.
         queue: I/Os that it keeps in flight.
-        runtime_s: when it ends by itself, or None.
+        runtime_s: when it ends on its own, or None.
         total_bytes: after how many bytes it ends, or None.
         polls: whether fio polls, so that its processor time says nothing about the I/O.
-        rest_s: how long it may pause between two I/Os by itself; None if unknown.
+        rest_s: how long it may pause between two I/Os on its own; None if unknown.
     """
 
     name: str
@@ -338,7 +338,7 @@ def _spread(row: dict[str, float | None], seconds: float) -> None:
 
 
 def _is_early(status: FioStatus) -> bool:
-    """Whether a status came so soon after the start of its load that it is no interval."""
+    """Whether a status came so soon after the start of its load that it is not an interval."""
     return status.runtime_ms < _EARLY_MS
 
 

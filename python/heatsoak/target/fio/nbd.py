@@ -96,7 +96,8 @@ class NbdTarget(FioTarget):
         self._demand_second()
         yield Note(
             "info",
-            f"{self._uri}: will be written; whether another client uses it too cannot be known",
+            f"{self._uri}: will be overwritten; there is no way to tell whether another client is "
+            "using it too",
         )
 
     def _demand_writable(self, export: NbdConnection) -> None:
@@ -122,7 +123,9 @@ class NbdTarget(FioTarget):
         return f"{self._uri}:{self.identity.size_bytes}"
 
     def _refusal(self, *reasons: str) -> RefusedError:
-        return RefusedError(printable(f"{self._uri}: will not be written: {'; '.join(reasons)}"))
+        return RefusedError(
+            printable(f"{self._uri}: refusing to write to it: {'; '.join(reasons)}")
+        )
 
     def _place(self) -> FioPlace:
         if "nbd" not in self.fio.engines:

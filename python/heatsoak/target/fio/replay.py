@@ -116,17 +116,17 @@ def write_iolog(
     )
     stop = False
 
-    def stop_if_told(_: int) -> None:
+    def stop_if_asked(_: int) -> None:
         if stop:
             raise _StoppedError
 
     path = fd_path(file.fileno())
     with ThreadPoolExecutor(1) as pool:
         if ticks is None:
-            writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_told)
+            writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_asked)
         else:
             writing = pool.submit(
-                trace.write_ticking, path, place.file, fd_path(ticks), _LAST_US, stop_if_told
+                trace.write_ticking, path, place.file, fd_path(ticks), _LAST_US, stop_if_asked
             )
         try:
             while not writing.done():
@@ -145,7 +145,7 @@ def write_iolog(
     if ticks is None:
         yield Note(
             "warning",
-            f"step '{step.name}': fio includes pauses in the latency of the I/Os before them here",
+            f"step '{step.name}': here fio counts pauses in the latency of the I/Os before them",
         )
     return _checked(step, trace, file)
 

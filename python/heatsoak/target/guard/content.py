@@ -12,7 +12,7 @@ _VHD = b"conectix"
 #: Offset from the start of the drive, mark, and type. The on-disk formats are documented by their
 #: projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of libblkid's
 #: probers have the same numbers.
-_AT_BEGIN: tuple[tuple[int, bytes, str], ...] = (
+_AT_START: tuple[tuple[int, bytes, str], ...] = (
     (0, b"LUKS\xba\xbe", "crypto_LUKS"),
     (0x4000, b"SKUL\xba\xbe", "crypto_LUKS (its second header)"),
     (0, b"XFSB", "xfs"),
@@ -65,62 +65,62 @@ _LDM = (b"PRIVHEAD", b"TOCBLOCK")
 _DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
 
 
-def marks(begin: bytes, end: bytes, size_bytes: int) -> list[str]:
+def marks(start: bytes, end: bytes, size_bytes: int) -> list[str]:
     """Return the types of the marks in a drive's first and last bytes, each once.
 
-    `begin` and `end` have the same length; on a drive of `size_bytes` they may overlap.
+    `start` and `end` have the same length; on a drive of `size_bytes` they may overlap.
     """
-    found = dict.fromkeys((*_at_begin(begin), *_at_end(end, size_bytes)))
-    if _has_ldm(begin) or _has_ldm(end):
+    found = dict.fromkeys((*_at_start(start), *_at_end(end, size_bytes)))
+    if _has_ldm(start) or _has_ldm(end):
         found["a Windows dynamic disk (LDM)"] = None
     return list(found)
 
 
-def _at_begin(begin: bytes) -> Iterator[str]:
-    for offset, mark, kind in _AT_BEGIN:
-        if begin.startswith(mark, offset):
+def _at_start(start: bytes) -> Iterator[str]:
+    for offset, mark, kind in _AT_START:
+        if start.startswith(mark, offset):
             yield kind
     for sector in _SECTORS:
-        if begin.startswith(_GPT, sector):
+        if start.startswith(_GPT, sector):
             yield "a gpt partition table"
     for sector in range(0, 4 * 512, 512):  # LVM writes it to any of the first four
-        if begin.startswith(_LVM, sector):
+        if start.startswith(_LVM, sector):
             yield "LVM2_member"
     for label in (0, _ZFS_LABEL_BYTES):
-        if _has_uberblock(begin, label + _ZFS_UBERBLOCKS):
+        if _has_uberblock(start, label + _ZFS_UBERBLOCKS):
             yield "zfs_member"
 
 
 def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
-    begins_at = size_bytes - len(end)
+    starts_at = size_bytes - len(end)
 
-    def stands_at(mark: bytes, offset: int) -> bool:
-        return offset >= begins_at and end.startswith(mark, offset - begins_at)
+    def is_at(mark: bytes, offset: int) -> bool:
+        return offset >= starts_at and end.startswith(mark, offset - starts_at)
 
     for sector in _SECTORS:
-        if stands_at(_GPT, size_bytes - sector):
+        if is_at(_GPT, size_bytes - sector):
             yield "a gpt partition table"
-    if any(stands_at(_VHD, size_bytes - footer) for footer in (512, 511)):
+    if any(is_at(_VHD, size_bytes - footer) for footer in (512, 511)):
         yield _IMAGE
     # superblocks 0.90 and 1.0 of Linux RAID: md_p.h
-    if stands_at(_RAID, (size_bytes & ~0xFFFF) - 0x10000) or stands_at(
+    if is_at(_RAID, (size_bytes & ~0xFFFF) - 0x10000) or is_at(
         _RAID, (size_bytes // 512 - 16 & ~7) * 512
     ):
         yield "linux_raid_member"
     for number in (1, 2):
         label = (size_bytes & ~(_ZFS_LABEL_BYTES - 1)) - number * _ZFS_LABEL_BYTES
-        if label >= begins_at and _has_uberblock(end, label - begins_at + _ZFS_UBERBLOCKS):
+        if label >= starts_at and _has_uberblock(end, label - starts_at + _ZFS_UBERBLOCKS):
             yield "zfs_member"
     # DRBD's metadata is in the last 4 KiB block, its mark at offset 60, or 28 in version 7
     block = (size_bytes & ~0xFFF) - 4096
-    if any(stands_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
+    if any(is_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
         yield "drbd"
 
 
-def _has_uberblock(text: bytes, begin: int) -> bool:
+def _has_uberblock(text: bytes, start: int) -> bool:
     """Whether a ZFS label has an uberblock at one of the places, every KiB."""
     return any(
-        text.startswith(mark, begin + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
+        text.startswith(mark, start + at) for at in range(0, _ZFS_UBERBLOCKS, 1024) for mark in _ZFS
     )
 
 
@@ -146,7 +146,9 @@ def content(fd: int, size_bytes: int) -> list[str]:
         except OSError as error:
             return [f"it cannot be read at byte {offset} ({error.strerror})"]
         if len(ends[-1]) != length:
-            return [f"it cannot be read at byte {offset} ({len(ends[-1])} of {length} bytes came)"]
+            return [
+                f"it cannot be read at byte {offset} ({len(ends[-1])} of {length} bytes were read)"
+            ]
     kinds: dict[str, None] = {}
     doubts = []
     for look in (_blkid, _wipefs):
@@ -174,7 +176,9 @@ def _blkid(fd: int) -> list[str]:
     if code == 0:
         found = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
         table = [f"a {found['PTTYPE']} partition table"] if "PTTYPE" in found else []
-        return [*table, *([found["TYPE"]] if "TYPE" in found else [])] or ["something blkid knows"]
+        return [*table, *([found["TYPE"]] if "TYPE" in found else [])] or [
+            "something blkid recognizes"
+        ]
     if code == 8:
         return ["signatures that contradict each other"]
     raise Doubt(f"blkid cannot tell what is on it (exit {code}: {err or 'no message'})")
@@ -188,5 +192,5 @@ def _wipefs(fd: int) -> list[str]:
     rows = [line.split() for line in out.splitlines()]
     kinds = {row[2] for row in rows[1:] if len(row) > 2}
     if rows and not kinds:
-        return ["something wipefs knows"]
+        return ["something wipefs recognizes"]
     return [_TABLES.get(kind, kind) for kind in sorted(kinds)]

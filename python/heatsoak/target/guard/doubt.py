@@ -25,7 +25,7 @@ def processes(roots: Roots) -> Iterator[Path]:
     """Return the directories of all processes; raises Doubt if none are visible."""
     found = [name for name in names_in(roots.proc) if name.isdigit()]
     if not found:
-        raise Doubt(f"{roots.proc} shows no processes, so who uses it cannot be known")
+        raise Doubt(f"{roots.proc} shows no processes, so there is no way to tell who is using it")
     return (roots.proc / name for name in found)
 
 
@@ -42,11 +42,13 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
     except ToolError as error:
         raise Doubt(str(error)) from None
     if tool is None:
-        raise Doubt(f"{name} is missing, so what is on it cannot be known (install util-linux)")
+        raise Doubt(
+            f"{name} is missing, so there is no way to tell what is on it (install util-linux)"
+        )
     try:
         done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise Doubt(f"{name} did not end within {TIMEOUT_S:.0f} s") from None
+        raise Doubt(f"{name} did not finish within {TIMEOUT_S:.0f} s") from None
     except OSError as error:
         raise Doubt(f"{name} cannot be run ({error.strerror})") from None
     return done.returncode, done.stdout.strip(), done.stderr.strip()

@@ -193,7 +193,7 @@ def _lock(fd: int, kind: int) -> None:
         except OSError as error:
             raise Doubt(f"it cannot be locked ({error.strerror})") from None
         return
-    raise Doubt("another program has locked it, as partitioning tools do (end that first)")
+    raise Doubt("another program has locked it, as partitioning tools do (stop it first)")
 
 
 def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
@@ -214,12 +214,12 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
 
 
 def _refusal(device: Path, reasons: list[str]) -> RefusedError:
-    return RefusedError(printable(f"{device}: will not be written: {'; '.join(reasons)}"))
+    return RefusedError(printable(f"{device}: refusing to write to it: {'; '.join(reasons)}"))
 
 
 def _cannot_open(error: OSError) -> str:
     if error.errno == errno.EBUSY:
-        return "another program or driver holds it exclusively (end that first)"
+        return "another program or driver holds it exclusively (stop it first)"
     if error.errno in (errno.EACCES, errno.EPERM):
         remedy = "it is locked even to root" if os.geteuid() == 0 else "run as root"
         return f"no permission to open it ({remedy})"

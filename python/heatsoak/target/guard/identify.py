@@ -40,7 +40,7 @@ def identify(device: Path, roots: Roots) -> DeviceInfo:
     number = sysfs.number_of(status.st_rdev)
     directory = sysfs.directory_of_number(number, roots)
     if directory is None:
-        raise Doubt(f"the kernel knows no disk with its number {number}")
+        raise Doubt(f"the kernel has no disk with its number {number}")
     if (directory / "partition").exists():
         disk = directory.parent.name
         raise Doubt(
@@ -56,7 +56,7 @@ def same_drive(fd: int, info: DeviceInfo, roots: Roots) -> None:
     """Raise Doubt unless the descriptor leads to the drive that `info` describes."""
     status = os.fstat(fd)
     if not stat.S_ISBLK(status.st_mode) or sysfs.number_of(status.st_rdev) != info.number:
-        raise Doubt("it became another device while it was examined")
+        raise Doubt("it was replaced by another device while it was being examined")
     try:
         size_bytes = _ask(fd, _BLKGETSIZE64, 8)
         read_only = _ask(fd, _BLKROGET, 4) != 0
@@ -68,12 +68,10 @@ def same_drive(fd: int, info: DeviceInfo, roots: Roots) -> None:
     if read_only:
         raise Doubt("it is read-only")
     if size_bytes != info.size_bytes:
-        raise Doubt(
-            f"it has {size_bytes} bytes, but {info.size_bytes} when it was examined: changed"
-        )
+        raise Doubt(f"it has {size_bytes} bytes, but had {info.size_bytes} when it was examined")
     now = describe_number(info.number, roots)
     if now is None or sequence != info.sequence:
-        raise Doubt(f"{info.name} was removed or replaced while it was examined")
+        raise Doubt(f"{info.name} was removed or replaced while it was being examined")
     same_as(info, now)
 
 
@@ -82,7 +80,7 @@ def same_as(info: DeviceInfo, now: DeviceInfo) -> None:
     for what in ("name", "number", "size_bytes", "serial", "wwid", "sequence", "erase_ids"):
         before, after = getattr(info, what), getattr(now, what)
         if before != after:
-            raise Doubt(f"its {what} was {before} and is {after} now: another drive")
+            raise Doubt(f"its {what} was {before} and is now {after}: it is another drive")
 
 
 def _ask(fd: int, request: int, length: int) -> int:

@@ -48,13 +48,13 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
         )
     if (directory.parent / "dev").exists() and (directory.parent / "queue").exists():
         whole = directory.parent.name
-        reasons.append(f"it is a hardware partition of {whole}, where boot code may lie")
+        reasons.append(f"it is a hardware partition of {whole}, which may hold boot code")
     if info.name.startswith(_RAW_FLASH):
-        reasons.append("it is raw flash of this machine, where firmware may lie")
+        reasons.append("it is this machine's raw flash, which may hold firmware")
     zones = sysfs.read_text(directory / "queue" / "zoned")
     if zones not in (None, "none", "host-aware"):
         reasons.append(
-            f"it is a {zones} zoned drive, which takes writes only in order of its zones"
+            f"it is a {zones} zoned drive, which only accepts writes in order within each zone"
         )
     parts = [name for name in names_in(directory) if (directory / name / "partition").exists()]
     if parts:
@@ -63,7 +63,7 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
     if holders:
         reasons.append(f"it is part of {', '.join(sorted(holders))}")
     if beneath := names_in(directory / "slaves"):
-        reasons.append(f"it is made of {', '.join(beneath)} (only a drive itself can be written)")
+        reasons.append(f"it is built on {', '.join(beneath)} (only a drive itself can be written)")
     return reasons
 
 
@@ -99,16 +99,14 @@ def loops(info: DeviceInfo, roots: Roots) -> list[str]:
     own = found.pop(info.name, None)
     reasons = []
     if own is not None and own.block is not None:
-        reasons.append(
-            f"it is a window onto {printable(own.path)} (only a drive itself can be written)"
-        )
+        reasons.append(f"it maps {printable(own.path)} (only a drive itself can be written)")
     for name, other in found.items():
         if other is None:
             continue
         if other.block is not None and rests_on(other.block, info, roots):
-            reasons.append(f"{name} lies on it")
+            reasons.append(f"{name} is attached to it")
         elif own is not None and other.file == own.file:
-            reasons.append(f"{name} is a second way to its file {printable(own.path)}")
+            reasons.append(f"{name} is attached to the same file, {printable(own.path)}")
     return reasons
 
 
@@ -151,7 +149,7 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
             return None
         if error.errno in (errno.EACCES, errno.EPERM):
             return _by_path(name, path)
-        raise Doubt(f"what {name} leads to cannot be found out ({error.strerror})") from None
+        raise Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
     device, inode, block = struct.unpack_from("=QQQ", answer)
     return Backing(path, (device, inode), sysfs.number_of(block) if block else None)
 
@@ -161,8 +159,8 @@ def _by_path(name: str, path: str) -> Backing:
         status = Path(path).stat()
     except (OSError, ValueError):
         raise Doubt(
-            f"what {name} leads to cannot be found out: there is no {printable(path)} here "
-            "(look as root, outside containers)"
+            f"cannot find out what {name} leads to: there is no {printable(path)} here "
+            "(run as root, outside containers)"
         ) from None
     block = sysfs.number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
     return Backing(path, (status.st_dev, status.st_ino), block)

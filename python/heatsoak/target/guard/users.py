@@ -50,12 +50,12 @@ def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
     if places:
         first = printable(next(iter(places)))
         more = f" and {len(places) - 1} more places" if len(places) > 1 else ""
-        how = "it is mounted on" if direct else "what lies on it is mounted on"
+        how = "it is mounted on" if direct else "something on it is mounted on"
         reasons.append(f"{how} {first}{more}")
     if unseen:
         reasons.append(
             f"the mounts of {len(unseen)} processes, such as {unseen[0]}, cannot be read "
-            "(look as root, outside containers)"
+            "(run as root, outside containers)"
         )
     return reasons
 
@@ -72,7 +72,7 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
         path = sysfs.unescape(line.split()[0]) if line.split() else ""
         number = _number_beneath(path.removesuffix(" (deleted)"), roots)
         if number is None:
-            raise Doubt(f"where the swap area {printable(path)} lies cannot be found out")
+            raise Doubt(f"cannot find out where the swap area {printable(path)} is")
         if rests_on(number, info, roots):
             return [f"it holds the swap area {printable(path)}"]
     return []
@@ -145,7 +145,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     reasons = []
     if found:
         command = printable(sysfs.read_text(roots.proc / found[0] / "comm") or "unknown")
-        reasons.append(f"process {found[0]} ({command}) has it open for writing (end that first)")
+        reasons.append(f"process {found[0]} ({command}) has it open for writing (stop it first)")
     if unseen and os.geteuid() != 0:
         reasons.append(
             f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "

@@ -46,7 +46,7 @@ class Security:
         if self.status & (_LOCKED | _ENABLED):
             return "it already has a password: remove it first (hdparm --security-disable)"
         if self.status & _EXPIRED:
-            return "it accepts no more passwords until it is switched off and on"
+            return "it accepts no more passwords until it is power-cycled"
         return None
 
 
@@ -91,9 +91,9 @@ def _run(claim: Claim, tool: str) -> Generator[Batch, None, str]:
     about = "" if security.erase_min is None else f", by its estimate {security.erase_min} min"
     yield Note(
         "info",
-        f"{claim.path}: erases itself{about}, which cannot be stopped: Ctrl-C waits for its end; "
-        "after a power cut it stays locked, until: hdparm --user-master u --security-erase "
-        f"{PASSWORD} {claim.path}",
+        f"{claim.path}: is erasing itself{about}, which cannot be stopped: Ctrl-C waits until it "
+        "has finished; after a power cut it stays locked until: hdparm --user-master u "
+        f"--security-erase {PASSWORD} {claim.path}",
     )
     yield from waiting_for(lambda: _erase(claim, tool))
     if _security(claim, tool).status & _ENABLED:

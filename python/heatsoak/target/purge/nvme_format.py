@@ -48,8 +48,8 @@ def _run(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
         raise NotTakenError(reason)
     yield Note(
         "info",
-        f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits for its end; "
-        "after a power cut, its contents are undefined until it is purged again",
+        f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits until it "
+        "has finished; after a power cut, its contents are undefined until it is purged again",
     )
 
     def command() -> None:

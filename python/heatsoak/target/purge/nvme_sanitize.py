@@ -1,4 +1,4 @@
-"""Sanitize of a whole NVMe drive with all namespaces; once started, it continues by itself."""
+"""Sanitize of a whole NVMe drive with all namespaces; once started, it continues on its own."""
 
 import struct
 import time

@@ -86,7 +86,7 @@ fn moved_pages_are_those_of_the_translation_layer() {
         .sum();
     let counters = drive.firmware.ftl.counters();
     let (host, exact) = (counters.host_pages as f64, counters.moved_pages as f64);
-    // those in flight at the edge of a sample are written in one and come back in the next
+    // those in flight at the edge of a sample are written in one and complete in the next
     near(moved, exact, 0.001);
     assert_eq!(truth(&drive, "host_pages"), host);
     assert_eq!(truth(&drive, "moved_pages"), exact);

@@ -136,7 +136,7 @@ proptest! {
                 prop_assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
             }
             let done = drive.is_done();
-            // counts what was issued and what came back
+            // counts what was issued and what completed
             drive.end().unwrap();
             let counted = truth(&drive, "served_bytes");
             prop_assert!((served - counted).abs() <= 1e-9 * counted.max(1.0));

@@ -93,7 +93,7 @@ proptest! {
             prop_assert_eq!(counts.bytes[way], mine.iter().map(|io| u64::from(io.bytes)).sum::<u64>());
         }
         prop_assert_eq!(counts.purges, 0);
-        // counts what was issued and what came back
+        // counts what was issued and what completed
         live.end().unwrap();
 
         let how = options(f64::INFINITY, MAX_IN_FLIGHT as u32);
@@ -180,7 +180,7 @@ fn a_trim_of_the_whole_is_a_purge() {
     assert!(done_s >= now_s + drive.spec.capacity.purge_s);
     let next_s = submit(&mut drive, &io(now_s + 0.1, Op::Write, 0, 4096));
     assert!(next_s > now_s + drive.spec.capacity.purge_s);
-    // trims of a part that was empty already are none
+    // trims of a part that was empty already do not count
     submit(&mut drive, &io(next_s, Op::Trim, 0, half));
     submit(&mut drive, &io(next_s + 0.001, Op::Trim, 0, 4096));
     assert_eq!(drive.live_counts().purges, 1);

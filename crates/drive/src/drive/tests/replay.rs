@@ -161,7 +161,7 @@ proptest! {
         let how = options(idle_limit_s, iodepth);
         drive.begin_beside(workloads, vec![(source(&ios), how)]).unwrap();
         let samples = to_the_end(&mut drive, 0.05);
-        // counts what was issued and what came back
+        // counts what was issued and what completed
         drive.end().unwrap();
         let expected = bytes_of(&ios, Op::Read) + if beside { MIB as f64 } else { 0.0 };
         let [read, written] =
@@ -614,7 +614,7 @@ proptest! {
                 rates.iter().zip(&piece.columns[1]).map(|(rate, s)| rate * s).sum()
             };
             let got = (done(0) + done(1)).round() as u64;
-            // a sample is not cut for it: what comes back within one may be more
+            // a sample is not cut for it: what completes within one may be more
             prop_assert!(cut.is_done() || got >= most_ios);
             append(&mut samples, &piece);
         }

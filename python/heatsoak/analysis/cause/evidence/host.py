@@ -74,8 +74,8 @@ def steal(case: Case) -> Finding | None:
 def others_traffic(case: Case) -> Finding | None:
     """The device's total traffic by the kernel's counters, minus our own."""
     before, during = (
-        _others_mb_s(case, begin_s, end_s)
-        for begin_s, end_s in (
+        _others_mb_s(case, start_s, end_s)
+        for start_s, end_s in (
             (case.level_since_s, case.drop.onset_s),
             (case.drop.onset_s, case.drop.end_s),
         )
@@ -100,15 +100,15 @@ def others_traffic(case: Case) -> Finding | None:
     )
 
 
-def _others_mb_s(case: Case, begin_s: float, end_s: float) -> float | None:
+def _others_mb_s(case: Case, start_s: float, end_s: float) -> float | None:
     """The device's mean rate minus that of the load."""
     readings = [
-        case.view.track(column).between(begin_s, end_s)
+        case.view.track(column).between(start_s, end_s)
         for column in ("device_read_mb_s", "device_write_mb_s")
     ]
     if any(len(each) < 3 for each in readings):
         return None
-    ours = case.view.throughput.mean(begin_s, end_s)
+    ours = case.view.throughput.mean(start_s, end_s)
     return float(sum(np.mean(each) for each in readings)) - ours
 
 
@@ -138,19 +138,19 @@ def waits(case: Case) -> Finding | None:
     partner = case.view.partner
     if partner is None:
         return None
-    zero_s = case.view.begin_s
-    begin_s, end_s = zero_s + case.drop.onset_s, zero_s + case.drop.end_s
+    zero_s = case.view.start_s
+    start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.drop.end_s
     own, other = queue_of(case.view), queue_of(partner.view)
     if own is None or other is None:
         return None
-    full = fullness(own, other, np.array([begin_s, end_s]))
+    full = fullness(own, other, np.array([start_s, end_s]))
     if not full.is_known.all():
         return None
     here = f"{own.depth * full.own.item():.1f} of {own.depth} I/Os in flight here"
     there = f"{other.depth * full.other.item():.1f} of {other.depth} there"
-    their_drop = partner.cause_between(begin_s, end_s)
+    their_drop = partner.cause_between(start_s, end_s)
     same = (
-        f"the {partner.role} did not fall by itself"
+        f"the {partner.role} did not fall on its own"
         if their_drop is None
         else f"the {partner.role} fell at the same time, by {their_drop[0].depth:.0%}"
     )
@@ -241,11 +241,11 @@ def _in_flight(case: Case) -> Finding | None:
     return None
 
 
-def _queue(case: Case, begin_s: float, end_s: float) -> float:
+def _queue(case: Case, start_s: float, end_s: float) -> float:
     """How many I/Os were in flight: as logged, or from rates and latencies; NaN if unknown."""
     view = case.view
-    t_s = view.column("t_s") - view.begin_s
-    rows = (t_s > begin_s) & (t_s <= end_s)
+    t_s = view.column("t_s") - view.start_s
+    rows = (t_s > start_s) & (t_s <= end_s)
     logged = view.column("queue")[rows]
     if np.isfinite(logged).any():
         return float(np.nanmean(logged))
@@ -317,7 +317,7 @@ def _watched(case: Case) -> Finding | None:
     return Finding(
         "demand",
         "not-known",
-        "nothing shows that the load asked for as much as before: its own log would tell",
+        "nothing shows that the load asked for as much as before: its own log would show it",
     )
 
 

@@ -55,8 +55,8 @@ def _comparable(one: StepView, other: StepView) -> bool:
         return False
     if not one.step.writes:
         return True
-    here_gb = one.course.written_before_gb(one.begin_s)
-    there_gb = other.course.written_before_gb(other.begin_s)
+    here_gb = one.course.written_before_gb(one.start_s)
+    there_gb = other.course.written_before_gb(other.start_s)
     return abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
 
 
@@ -101,7 +101,7 @@ def after_a_rest(case: Case) -> Finding | None:
     back = None if view is None else _share_back(case, view)
     if view is None or back is None:
         return None
-    rest_s = view.course.rest_before_s(view.begin_s)
+    rest_s = view.course.rest_before_s(view.start_s)
     start_c = view.temp.at(0.0)
     how = f"after {rest_s:.0f} s without load"
     warm = "" if start_c is None else f" at {start_c:.0f} C"
@@ -146,7 +146,7 @@ def _alike_in_time(one_s: float, other_s: float) -> bool:
 def after_a_purge(case: Case) -> Finding | None:
     """A purge restores cache and spare area at once; it does not cool the drive."""
     for view in case.later_alike():
-        if not view.course.was_purged_between(case.view.end_s, view.begin_s):
+        if not view.course.was_purged_between(case.view.end_s, view.start_s):
             continue
         back = _share_back(case, view)
         if back is None:
@@ -176,9 +176,9 @@ def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
     if case.drop.recovered or (drops and drops[-1].end_s > case.drop.end_s + 1e-6):
         return None
     for view in case.later_alike():
-        if view.course.was_purged_between(case.view.end_s, view.begin_s):
+        if view.course.was_purged_between(case.view.end_s, view.start_s):
             return None
-        if least_s <= view.course.rest_before_s(view.begin_s) < most_s:
+        if least_s <= view.course.rest_before_s(view.start_s) < most_s:
             return view
     return None
 

@@ -76,14 +76,14 @@ def ratio(case: Case) -> Finding | None:
 
 
 def end(case: Case) -> Finding | None:
-    """Whether it ended under the same load; a cache or spare area seldom recovers by itself."""
+    """Whether it ended under the same load; a cache or spare area seldom recovers on its own."""
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
         return Finding(
             "end",
             "by-itself",
-            f"it ended by itself after {case.length_s:.0f} s, under the same load",
+            f"it ended on its own after {case.length_s:.0f} s, under the same load",
         )
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
@@ -192,7 +192,7 @@ def reads_beside(case: Case) -> Finding | None:
             "reads-beside",
             "none",
             "no step only read: an exhausted cache or spare area would look the same, "
-            "and a read step would tell",
+            "and a read step would settle it",
         )
     for view in steps:
         if _fell_alike(view, case):
@@ -277,10 +277,10 @@ def against_capacity(case: Case) -> Finding | None:
     here_gb = case.view.written_gb(drop.onset_s)
     if course.drive_gb is None or here_gb is None or not case.view.step.writes:
         return None
-    written_gb = here_gb + course.written_before_gb(case.view.begin_s)
+    written_gb = here_gb + course.written_before_gb(case.view.start_s)
     share = written_gb / course.drive_gb
     said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
-    is_known = course.last_purge_s(case.view.begin_s) is not None
+    is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
         return Finding("written", "at-the-brim", f"{said}: that is where spare area runs out")
     if share >= FILLED:

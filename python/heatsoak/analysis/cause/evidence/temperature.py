@@ -127,12 +127,12 @@ def _length_before_s(case: Case) -> float:
 def _slope_k_s(case: Case) -> float | None:
     """How fast the temperature rose before the onset; None if unknown."""
     end_s = case.drop.onset_s
-    begin_s = max(case.level_since_s, end_s - BEND_S)
+    start_s = max(case.level_since_s, end_s - BEND_S)
     temp = case.view.temp
-    inside = (temp.t_s >= begin_s) & (temp.t_s <= end_s)
-    if end_s - begin_s < MIN_BEND_S or np.count_nonzero(inside) < MIN_READINGS:
+    inside = (temp.t_s >= start_s) & (temp.t_s <= end_s)
+    if end_s - start_s < MIN_BEND_S or np.count_nonzero(inside) < MIN_READINGS:
         return None
-    return float(np.polyfit(temp.t_s[inside] - begin_s, temp.values[inside], 1)[0])
+    return float(np.polyfit(temp.t_s[inside] - start_s, temp.values[inside], 1)[0])
 
 
 def hotter_at_full_speed(case: Case) -> Finding | None:
@@ -281,7 +281,7 @@ def balance(case: Case) -> Finding | None:
     as long as it does less.
     """
     drop, temp = case.drop, case.view.temp
-    if _counted_anew(case):
+    if _counted_again(case):
         # the drive reports it
         return None
     since_s = case.level_since_s
@@ -325,7 +325,7 @@ def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
     return float(np.mean(within)) if period_s and len(within) else temp.at(t_s)
 
 
-def _counted_anew(case: Case) -> bool:
+def _counted_again(case: Case) -> bool:
     """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
     for name in counter_columns(case.view):
         if name.startswith("throttle_count."):

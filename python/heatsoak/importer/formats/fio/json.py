@@ -24,7 +24,7 @@ from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW
 
-ONLY_MEANS = "holds one mean for each step: nothing of its course"
+ONLY_MEANS = "holds one mean for each step, and no series"
 _LOGS = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
 #: fio's count of its own time and its time stamps agree within this.
 _SLACK_MS = 3000.0
@@ -46,14 +46,14 @@ class JobFacts:
         step: the step that the job belongs to.
         first, last: numbers of its processes, as names of logs have them: ``P_bw.N.log``.
         prefixes: what its logs are called; empty where it wrote none, or options are missing.
-        begin_s, end_s: when it ran, in `t_s`.
+        start_s, end_s: when it ran, in `t_s`.
     """
 
     step: str
     first: int
     last: int
     prefixes: frozenset[str]
-    begin_s: float
+    start_s: float
     end_s: float
 
 
@@ -77,9 +77,9 @@ class _Document(Lenient):
 
     def options_of(self, job: Job) -> dict[str, Any]:
         """Return the options that a job ran with, as far as they were given."""
-        told = self.global_options
+        given = self.global_options
         merged: dict[str, Any] = {}
-        for one in told if isinstance(told, list) else [told]:
+        for one in given if isinstance(given, list) else [given]:
             if isinstance(one, dict) and text_of(one.get("hostname", job.hostname)) == job.hostname:
                 merged |= one
         merged |= job.options
@@ -147,7 +147,7 @@ class FioRun:
         steps: list[Observed] = []
         facts: list[JobFacts] = []
         remarks: dict[str, bool] = {}
-        begin_ms, end_s = self._begin_ms(), 0.0
+        begin_ms, end_s = self._start_ms(), 0.0
         job_number = 1
         samples = CounterRows()
         for step in self._steps:
@@ -183,7 +183,7 @@ class FioRun:
             source=source.name,
             samples=build({**samples.columns(), "step": step_names}),
             clock="none" if begin_ms is None else "utc",
-            begin_unix_s=None if begin_ms is None else begin_ms / 1000,
+            start_unix_s=None if begin_ms is None else begin_ms / 1000,
             steps=tuple(steps),
             drive=self._drive(),
             tools={"fio": version} if version else {},
@@ -192,7 +192,7 @@ class FioRun:
             duration_s=end_s,
         )
 
-    def _begin_ms(self) -> float | None:
+    def _start_ms(self) -> float | None:
         """Return when the load began, by the clock."""
         started = _started_ms(self.jobs)
         is_client = not isinstance(self.document.jobs, list)
@@ -218,10 +218,10 @@ def _groups(document: _Document, jobs: list[Job]) -> list[list[int]]:
     places: dict[int, int] = {}
     for index, job in enumerate(jobs):
         if job.groupid not in places:
-            told = document.options_of(job)
+            options = document.options_of(job)
             beside = bool(groups) and (
                 _overlap([jobs[i] for i in groups[-1]], job)
-                or ("new_group" in told and "stonewall" not in told)
+                or ("new_group" in options and "stonewall" not in options)
             )
             if not beside:
                 groups.append([])
@@ -296,9 +296,9 @@ def _pattern(options: Mapping[str, Any]) -> Any:
 
 def _block(options: Mapping[str, Any], counted: float) -> int | None:
     """Return the block size: as asked for, else as the counters have it, if they tell one."""
-    told = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
-    if told is not None:
-        return int(told[1]) * 1024 ** " kmg".index(told[2].lower() or " ") or None
+    match = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
+    if match is not None:
+        return int(match[1]) * 1024 ** " kmg".index(match[2].lower() or " ") or None
     return int(counted) if counted > 0 and counted % 512 == 0 else None
 
 
@@ -375,7 +375,7 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     size = _jobs_in_a_status([job for job, _ in jobs])
     if len(jobs) < _MIN_STATUSES * size:
         raise source.error(
-            "is fio's terse output, which has totals only: take "
+            "is fio's terse output, which has totals only: use "
             "'--output-format=json --status-interval=1', or '--write_bw_log=NAME "
             "--log_avg_msec=1000'"
         )

@@ -122,15 +122,15 @@ def plain_prefix(prefix: str) -> str:
 def _read(source: Source, _: Options) -> list[Log]:
     name = _Name.of(source.name)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
-        told = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
+        remark = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
         return _logs_of(
-            source, name, [(_histogram_part(run, name), (told,)) for run in histogram(source)]
+            source, name, [(_histogram_part(run, name), (remark,)) for run in histogram(source)]
         )
     log = _fed(source)
     runs = [log.bins(index) for index in range(len(log.run_lines))]
     parts = [_part(source, log, tables, name) for bins in runs if (tables := _tables(bins))]
     if not parts:
-        what = "holds trims alone" if runs else "holds no row of fio's that can be read"
+        what = "holds trims alone" if runs else "holds no row of fio's log that can be read"
         raise source.error(what)
     logs = _logs_of(source, name, parts)
     if any((bins["ddir"] == 2).any() for bins in runs):
@@ -170,7 +170,7 @@ def _logs_of(
             source=source.name,
             samples=samples_of([part], part.first_ms),
             clock="utc" if part.absolute else "none",
-            begin_unix_s=part.first_ms / 1000 if part.absolute else None,
+            start_unix_s=part.first_ms / 1000 if part.absolute else None,
             steps=(observed_of(name.prefix, [part]),),
             family=name.prefix,
             remarks=(*remarks, *several, *remarks_on(source.name, part)),
@@ -190,7 +190,7 @@ def _fed(source: Source) -> FioLog:
         kept = log.bin_count
     log.finish()
     if log.disordered:
-        raise source.error("its times fall again and again: is it sorted by another column?")
+        raise source.error("its times go backwards repeatedly: is it sorted by another column?")
     count, first = log.skipped
     if count:
         lines = f"line {first}" if count == 1 else f"{count} lines, the first is line {first}"
@@ -319,7 +319,7 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tup
         return cast(Quantity, name.quantity), ()
     if not facts.bytes:
         raise source.error(
-            f"is a log of fio's, but whether of bandwidth, IOPS or latency is not in it: {RENAME}"
+            f"is a fio log, but does not say whether of bandwidth, IOPS or latency: {RENAME}"
         )
     # of each I/O bytes are known, so that the rates are right whatever its value is
     if facts.in_flight(1e-3) >= 0.5 and not _could_be_bw(facts):
@@ -331,7 +331,7 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tup
     text = {
         "lat": "its values are taken as latencies",
         "bw": "its values are taken as bandwidths",
-        "other": "what its values are is not certain, so they are left out",
+        "other": "it is not certain what its values are, so they are left out",
     }[guess]
     return guess, (Remark(f"{source.name}: {text}; to be sure, {RENAME}", doubt=True),)
 
@@ -375,7 +375,7 @@ def remarks_on(name: str, part: Part) -> Iterator[Remark]:
         unit, version = ("ns", 3) if part.guessed_lat_us < 1 else ("us", 2)
         yield Remark(
             f"{name}: latencies are taken as {unit}, as fio {version} writes them; the log does "
-            "not tell its version",
+            "not state its version",
             doubt=True,
         )
     if part.quantity == "clat":

@@ -123,11 +123,11 @@ def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
         columns |= {
             f"{name}_{what}": values for what, values in _latencies(there, ddir, edges, weights)
         }
-    told = np.zeros(len(edges) - 1, dtype=bool)
+    has_values = np.zeros(len(edges) - 1, dtype=bool)
     for values in columns.values():
-        told |= np.isfinite(values)
+        has_values |= np.isfinite(values)
     times = {"t_s": (edges[1:] - begin_ms) / 1000, "interval_s": np.diff(edges) / 1000}
-    return build({name: values[told] for name, values in (times | columns).items()})
+    return build({name: values[has_values] for name, values in (times | columns).items()})
 
 
 def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:

@@ -129,7 +129,7 @@ def _plain(facts: JobFacts) -> set[str]:
 
 
 def _is_as_long(report: Log, group: _Group) -> bool:
-    lengths = [fact.end_s - fact.begin_s for fact in _facts(report)]
+    lengths = [fact.end_s - fact.start_s for fact in _facts(report)]
     return any(
         abs(length - group.length_s) <= max(_SAME_LENGTH * length, _SAME_LENGTH_S)
         for length in [*lengths, report.duration_s or 0.0]
@@ -154,7 +154,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     frames: list[pl.DataFrame] = []
     steps: list[Observed] = []
     remarks: list[Remark] = []
-    begin_unix_s = report.begin_unix_s
+    start_unix_s = report.start_unix_s
     for step in report.steps:
         own = report.samples.filter(pl.col("step") == step.name)
         pieces = by_step.get(step.name, [])
@@ -163,19 +163,19 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             frames.append(own)
             steps.append(step)
             continue
-        begin_ms = _begin_ms(parts)
-        expected_s = min(fact.begin_s for fact in facts if fact.step == step.name)
+        begin_ms = _start_ms(parts)
+        expected_s = min(fact.start_s for fact in facts if fact.step == step.name)
         if parts[0].absolute:
-            begin_unix_s = begin_ms / 1000 if begin_unix_s is None else begin_unix_s
-            begin_s = begin_ms / 1000 - begin_unix_s
-            if abs(begin_s - expected_s) > _SAME_CLOCK_S:
+            start_unix_s = begin_ms / 1000 if start_unix_s is None else start_unix_s
+            start_s = begin_ms / 1000 - start_unix_s
+            if abs(start_s - expected_s) > _SAME_CLOCK_S:
                 return None
         else:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
-            begin_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
+            start_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
         frame, ended = _while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
-        frames.append(_of_step(frame, step.name, begin_s, own))
+        frames.append(_of_step(frame, step.name, start_s, own))
         remarks += ended
         steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
         remarks += _remarks(pieces)
@@ -184,13 +184,13 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     samples = samples.unique("t_s", keep="first", maintain_order=True)
     # a ramp is in no log: what is measured begins after it
     first_s = float(samples["t_s"][0] - (samples["interval_s"][0] or 0.0))
-    told = [step for step in report.steps if step.name not in by_step]
-    said = [r for r in report.remarks if told or not r.text.endswith(ONLY_MEANS)]
+    unlogged = [step for step in report.steps if step.name not in by_step]
+    said = [r for r in report.remarks if unlogged or not r.text.endswith(ONLY_MEANS)]
     return replace(
         report,
         samples=samples.with_columns(pl.col("t_s") - first_s),
-        clock="none" if begin_unix_s is None else "utc",
-        begin_unix_s=None if begin_unix_s is None else begin_unix_s + first_s,
+        clock="none" if start_unix_s is None else "utc",
+        start_unix_s=None if start_unix_s is None else start_unix_s + first_s,
         steps=tuple(steps),
         family=groups[0].family,
         remarks=_once([*said, *remarks]),
@@ -198,14 +198,14 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     )
 
 
-def _of_step(frame: pl.DataFrame, name: str, begin_s: float, own: pl.DataFrame) -> pl.DataFrame:
+def _of_step(frame: pl.DataFrame, name: str, start_s: float, own: pl.DataFrame) -> pl.DataFrame:
     """Return a step's samples in the run's time: of its logs, and what the JSON has beyond them.
 
     Means over the whole run are left out, unless there are no other rates.
     """
     if "step" not in frame.columns:
         frame = frame.with_columns(pl.lit(name).alias("step"))
-    frame = frame.with_columns(pl.col("t_s") + begin_s)
+    frame = frame.with_columns(pl.col("t_s") + start_s)
     rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
     missing = [column for column in own.columns if column not in frame.columns]
     if not missing or (rated and own.height < _SERIES):
@@ -243,8 +243,8 @@ def _have_its_bytes(groups: Sequence[_Group], report: Log) -> bool:
     ]
     if not parts:
         return False
-    logged, told = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
-    return abs(logged - told) <= _SAME_BYTES * told
+    logged, reported = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
+    return abs(logged - reported) <= _SAME_BYTES * reported
 
 
 def _bytes(samples: pl.DataFrame) -> float:
@@ -284,9 +284,9 @@ def _without_report(group: _Group) -> Log:
     if len(pieces) == 1 and pieces[0].part is group.pieces[0].part:
         return first
     parts = [piece.part for piece in pieces]
-    begin_ms = _begin_ms(parts)
+    begin_ms = _start_ms(parts)
     absolute = parts[0].absolute
-    behind = _behind_each_other(pieces)
+    behind = _consecutive(pieces)
     ended: tuple[Remark, ...] = ()
     if behind is not None:
         frames, steps = [], []
@@ -294,7 +294,7 @@ def _without_report(group: _Group) -> Log:
             own_parts = [piece.part for piece in own]
             step = observed_of(group.family, own_parts)
             step = step.model_copy(update={"name": f"{step.name} {job}"})
-            own_begin_ms = _begin_ms(own_parts)
+            own_begin_ms = _start_ms(own_parts)
             frame = samples_of(own_parts, own_begin_ms)
             frames.append(_of_step(frame, step.name, (own_begin_ms - begin_ms) / 1000, frame))
             steps.append(step)
@@ -308,7 +308,7 @@ def _without_report(group: _Group) -> Log:
     jobs = len({part.job for part in parts})
     if jobs > 1 and behind is None:
         steps = [steps[0].model_copy(update={"numjobs": jobs if jobs <= 1 << 20 else None})]
-        beside = f"{group.stem}: logs of {jobs} jobs are added up, as running beside each other"
+        beside = f"{group.stem}: logs of {jobs} jobs are added up, as if they ran side by side"
         if absolute:
             remarks.append(Remark(beside))
         else:
@@ -317,7 +317,7 @@ def _without_report(group: _Group) -> Log:
     return replace(
         first,
         samples=samples,
-        begin_unix_s=begin_ms / 1000 if absolute else None,
+        start_unix_s=begin_ms / 1000 if absolute else None,
         steps=tuple(steps),
         remarks=_once(remarks),
         details={},
@@ -344,12 +344,12 @@ def _while_all_ran(
     within = pl.col("t_s") <= first_s + window_s / 2
     said = (
         f"the {len(ends_ms)} jobs of '{name}' ended one by one, from {first_s:.0f} to "
-        f"{last_s:.0f} s: what followed the first end belongs to no step"
+        f"{last_s:.0f} s: what followed the first end is not part of any step"
     )
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
-def _behind_each_other(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
+def _consecutive(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
     """Return the pieces of each job, in the order of time, if the clock says that none overlap."""
     if not all(piece.part.absolute for piece in pieces):
         return None
@@ -381,7 +381,7 @@ def _by_flight(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
     return [replace(piece, part=replace(piece.part, guessed_lat_us=likely[0])) for piece in pieces]
 
 
-def _begin_ms(parts: Sequence[Part]) -> float:
+def _start_ms(parts: Sequence[Part]) -> float:
     return min(part.first_ms for part in parts)
 
 
