@@ -9,18 +9,21 @@ What is expected was written by people who had looked at the numbers, without he
 """
 
 import argparse
-import json
-import resource
+import signal
 import subprocess
-import sys
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import FrameType
 
 import pydantic
+from heatsoak.analysis import Findings, analyze
+from heatsoak.errors import HeatsoakError
+from heatsoak.importer import Options, open_all
 
 EXPECTED = Path(__file__).with_suffix(".toml")
 GITHUB = "https://github.com/"
@@ -39,6 +42,8 @@ class Expectation(pydantic.BaseModel):
         onset_s: when the main fall begins, from the start of the log or of its step.
         depth_pct: how deep the main fall is.
         causes: acceptable causes of drops; all, if none are listed.
+        device: which drive of several, where heatsoak has to be told.
+        mapping: what columns mean, where heatsoak has to be told.
         refusal: whether it is as good to say, in a line, that this is no log of a drive.
     """
 
@@ -55,7 +60,8 @@ class Expectation(pydantic.BaseModel):
     onset_s: tuple[float, float] | None = None
     depth_pct: tuple[float, float] | None = None
     causes: list[str] = []
-    options: list[str] = []
+    device: str | None = None
+    mapping: dict[str, str] = {}
     refusal: bool = False
     why: str
 
@@ -194,59 +200,65 @@ def fetch(into: Path, mirror: Path | None) -> None:
 # --- scoring ----------------------------------------------------------------------------------
 
 
-def throttles(found: dict[str, Any]) -> str:
+def throttles(found: Findings) -> str:
     """Return what the findings say about the whole log: yes, no, cannot-tell or not-loaded.
 
     No, if anything was judged and heat was not named; cannot-tell, if all that is said is unknown.
     To be replaced by the answer that the findings will hold themselves.
     """
-    steps = [step for recording in found["recordings"] for step in recording["steps"]]
-    verdicts = {step["verdict"] for step in steps}
-    if "thermal" in verdicts | {each["cause"] for step in steps for each in step["episodes"]}:
+    steps = [step for recording in found.recordings for step in recording.steps]
+    verdicts = {step.verdict for step in steps}
+    if "thermal" in verdicts | {each.cause for step in steps for each in step.episodes}:
         return "yes"
     if not steps:
         return "not-loaded"
     return "no" if verdicts - {UNKNOWN} else "cannot-tell"
 
 
-def drops(found: dict[str, Any]) -> Iterator[Drop]:
-    for recording in found["recordings"]:
+def drops(found: Findings) -> Iterator[Drop]:
+    for recording in found.recordings:
         began_s = 0.0
-        for step in recording["steps"]:
-            for episode in step["episodes"]:
-                onset_s = episode["onset_s"]
-                yield Drop(onset_s, began_s + onset_s, episode["depth_pct"], episode["cause"])
-            began_s += step["duration_s"] or 0.0
+        for step in recording.steps:
+            for each in step.episodes:
+                yield Drop(each.onset_s, began_s + each.onset_s, each.depth_pct, each.cause)
+            began_s += step.duration_s
 
 
-def children_s() -> float:
-    """Return the seconds of the processor that ended commands have taken."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what takes longer by the clock."""
+
+    def ring(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def judged(log: Expectation, where: Path, limit_s: float) -> Answer:
-    """Ask heatsoak about a log, as a user would."""
-    files = [str(where / log.id / PurePosixPath(path).name) for path in log.paths]
-    command = [sys.executable, "-m", "heatsoak", "analyze", "--format", "json"]
-    began_s = children_s()
+    """Ask heatsoak about a log, as ``heatsoak analyze`` does."""
+    files = [where / log.id / PurePosixPath(path).name for path in log.paths]
+    options = Options(mapping=log.mapping, device=log.device)
+    began_s = time.process_time()
     try:
-        run = subprocess.run(
-            [*command, *log.options, *files],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-        )
-    except subprocess.TimeoutExpired:
-        return Answer(children_s() - began_s, refused=f"not done in {limit_s:.0f} s", in_time=False)
-    seconds = children_s() - began_s
-    if run.returncode:
-        said = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
-        return Answer(seconds, refused=said[-1].replace(f"{where}/", ""))
-    found = json.loads(run.stdout)
-    verdicts = [step["verdict"] for each in found["recordings"] for step in each["steps"]]
-    return Answer(seconds, throttles=throttles(found), verdicts=verdicts, drops=list(drops(found)))
+        with at_most(limit_s):
+            found = analyze(open_all(files, options))
+    except TimeoutError:
+        seconds = time.process_time() - began_s
+        return Answer(seconds, refused=f"not done in {limit_s:.0f} s", in_time=False)
+    except HeatsoakError as error:
+        seconds = time.process_time() - began_s
+        return Answer(seconds, refused=str(error).replace(f"{where}/", ""))
+    seconds = time.process_time() - began_s
+    verdicts = [step.verdict for each in found.recordings for step in each.steps]
+    return Answer(
+        seconds, throttles=throttles(found), verdicts=list(verdicts), drops=list(drops(found))
+    )
 
 
 def marked(log: Expectation, answer: Answer) -> Mark:
