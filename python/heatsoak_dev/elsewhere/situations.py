@@ -287,6 +287,8 @@ def spare(rng: Generator, logger: bool) -> Scene:
     after = np.array([word == "spare-area" for word in scene.cause])
     wave = waves(rng, load.time, rng.uniform(0.03, 0.25))
     scene.level = np.where(after, scene.level * np.minimum(wave, 1.25), scene.level)
+    if after.any():
+        scene.zones.append(zone(scene, "cleaning", (float(after.argmax()) / len(after), 1.0)))
     return scene
 
 
