@@ -112,8 +112,8 @@ def begins(recording: Path) -> dict[str, float]:
     return dict(samples.group_by("step").agg(begun.alias("began_s")).iter_rows())
 
 
-def judged(folder: Path, truth: Truth) -> tuple[list[dict[str, Any]], list[Episode]]:
-    """Import and analyse a case; all steps, and all episodes by the case's clock."""
+def judged(folder: Path, truth: Truth) -> tuple[str, list[dict[str, Any]], list[Episode]]:
+    """Import and analyse a case; the answer, all steps, and all episodes by the case's clock."""
     recordings, files = folder / "recordings", [str(folder / name) for name in truth.files]
     heatsoak("import", *files, "-o", str(recordings))
     told = json.loads(heatsoak("analyze", str(recordings), "--format", "json"))
@@ -131,21 +131,7 @@ def judged(folder: Path, truth: Truth) -> tuple[list[dict[str, Any]], list[Episo
                 )
                 for one in step["episodes"]
             ]  # fmt: skip
-    return steps, episodes
-
-
-def answer_of(steps: Sequence[dict[str, Any]], episodes: Sequence[Episode]) -> str:
-    """Return what the findings say to "did it throttle"; heatsoak has no such word itself."""
-    if any(one.cause == "thermal" for one in episodes):
-        return "yes"
-    if any(one.cause == "unknown" for one in episodes):
-        return "cannot-tell"
-    rates = [step["mean_mb_s"] or 0.0 for step in steps]
-    if not episodes and max(rates, default=0.0) < IDLE_MB_S:
-        return "not-loaded"
-    if steps and all(step["verdict"] == "unknown" for step in steps):
-        return "cannot-tell"
-    return "no"
+    return told["answer"]["throttles"], steps, episodes
 
 
 def matched(scored: Scored, episodes: Iterable[Episode]) -> None:
@@ -198,14 +184,13 @@ def run(seed: int, limit_s: int = LIMIT_S) -> Scored:
         signal.signal(signal.SIGPROF, late)
         signal.setitimer(signal.ITIMER_PROF, limit_s)
         try:
-            steps, episodes = judged(folder, scored.truth)
+            scored.answer, steps, episodes = judged(folder, scored.truth)
         except (RuntimeError, TooLong) as error:
             scored.failed = str(error) or f"over {limit_s} s"
             return scored
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     scored.verdicts = tuple(step["verdict"] for step in steps)
-    scored.answer = answer_of(steps, episodes)
     matched(scored, episodes)
     return scored
 

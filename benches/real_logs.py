@@ -200,21 +200,6 @@ def fetch(into: Path, mirror: Path | None) -> None:
 # --- scoring ----------------------------------------------------------------------------------
 
 
-def throttles(found: Findings) -> str:
-    """Return what the findings say about the whole log: yes, no, cannot-tell or not-loaded.
-
-    No, if anything was judged and heat was not named; cannot-tell, if all that is said is unknown.
-    To be replaced by the answer that the findings will hold themselves.
-    """
-    steps = [step for recording in found.recordings for step in recording.steps]
-    verdicts = {step.verdict for step in steps}
-    if "thermal" in verdicts | {each.cause for step in steps for each in step.episodes}:
-        return "yes"
-    if not steps:
-        return "not-loaded"
-    return "no" if verdicts - {UNKNOWN} else "cannot-tell"
-
-
 def drops(found: Findings) -> Iterator[Drop]:
     for recording in found.recordings:
         began_s = 0.0
@@ -257,7 +242,7 @@ def judged(log: Expectation, where: Path, limit_s: float) -> Answer:
     seconds = time.process_time() - began_s
     verdicts = [step.verdict for each in found.recordings for step in each.steps]
     return Answer(
-        seconds, throttles=throttles(found), verdicts=list(verdicts), drops=list(drops(found))
+        seconds, throttles=found.answer.throttles, verdicts=list(verdicts), drops=list(drops(found))
     )
 
 

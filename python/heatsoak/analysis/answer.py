@@ -41,9 +41,9 @@ def answer_of(recording: RecordingFindings) -> Answer:
     throttled = [step for step in judged if step.throttles]
     if throttled:
         return _throttles(throttled, judged)
-    unknown = [step for step in recording.steps if step.verdict == "unknown"]
-    if unknown:
-        return _cannot_tell(unknown)
+    open_ = [step for step in recording.steps if _leaves_heat_open(step)]
+    if open_:
+        return _cannot_tell(open_)
     return _does_not(judged)
 
 
@@ -72,6 +72,20 @@ def _place(recording: RecordingFindings) -> str:
     """How a recording is named among others: by its conditions, else its path."""
     labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
     return labels or recording.path
+
+
+#: Below this probability heat is excluded, even if the cause is unknown.
+_EXCLUDED = 0.05
+
+
+def _leaves_heat_open(step: StepFindings) -> bool:
+    """Whether a step may have been slowed by heat."""
+    if not step.episodes:
+        return step.verdict == "unknown"
+    return any(
+        episode.cause == "unknown" and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
+        for episode in step.episodes
+    )
 
 
 def _loss(step: StepFindings) -> float:
@@ -116,10 +130,19 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)
     return Answer(
         throttles="no",
-        sentence=f"Does not throttle, but {_fell(step, worst)}: {CAUSE_WORDS[worst.cause]}.",
+        sentence=f"Does not throttle, but {_fell(step, worst)}: {_cause(worst)}.",
         because=_reasons(worst),
-        next=_ADVICE[worst.cause],
+        next=_ADVICE.get(worst.cause) or _probe(worst),
     )
+
+
+def _cause(episode: Episode) -> str:
+    """The cause in words; of an unknown one, the two likeliest."""
+    if episode.cause != "unknown":
+        return CAUSE_WORDS[episode.cause]
+    known = [cause for cause in episode.likelihoods if cause in CAUSE_WORDS and cause != "thermal"]
+    likeliest = sorted(known, key=lambda cause: -episode.likelihoods[cause])[:2]
+    return "not heat; " + " or ".join(CAUSE_WORDS[cause] for cause in likeliest)
 
 
 def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
