@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from heatsoak.analysis.definitions import MIN_THROTTLING_C
 from heatsoak.analysis.findings import (
     Answer,
     Episode,
@@ -81,9 +82,11 @@ _EXCLUDED = 0.05
 def _leaves_heat_open(step: StepFindings) -> bool:
     """Whether a step may have been slowed by heat."""
     if not step.episodes:
-        return step.verdict == "unknown"
+        return step.verdict == "unknown" and not (step.why_unknown or "").startswith("too short")
     return any(
-        episode.cause == "unknown" and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
+        episode.cause == "unknown"
+        and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
+        and (episode.temp_c_at_onset is None or episode.temp_c_at_onset >= MIN_THROTTLING_C)
         for episode in step.episodes
     )
 

@@ -16,5 +16,7 @@ DEPTH_WINDOW_S = 60.0
 #: A step is steady if its falls cost less than this share of its work and none lasts longer.
 MAX_STEADY_LOSS = 0.01
 MAX_STEADY_FALL_S = 30.0
+#: Hardly any drive throttles at a lower temperature, as it reports it.
+MIN_THROTTLING_C = 55.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3

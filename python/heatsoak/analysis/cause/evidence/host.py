@@ -171,6 +171,8 @@ OTHER_SIZE = 1.5
 MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
 #: A smaller loss cannot be divided between fewer I/Os and later answers.
 MIN_DEPTH = 0.1
+#: Means over an interval may make a queue seem this much deeper than it is.
+DEEPER = 1.5
 #: In shorter drops the I/Os in flight are not counted.
 MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
 #: A drive that was busy before and idles at times during the drop is waiting for its load.
@@ -226,6 +228,10 @@ def _in_flight(case: Case) -> Finding | None:
     before, during = (_queue(case, *span) for span in _spans(case))
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
     if not (before > 0 and during > 0 and rates[0] > 0 and rates[1] > 0):
+        return None
+    depth = (case.view.step.iodepth or math.inf) * (case.view.step.numjobs or 1)
+    if max(before, during) > DEEPER * depth:
+        # more than the load keeps in flight: rates or latencies are of something else
         return None
     lost = math.log(rates[0] / rates[1])
     if lost < -math.log1p(-MIN_DEPTH):

@@ -7,13 +7,14 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
+from heatsoak.analysis.definitions import MIN_THROTTLING_C
 from heatsoak.analysis.series import Array, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
-GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", 55.0))
+GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
