@@ -66,7 +66,8 @@ def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Pat
     assert "right after 'fill'" in " ".join(done.stdout.split())
     head = page_of([Recording.open(tmp_path / "r")]).headline
     assert head.tone == "bad"
-    assert head.text.startswith("Throttles from the start in write: it started right after 'fill'")
+    assert head.text.startswith("Heat slows the drive from the start")
+    assert any("right after 'fill'" in more for more in head.more)
     assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
     assert "right after 'fill'" in (tmp_path / "x.xml").read_text()
     assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0

@@ -18,7 +18,8 @@ def hot(
 def test_one_recording_that_falls_says_by_how_much_when_and_between_what() -> None:
     head = page_of([hot({}, 60, 0.5, 1)]).headline
     assert head.tone in ("bad", "unsure")
-    assert "read falls by 50 % after 60 s, from 2," in head.text
+    assert "'read' fell by 50 %, from 2," in head.text
+    assert "after 60 s" in head.text
     assert "MB/s" in head.text
     assert sum(head.counts.values()) == 1
 
@@ -26,7 +27,7 @@ def test_one_recording_that_falls_says_by_how_much_when_and_between_what() -> No
 def test_a_steady_recording_is_good() -> None:
     head = page_of([run({}, steady(2000))]).headline
     assert head.tone == "good"
-    assert head.text == "Steady: does not throttle in the one workload."
+    assert head.text == "Does not throttle: it held its speed, at 60 C at most."
 
 
 def test_several_places_name_the_worst_in_plain_words() -> None:
@@ -44,7 +45,7 @@ def test_unknown_causes_leave_it_unsure() -> None:
     head = page_of([run({}, falling(60, 0.5), temp_c=None)]).headline
     if set(head.counts) == {"unknown"}:
         assert head.tone == "unsure"
-        assert "the cause is unknown" in head.text
+        assert "Cannot tell" in head.text
     assert any("No temperature was recorded" in more for more in head.more)
 
 
@@ -59,7 +60,7 @@ def test_recordings_that_were_cut_short_or_failed_say_so() -> None:
 def test_too_little_to_judge_is_not_a_verdict() -> None:
     head = page_of([run({}, np.full(20, 2000.0))]).headline
     assert head.tone == "unsure"
-    assert head.text.startswith("Cannot be judged: too short to judge")
+    assert head.text.startswith("Cannot tell whether it throttles: too short to judge")
 
 
 def test_logs_of_other_tools_have_a_headline_too(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_logs_of_other_tools_have_a_headline_too(tmp_path: Path) -> None:
     options = Options.of(["time=seconds"], None)
     opened = open_all([tmp_path / "log.csv"], options, shift_s=None, joins=True)
     page = page_of(opened)
-    assert "after 119 s" in page.headline.text or "after 120 s" in page.headline.text
+    assert "after 2 min" in page.headline.text or "after 119 s" in page.headline.text
     assert page.recordings[0].command is None
 
 
@@ -83,7 +84,7 @@ def test_only_latencies_are_enough_for_a_verdict() -> None:
     meta = recording.meta.model_copy(update={"columns": columns})
     only = InMemoryRecording(Path("lat"), meta, frame, recording.events)
     page = page_of([only])
-    assert "µs a request" in page.headline.text
+    assert "µs an I/O" in page.headline.text
     assert page.workloads[0].lines[0].tracks[0].unit == "µs"
 
 
@@ -91,5 +92,5 @@ def test_every_step_of_many_workloads_is_summed_up() -> None:
     steps = [{**READ, "name": f"read-{number}"} for number in range(6)]
     rates = {f"read-{number}": falling(50 + number, 0.5) for number in range(6)}
     head = page_of([run({}, rates, steps=steps)]).headline
-    assert head.more[0] == "0 of 6 workloads are steady in every run."
-    assert head.more[1].startswith("The mildest fall: ")
+    assert "0 of 6 workloads are steady in every run." in head.more
+    assert any(more.startswith("The mildest fall: ") for more in head.more)

@@ -195,7 +195,7 @@ def _fell(step: StepFindings, episode: Episode) -> str:
     for before, during, unit in (
         (episode.before_mb_s, episode.during_mb_s, "MB/s"),
         (episode.before_iops, episode.during_iops, "IOPS"),
-        (episode.before_lat_us, episode.during_lat_us, "us an I/O"),
+        (episode.before_lat_us, episode.during_lat_us, "µs an I/O"),
     ):
         if before is not None and during is not None:
             levels = f", from {_amount(before)} to {_amount(during)} {unit}"

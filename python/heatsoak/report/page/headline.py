@@ -45,8 +45,15 @@ def headline(
         return Headline(
             text=texts[0], tone="good" if steady else "unsure", more=[*texts[1:], *more], counts={}
         )
+    if len(findings) == 1:
+        # of several, where it is worst is the answer
+        answer = findings[0].answer
+        text = answer.sentence
+        more = [*map(_sentence, [*answer.because, *([answer.next] if answer.next else [])]), *more]
+    else:
+        text = _text(names, findings, judged, main)
     return Headline(
-        text=_text(names, findings, judged, main),
+        text=text,
         tone=_tone(judged, falls),
         more=more,
         counts=dict(Counter(step.verdict for step in steps)),
@@ -86,8 +93,6 @@ def _text(
     thermal = [fall for fall in falls if fall.episode.cause == "thermal"]
     verb = "Throttles" if thermal else "Gets slower"
     worst = max(thermal or falls, key=lambda fall: fall.episode.depth_pct)
-    if len(findings) == 1:
-        return f"{verb}: {_one(worst)}; {_causes(falls)}."
     hit = len({id(fall.named) for fall in thermal or falls})
     places = _places(names, len(findings))
     where = words.phrase(worst.named.conditions, names.keys) or f"in '{worst.named.label}'"
@@ -202,6 +207,10 @@ def _without_temperatures(
         return []
     where = "" if without == len(findings) else f" in {without} of {len(findings)} recordings"
     return [f"No temperature was recorded{where}, so heat can only be judged by its pattern."]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _lower(text: str) -> str:
