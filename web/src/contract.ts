@@ -76,6 +76,8 @@ export interface PageRecording {
  * What one recording shows; `notes` are what a reader of the result must know.
  *
  * Attributes:
+ *     answer: whether the drive throttles, in a sentence.
+ *     unloaded: what is known of the time without a load; None if there was hardly any.
  *     scores: the scores that its protocol defines.
  *     rounds: the rounds in its protocol, and whether they became steady.
  *     power: where power figures come from; None if nothing is known.
@@ -91,6 +93,8 @@ export interface RecordingFindings {
   steps: StepFindings[];
   sensors: SensorTrust[];
   notes: string[];
+  answer?: Answer;
+  unloaded?: Unloaded | null;
   scores?: ScoreFindings[];
   rounds?: RoundsFindings[];
   power?: Power | null;
@@ -106,7 +110,9 @@ export interface RecordingFindings {
  *     power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
  *         recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
  *     rounds: the name of the rounds that it belongs to; `round` is the number of its round.
- *     start_temp_c: the drive's temperature at the start.
+ *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+ *     slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
+ *         cooling; None if no other run shows that.
  *     why: the reasons for a verdict without an episode.
  *     why_unknown: why its throughput could not be judged; None if it was.
  */
@@ -116,6 +122,7 @@ export interface StepFindings {
   duration_s: number;
   mean_mb_s: number | null;
   start_temp_c: number | null;
+  max_temp_c?: number | null;
   verdict:
     | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
     | ("steady" | "unknown");
@@ -123,6 +130,7 @@ export interface StepFindings {
   consistency: Consistency | null;
   why?: string[];
   why_unknown?: string | null;
+  slowed_by_heat_pct?: number | null;
   cpu_us_per_io?: number | null;
   cpu_core_pct?: number | null;
   power_mean_w?: number | null;
@@ -288,6 +296,41 @@ export interface SensorTrust {
   onsets?: number;
   spread_at_onset_k?: number | null;
   same_as?: string | null;
+}
+/**
+ * What a person wanted to know.
+ *
+ * Attributes:
+ *     sentence: for somebody who does not know what an episode is.
+ *     because: the strongest reasons, three at most.
+ *     next: what would settle it, or help.
+ */
+export interface Answer {
+  throttles: "yes" | "no" | "cannot-tell" | "not-loaded";
+  sentence: string;
+  because?: string[];
+  next?: string | null;
+}
+/**
+ * The time in which a log shows the drive, but no load that could be judged.
+ *
+ * Attributes:
+ *     busy_pct: the mean share of the time that it was busy; None if not logged.
+ *     max_mb_s: the highest throughput; None if not logged.
+ *     max_temp_c: its highest temperature; None if not logged.
+ *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
+ *     time_constant_s: how slowly it followed.
+ *     text: the same, to follow "the drive was never loaded"; `reasons` are sentences.
+ */
+export interface Unloaded {
+  duration_s: number;
+  busy_pct?: number | null;
+  max_mb_s?: number | null;
+  max_temp_c?: number | null;
+  follows?: string | null;
+  time_constant_s?: number | null;
+  text?: string;
+  reasons?: string[];
 }
 /**
  * The number that a protocol is run for.
