@@ -37,12 +37,12 @@ _ADVICE: dict[Verdict, str] = {
 def answer_of(recording: RecordingFindings) -> Answer:
     """Return the answer of one recording."""
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
-    if not judged:
+    open_ = [step for step in recording.steps if _leaves_heat_open(step)]
+    if not (judged or open_):
         return _not_judged(recording)
     throttled = [step for step in judged if step.throttles]
     if throttled:
         return _throttles(throttled, judged)
-    open_ = [step for step in recording.steps if _leaves_heat_open(step)]
     if open_:
         return _cannot_tell(open_)
     return _does_not(judged)
@@ -82,7 +82,7 @@ _EXCLUDED = 0.05
 def _leaves_heat_open(step: StepFindings) -> bool:
     """Whether a step may have been slowed by heat."""
     if not step.episodes:
-        return step.verdict == "unknown" and not (step.why_unknown or "").startswith("too short")
+        return step.verdict == "unknown" and step.is_long_enough
     return any(
         episode.cause == "unknown"
         and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
@@ -161,7 +161,8 @@ def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
         throttles="cannot-tell",
         sentence=f"Cannot tell whether it throttles: {_named(step)}: {why}.",
         because=[],
-        next="a longer run of one load, with the drive's temperature logged, would settle it",
+        next="the drive's temperature and throttling counters, logged beside an even load, would "
+        "settle it",
     )
 
 

@@ -294,6 +294,7 @@ class StepFindings(BaseModel):
             cooling; None if no other run shows that.
         why: the reasons for a verdict without an episode.
         why_unknown: why its throughput could not be judged; None if it was.
+        is_uneven: whether that is because it varied too much to have a level.
     """
 
     step: str
@@ -308,12 +309,18 @@ class StepFindings(BaseModel):
     why: list[str] = []
     why_unknown: str | None = None
     slowed_by_heat_pct: float | None = None
+    is_uneven: bool = False
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
     power_mean_w: float | None = None
     energy_j: float | None = None
     rounds: str | None = None
     round: int | None = None
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether its throughput was looked at; a step of a few samples cannot be judged."""
+        return self.why_unknown is None or self.is_uneven
 
     @property
     def throttles(self) -> bool:

@@ -133,6 +133,7 @@ def step_findings(
         verdict=verdict,
         why=[text for text in whys if text],
         why_unknown=uneven or _why_unknown(view),
+        is_uneven=uneven is not None,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
@@ -181,10 +182,11 @@ _PARTS, _EVEN = 20, 0.5
 
 def _uneven(view: StepView) -> str | None:
     """Why a step without a drop is not steady either; None if it is."""
-    series = view.throughput
+    series, swing = view.throughput, view.oscillation_from_start
     if view.drops != [] or len(series.t_s) < 2 * _PARTS:
         return None
-    means = resampled(series, 0.0, series.duration_s, series.duration_s / _PARTS)
+    part_s = series.duration_s / _PARTS
+    means = series.values if swing else resampled(series, 0.0, series.duration_s, part_s)
     means = means[np.isfinite(means)]
     if len(means) < _PARTS / 2:
         return None
@@ -192,10 +194,11 @@ def _uneven(view: StepView) -> str | None:
     if high - low <= _EVEN * np.median(means):
         return None
     unit = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}[series.unit]
-    return (
-        f"too uneven to judge: its means over {series.duration_s / _PARTS:.0f} s go from "
-        f"{low:,.0f} to {high:,.0f} {unit}"
-    )
+    levels = f"{low:,.0f} to {high:,.0f} {unit}"
+    if swing is None:
+        return f"too uneven to judge: its means over {part_s:.0f} s go from {levels}"
+    every = "" if swing.period_s is None else f" every {swing.period_s:.0f} s"
+    return f"from its start it swung from {levels}{every}, as under a governor or a load of its own"
 
 
 def _slow_from_the_start(

@@ -86,6 +86,8 @@ def swing(series: Series, begin_s: float, end_s: float, level: float) -> Swing |
     if np.nanmax(mean) - np.nanmin(mean) < MIN_DROP * level:
         return None
     whole = values[: int(len(values) // period * period)]
+    if len(whole) == 0:
+        return None  # not one whole period
     middle = 0.5 * (np.quantile(whole, 0.05) + np.quantile(whole, 0.95))
     return Swing(period * step_s, float(np.mean(whole < middle)))
 
