@@ -18,7 +18,9 @@ Array = NDArray[np.float64]
 T_S: Array = np.arange(1.0, 301.0)
 BEFORE = T_S <= 120
 LOGGED = Observed(name="reads", writes=False, watched=True)
-RUN = WorkloadStep.model_validate({"name": "r", "rw": "read", "bs": "128k", "runtime": "300s"})
+RUN = WorkloadStep.model_validate(
+    {"name": "r", "rw": "read", "bs": "128k", "iodepth": 32, "runtime": "300s"}
+)
 
 
 def fallen(

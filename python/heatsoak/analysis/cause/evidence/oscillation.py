@@ -67,10 +67,10 @@ def turning_points(case: Case) -> Finding | None:
     if swing_k >= STILL_K:
         return None
     expected_k = _expected_k(case, found)
-    if expected_k >= EXPECTED_K:
-        said += f"; given how fast it had warmed, throttling would move it by {expected_k:.0f} K"
-        return Finding("swings", "without-heat", said)
-    return Finding("swings", "unseen", said)
+    if expected_k < EXPECTED_K:
+        return None  # it would not show
+    said += f"; given how fast it had warmed, throttling would move it by {expected_k:.0f} K"
+    return Finding("swings", "without-heat", said)
 
 
 def _turning_points(case: Case) -> _TurningPoints | None:
