@@ -27,8 +27,7 @@ from heatsoak.protocol import Observed
 #: Lines of the head that are looked at.
 _SHOWN = 40
 _ROW = re.compile(r"\d{1,16}, ?\d{1,20}(?:, ?(?:\d{1,20}|0x[0-9a-f]{1,8})){0,6}", re.ASCII)
-#: Words in columns, as above any table but fio's.
-_HEADER = re.compile(r"[^\W\d][^,\d]*(?:,[^,]*[^\W\d][^,]*)+")
+_LETTER = re.compile(r"[^\W\d]")
 _NAME = re.compile(
     r"^(?P<prefix>.*)(?:^|[_.-])(?P<what>clat_hist|bw|iops|lat|clat|slat)"
     r"(?:[._-](?P<job>\d+))?(?:\.(?:log|txt|csv))?(?:\.(?P<host>[^/]*?))??(?:\.(?:gz|bz2|xz))?$",
@@ -59,8 +58,8 @@ def _recognises(source: Source) -> bool:
         return False
     if is_histogram(shown):
         return True
-    if _HEADER.fullmatch(shown[0]):
-        return False
+    if "," in shown[0] and all(_LETTER.search(word) for word in shown[0].split(",")):
+        return False  # the header of a table: fio writes none
     rows = [line for line in shown if _ROW.fullmatch(line)]
     if len(rows) < 0.6 * len(shown):
         return False
