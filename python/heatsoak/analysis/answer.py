@@ -82,7 +82,8 @@ _EXCLUDED = 0.05
 def _leaves_heat_open(step: StepFindings) -> bool:
     """Whether a step may have been slowed by heat."""
     if not step.episodes:
-        return step.verdict == "unknown" and step.is_long_enough
+        was_cool = step.max_temp_c is not None and step.max_temp_c < MIN_THROTTLING_C
+        return step.verdict == "unknown" and step.is_long_enough and not was_cool
     return any(
         episode.cause == "unknown"
         and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
