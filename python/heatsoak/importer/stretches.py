@@ -112,7 +112,7 @@ def _is_load(total: Array, busy_pct: Array, interval_s: Array, least: float) -> 
         return False
     if np.isfinite(busy_pct).any():
         return float(np.nanmean(busy_pct)) >= BUSY_PCT
-    return float(np.percentile(total, 95)) >= least
+    return float(np.mean(total)) >= least
 
 
 def rated(samples: pl.DataFrame) -> pl.DataFrame:
