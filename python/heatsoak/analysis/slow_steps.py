@@ -205,18 +205,22 @@ def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWh
             view.has_moved and other.has_moved
         ):
             continue
-        common_s = min(view.duration_s, other.duration_s)
-        here, there = (each.throughput.mean(0.0, common_s) for each in (view, other))
         temps_c = [max(each.temp.values.tolist(), default=math.nan) for each in (view, other)]
-        if not (there > 0 and temps_c[0] >= temps_c[1] + HELD_WITHIN_K):
+        if not temps_c[0] >= temps_c[1] + HELD_WITHIN_K:
             continue
-        lost = 1 - here / there
-        if lost >= _MIN_COOLING_GAIN and (found is None or lost > found.lost_share):
-            found = FasterWhenCooled(
-                lost,
-                f"with {cooling.text} the same load ran {there / here:.2g} times as fast, the "
-                f"drive at {temps_c[1]:.0f} C at most: here it got {temps_c[0]:.0f} C hot",
-            )
+        common_s = min(view.duration_s, other.duration_s)
+        pairs = {
+            "ran": [each.throughput.mean(0.0, common_s) for each in (view, other)],
+            "started": [level_of(view), level_of(other)],
+        }
+        for verb, (here, there) in pairs.items():
+            lost = 1 - here / there if there > 0 else 0.0
+            if lost >= _MIN_COOLING_GAIN and (found is None or lost > found.lost_share):
+                found = FasterWhenCooled(
+                    lost,
+                    f"with {cooling.text} the same load {verb} {there / here:.2g} times as fast, "
+                    f"the drive at {temps_c[1]:.0f} C at most: here it got {temps_c[0]:.0f} C hot",
+                )
     return found
 
 
