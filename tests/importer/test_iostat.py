@@ -299,3 +299,22 @@ def test_times_in_reports_without_devices_alone_place_nothing() -> None:
     )
     with pytest.raises(UsageError, match="nothing can be placed"):
         read(Source.of_bytes("x", text.encode()))
+
+
+def test_hosts_that_stand_before_each_line_are_read_one_by_one() -> None:
+    header = "Device:  r/s  w/s  rkB/s  wkB/s"
+    reports = [f"\n{header}\nsda  0.00  {i}.00  0.00  {i}000.00\n" for i in range(1, 9)]
+    lines = {host: "".join(reports).splitlines() for host in ("n1", "n2")}
+    dump = "".join(f"{host}: {line}\n" for host, own in lines.items() for line in own)
+    logs = read_text(dump)
+    assert [log.source.rpartition(" ")[2] for log in logs] == ["(n1)", "(n2)"]
+    assert logs[0].samples["write_bw_mb_s"].to_list() == logs[1].samples["write_bw_mb_s"].to_list()
+    assert logs[0].samples.height == 7
+
+
+def test_a_device_that_keeps_no_account_of_how_busy_it_is_was_not_idle() -> None:
+    header = "Device   r/s  w/s  rkB/s  wkB/s  aqu-sz  %util"
+    text = "".join(f"\n{header}\nmd0  0.00  180.00  0.00  36000.00  0.00  0.00\n" for _ in range(9))
+    (log,) = read_text(text)
+    assert "busy_pct" not in log.samples.columns
+    assert "queue" not in log.samples.columns

@@ -167,3 +167,25 @@ def test_of_logs_as_fine_the_one_that_knows_the_load_leads() -> None:
     own = replace(load(rate), format="fio-json", source="fio.json")
     (joined,) = join([seen, own])
     assert joined.source == "fio.json"
+
+
+def test_what_an_onlooker_saw_the_device_move_stands_beside_the_load() -> None:
+    rate, _ = throttled()
+    own = replace(load(rate), format="fio-json", source="fio.json")
+    seen = load(rate + 100)
+    reads = seen.samples.with_columns(read_bw_mb_s=pl.lit(7.0))
+    (joined,) = join([replace(seen, samples=reads, format="iostat", source="iostat.txt"), own])
+    known = joined.samples.filter(pl.col("device_write_mb_s").is_not_null())
+    assert known.height == 600
+    assert known["device_write_mb_s"][0] == pytest.approx(rate[0] + 100)
+    assert known["device_read_mb_s"][0] == 7
+    assert joined.samples["write_bw_mb_s"].count() == 600
+
+
+def test_a_device_that_moved_less_than_the_load_is_another() -> None:
+    rate, _ = throttled()
+    own = replace(load(rate), format="fio-json", source="fio.json")
+    seen = load(0.1 * rate)
+    reads = seen.samples.with_columns(read_bw_mb_s=pl.lit(7.0))
+    (joined,) = join([own, replace(seen, samples=reads, format="iostat", source="iostat.txt")])
+    assert "device_write_mb_s" not in joined.samples.columns

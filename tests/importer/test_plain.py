@@ -399,3 +399,97 @@ def test_dstats_columns_without_its_other_lines_are_of_bytes() -> None:
     rows = "".join(f"{i},3,0,1703116.8\n" for i in range(1, 60))
     (log,) = _read(f'"time","usr","read","writ"\n{rows}')
     assert log.samples["write_bw_mb_s"][9] == pytest.approx(1.7031168)
+
+
+def test_rows_that_all_carry_one_time_are_even_intervals_apart() -> None:
+    table = "Timestamp,wMB/s\n" + _rows("2026-11-05 23:50:46.5,5{s}")
+    (log,) = _read(table)
+    assert log.samples["t_s"].to_list() == list(range(1, 21))
+    assert "its 20 rows all carry the same time: taken as 1 s apart" in _said(log, doubt=True)
+    (log,) = _read(table, interval_s="5")
+    assert log.end_s == 100
+
+
+def test_rows_of_one_time_are_counted_where_only_the_first_is_read() -> None:
+    (log,) = _read("time,write MiB/s\n" + _rows("{i},500") + _rows("{i},500")[-7:])
+    assert "1 of 21 rows have the time of another one" in _said(log, doubt=True)
+
+
+def test_columns_whose_cells_are_letters_are_not_measured() -> None:
+    (log,) = _read("time,write MiB/s,r,s\n" + _rows("{i},5{s},r,s"))
+    assert log.samples.columns == ["t_s", "interval_s", "write_bw_mb_s"]
+    assert log.samples["t_s"][4] == 5
+    assert log.conditions == {}
+    assert "left out, since their cells are not numbers: 'r'" in _said(log, doubt=False)
+
+
+def test_of_two_columns_of_one_meaning_the_one_that_is_not_0_throughout_is_read() -> None:
+    (log,) = _read("time,write MiB/s,host write MiB/s\n" + _rows("{i},0,5{s}"))
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(500 * 1.048576)
+
+
+def test_writes_per_s_beside_iops_are_bytes() -> None:
+    (log,) = _read("time,wIOPS,w_per_s\n" + _rows("{i},84,440401{s}.0"))
+    assert log.samples["write_iops"][0] == 84
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(44.0401)
+    (log,) = _read("time,w_per_s\n" + _rows("{i},84"))
+    assert log.samples["write_iops"][0] == 84
+
+
+def test_a_rate_of_neither_reads_nor_writes_is_not_added_to_them() -> None:
+    (log,) = _read("time,rate,writeMibs,readMibs,writes\n" + _rows("{i},200000,5{s},0,128"))
+    assert "bw_mb_s" not in log.samples.columns
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(500 * 1.048576)
+    assert log.samples["write_iops"][0] == 128
+
+
+def test_a_processors_idle_share_is_no_temperature() -> None:
+    with pytest.raises(UsageError, match="no column of throughput, temperature or power"):
+        _read("time,cpu_usr,cpu_idl\n" + _rows("{i},2,9{i}", 9))
+
+
+def test_dstats_columns_in_one_line_of_headers_are_of_disks() -> None:
+    header = "time,cpu_idl,io_total_writ,io_sdh_writ,dsk_total_writ,dsk_sdh_writ\n"
+    (log,) = _read(header + _rows("24-02 13:31:{s},98,9,20,4000000,2000000"))
+    assert log.drive == {"path": "sdh"}
+    assert log.samples["write_bw_mb_s"][3] == 2
+    assert log.samples["write_iops"][3] == 20
+
+
+def test_collectls_plot_format_is_read() -> None:
+    above = f"{'#' * 60}\n# Collectl:   V4.3.1-1  HiRes: 1  Options: -sd -P\n{'#' * 60}\n"
+    header = "#Date Time [CPU]Totl% [DSK]ReadTot [DSK]WriteTot [DSK]ReadKBTot [DSK]WriteKBTot\n"
+    (log,) = _read(above + header + _rows("20260105 10:11:{s} 3 0 4000 0 5120{s}"))
+    assert log.clock == "local"
+    assert log.samples["write_iops"][0] == 4000
+    assert log.samples["write_bw_mb_s"][0] == pytest.approx(512000 * 1.024e-3)
+    assert log.samples["cpu_pct"][0] == 3
+
+
+def test_collectls_details_are_of_each_drive() -> None:
+    drive = "[DSK:{0}]Name [DSK:{0}]RKBytes [DSK:{0}]WKBytes"
+    header = f"#Date Time {drive.format('sda')} {drive.format('nvme0n1')}\n"
+    (log,) = _read(header + _rows("20260105 10:11:{s} sda 0 0 nvme0n1 0 5120{s}"))
+    assert log.drive == {"path": "nvme0n1"}
+    assert log.conditions == {}
+
+
+def test_a_long_text_and_the_files_own_name_are_no_conditions() -> None:
+    row = "{i},500,log.csv," + "x" * 101 + ",copper"
+    (log,) = _read("time,write MiB/s,file,notes,heatsink\n" + _rows(row))
+    assert log.conditions == {"heatsink": "copper"}
+
+
+def test_a_counter_that_was_read_again_after_days_gives_no_rate() -> None:
+    rows = "".join(f"{t},{1000 * i}\n" for i, t in enumerate([*range(20), *range(90000, 90020)]))
+    (log,) = _read("time_s,Host Writes [MB]\n" + rows)
+    assert log.samples["write_bw_mb_s"].count() == 38
+    assert log.samples["write_bw_mb_s"].min() == 1000
+
+
+def test_a_dump_of_several_files_is_read_file_by_file() -> None:
+    table = ["time,write MiB/s", *_rows("{i},5{s}").splitlines()]
+    dump = [f"{name}/log.csv:{line}\n" for name in ("a", "b") for line in table]
+    logs = _read("".join(dump))
+    assert [log.source for log in logs] == ["log.csv (a/log.csv)", "log.csv (b/log.csv)"]
+    assert [log.samples.height for log in logs] == [20, 20]

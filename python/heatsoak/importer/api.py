@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.importer.dumps import parts_of
 from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark
@@ -15,6 +16,8 @@ from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
+#: The reader that takes tables which no other knows.
+_ANY_TABLE = "plain"
 
 
 def import_files(
@@ -128,6 +131,8 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     A log without samples says in its remarks what a sibling of the same run may need of it.
     """
     options = options or Options()
+    if parts := _parts_of(source):
+        return [log for part in parts for log in read(part, options)]
     reader = detect(source)
     try:
         logs = reader.read(source, options)
@@ -144,6 +149,23 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
     return [log.with_remarks(*remarks) for log in logs]
+
+
+def _parts_of(source: Source) -> list[Source]:
+    """The hosts or files whose lines a dump holds, where these can be read better than it."""
+    parts = parts_of(source) if source.head else []
+    if not parts:
+        return []
+    inside, whole = _known(parts[0]), _known(source)
+    is_better = whole is None or whole.name in (_ANY_TABLE, inside.name if inside else "")
+    return parts if inside is not None and is_better else []
+
+
+def _known(source: Source) -> Format | None:
+    try:
+        return detect(source)
+    except UsageError:
+        return None
 
 
 def detect(source: Source) -> Format:

@@ -270,6 +270,10 @@ class Devices:
             absent = np.nan if quantity == "lat_us" else 0.0
             columns[column] = np.where(there, taken, absent)[kept]
         remarks = list(reports.remarks)
+        for column in ("busy_pct", "queue"):
+            # md and others keep no account of how busy they are
+            if column in columns and not np.nan_to_num(columns[column]).any() and _moves(columns):
+                del columns[column]
         if impossible:
             remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
         if not there[kept].all():
@@ -320,6 +324,14 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
                 total += float(values[possible].sum())
             return total * scale
     return 0.0
+
+
+def _moves(columns: Mapping[str, Any]) -> bool:
+    return any(
+        np.nan_to_num(values).any()
+        for name, values in columns.items()
+        if name.endswith(("bw_mb_s", "iops"))
+    )
 
 
 def _is_idle(frame: Any, direction: str) -> bool:

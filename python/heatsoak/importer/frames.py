@@ -14,6 +14,9 @@ Array = NDArray[np.float64]
 
 #: A logger's sample covers at most this many of its usual intervals; a longer gap is unknown.
 _MAX_INTERVALS = 2.0
+#: A mean over more usual intervals than this, or over more than an hour, says nothing of a load.
+_MAX_MEAN_INTERVALS = 10.0
+_MAX_MEAN_S = 3600.0
 
 
 def intervals(t_s: Array) -> Array:
@@ -30,18 +33,26 @@ def intervals(t_s: Array) -> Array:
     return np.concatenate([[usual], between])
 
 
+def are_far_apart(seconds: Array) -> NDArray[np.bool_]:
+    """Whether readings of a counter lie so far apart that a mean between them is no rate."""
+    known = seconds[seconds > 0]
+    usual = float(np.median(known)) if len(known) else 0.0
+    return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * usual, _MAX_MEAN_S))
+
+
 def rates(counter: Array, t_s: Array) -> Array:
     """Return a cumulative counter's rate over the time since the reading before.
 
-    NaN for the first, for missing readings and the one after, and where the counter fell (it was
-    reset, or it wrapped).
+    NaN for the first, for missing readings and the one after, where the counter fell (it was reset,
+    or it wrapped), and where readings are far apart.
     """
     if len(counter) == 0:
         return np.empty(0)
     seconds = np.diff(t_s, prepend=np.nan)
     moved = np.diff(counter, prepend=np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((seconds > 0) & (moved >= 0), moved / seconds, np.nan)
+        valid = (seconds > 0) & (moved >= 0) & ~are_far_apart(seconds)
+        return np.where(valid, moved / seconds, np.nan)
 
 
 def run_slices(t_s: Array, least_jump_s: float = 0.0) -> list[slice]:

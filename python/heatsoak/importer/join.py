@@ -39,6 +39,8 @@ _LEADERS = {
     "interval_s",
     "step",
 }
+#: What an onlooker saw the device move, beside the log of a load.
+_DEVICE_RATES = {"read_bw_mb_s": "device_read_mb_s", "write_bw_mb_s": "device_write_mb_s"}
 #: A log of the load itself leads before an onlooker's up to this much finer.
 _NEARLY_AS_FINE = 1.5
 #: What columns are called together where they are left out.
@@ -270,8 +272,12 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     taken = set(joined.samples.columns)
     renamed = {}
     dropped = []
+    saw_device = _saw_device(joined, leader, other, alignment)
     for name in other.samples.columns:
         if name in ("t_s", "interval_s", "step"):
+            continue
+        if saw_device and name in _DEVICE_RATES:
+            renamed[name] = _DEVICE_RATES[name]
             continue
         if name not in _LEADERS and name in taken and "." in name:
             renamed[name] = f"{name}.{other.format}"
@@ -312,6 +318,25 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
         sensors=(*joined.sensors, *sensors),
         remarks=(*joined.remarks, *remarks),
     )
+
+
+def _saw_device(joined: Log, leader: Log, other: Log, alignment: Alignment) -> bool:
+    """Whether an onlooker's rates are of the device that a load's own log is of.
+
+    What the device moved is at least about what the load did.
+    """
+    if leader.logs_on or not other.logs_on or not leader.has_any("bw_mb_s"):
+        return False
+    if not set(_DEVICE_RATES) <= set(other.samples.columns):
+        return False
+    if not set(_DEVICE_RATES.values()).isdisjoint(joined.samples.columns):
+        return False
+    if leader.drive.get("path", path := other.drive.get("path")) != path:
+        return False
+    t_s = pl.col("t_s") + alignment.shift_s
+    seen = rated(other.samples.filter(t_s.is_between(0.0, leader.end_s)))
+    moved = [float(np.mean(rates(one)[2])) for one in (seen, rated(leader.samples)) if one.height]
+    return len(moved) == 2 and moved[0] >= _MIN_SEEN * moved[1]
 
 
 def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, build, intervals, run_slices
+from heatsoak.importer.frames import Array, are_far_apart, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.readings import Reading, Readings, ToldDrive
 from heatsoak.importer.source import MAX_RUNS
@@ -310,7 +310,7 @@ def _rates(
     rates: dict[str, Array] = {}
     for name, column, scale in _RATES:
         with np.errstate(divide="ignore", invalid="ignore"):
-            valid = (spans > 0) & (moved[name] >= 0)
+            valid = (spans > 0) & (moved[name] >= 0) & ~are_far_apart(spans)
             rate = np.where(valid, moved[name] * scale / spans, np.nan)
         if not np.isfinite(rate).any() or (too_coarse and column.endswith("bw_mb_s")):
             continue

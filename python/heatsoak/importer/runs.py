@@ -282,20 +282,26 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         name: str(texts[0]) for name, texts in run.labels.items() if len(set(texts.tolist())) == 1
     }
     drive = run.drive | {name: constant.pop(name) for name in IDENTITY if constant.get(name)}
-    conditions: Conditions = {name: text[:100] for name, text in constant.items() if text}
+    conditions: Conditions = {name: text for name, text in constant.items() if text}
     if run.named and run.label not in constant.values():
         conditions |= {"run": run.label}
+    samples = build(columns)
+    lost = len(t_s) - samples.height
+    remarks = [*_order(source_name, run), *_gaps(t_s, source_name, run.label)]
+    if lost > 0:
+        text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
+        remarks.append(Remark(f"{source_name}: {text}", doubt=True))
     return Log(
         format=format_name,
         source=source_name,
-        samples=build(columns),
+        samples=samples,
         clock=run.clock,
         start_unix_s=begin,
         steps=steps,
         label=run.label,
         drive=drive,
         conditions=conditions,
-        remarks=(*_order(source_name, run), *_gaps(t_s, source_name, run.label)),
+        remarks=tuple(remarks),
     )
 
 

@@ -43,6 +43,8 @@ _COMPACT = re.compile(
     r"^((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)[-_T .]?(\d\d)[-_.h]?(\d\d)[-_.m]?(\d\d)"
     r"(?:[.,](\d{1,9}))?(?![\d:])"
 )
+#: A date without marks before a time with them: ``20261120 14:03:17``.
+_PACKED = re.compile(r"^((?:19|20)\d\d)(\d\d)(\d\d)[ T](?=\d{1,2}:)")
 #: Minutes and seconds, perhaps with a fraction.
 _SHORT = re.compile(r"^\D{0,3}(\d{1,3}):(\d{2})([.,]\d{1,9})?$")
 #: Days since the end of 1899, as spreadsheets keep times: 1990 to 2080.
@@ -275,7 +277,7 @@ def _past_midnight(seconds: Array) -> Array:
 
 def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
     """Seconds (from the epoch, or from midnight), whether dated, whether it has a zone."""
-    word = word.strip()
+    word = _PACKED.sub(r"\1-\2-\3 ", word.strip())
     if (compact := _COMPACT.match(word)) is not None:
         year, month, day, hour, minute, second = (int(compact.group(i)) for i in (1, 3, 4, 5, 6, 7))
         midnight = _midnight(year, month, day)

@@ -54,6 +54,22 @@ VOLUME = re.compile(r"^[A-Z]:$")
 _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
+#: dstat's columns, its two lines of headers made one: ``dsk_sda_writ``, ``io/total/read``.
+_DSTAT = re.compile(r"^(dsk|io)[_/:. ]([\w-]{1,40})[_/:. ](read|writ)$")
+_DSTAT_WORDS = {"read": "read", "writ": "write"}
+#: ``collectl -P``: ``[DSK]WriteKBTot``, ``[DSK:sda]WKBytes``.
+_COLLECTL = re.compile(r"^\[([A-Z]+)(?::([^\]]{1,40}))?\](.{1,20})$")
+#: All are means over the interval, each second; kB are of 1024 bytes.
+_COLLECTL_NAMES = {
+    ("DSK", "ReadTot"): "r/s", ("DSK", "WriteTot"): "w/s",
+    ("DSK", "ReadKBTot"): "read [KiB/s]", ("DSK", "WriteKBTot"): "write [KiB/s]",
+    ("DSK", "Reads"): "r/s", ("DSK", "Writes"): "w/s",
+    ("DSK", "RKBytes"): "read [KiB/s]", ("DSK", "WKBytes"): "write [KiB/s]",
+    ("DSK", "WaitR"): "r_await", ("DSK", "WaitW"): "w_await",
+    ("DSK", "QueLen"): "avgqu-sz", ("DSK", "Util"): "%util", ("CPU", "Totl%"): "CPU usage [%]",
+}  # fmt: skip
+
+
 def device_and_name(header: str) -> tuple[str, str]:
     """Return a column's device, empty where the header names none, and its name.
 
@@ -64,6 +80,12 @@ def device_and_name(header: str) -> tuple[str, str]:
         return device, name
     if _ELSEWHERE.match(header):
         return "", ""
+    if (dstat := _DSTAT.match(header)) is not None:
+        device, direction = dstat.group(2), _DSTAT_WORDS[dstat.group(3)]
+        unit = "[B/s]" if dstat.group(1) == "dsk" else "[IO/s]"
+        return "" if device == "total" else device, f"{direction} {unit}"
+    if (collectl := _COLLECTL.match(header)) is not None:
+        return collectl.group(2) or "", _COLLECTL_NAMES.get(collectl.group(1, 3), "")
     match = _PDH.match(header)
     if match is None:
         numbered = _DISK.match(header)

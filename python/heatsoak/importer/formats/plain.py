@@ -147,6 +147,7 @@ class _Table:
             owners = None if owner is None else section.words[owner.index]
             words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
+                rows = self._apart(rows) if direction is None else rows
                 if direction is not None:
                     rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
@@ -239,6 +240,21 @@ class _Table:
                 f"its rows are {float(np.median(between)) / 3600:.3g} h apart: not a log of a drive"
             )
         return times
+
+    def _apart(self, rows: Rows) -> Rows:
+        """Rows that all carry one time, the end's or the beginning's, as far apart as is stated."""
+        known = rows.times.t_s[np.isfinite(rows.times.t_s)]
+        is_one_run = rows.steps is None and rows.runs is None
+        if len(known) < _MIN_ROWS or len(np.unique(known)) > 1 or not is_one_run:
+            return rows
+        seconds = self._columns.interval_s or 1.0
+        self._columns.doubts.setdefault(
+            f"its {len(known):,} rows all carry the same time: taken as {seconds:g} s apart"
+            + ("" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)")
+        )
+        t_s = known[0] + np.cumsum(np.isfinite(rows.times.t_s)) * seconds
+        t_s = np.where(np.isfinite(rows.times.t_s), t_s, np.nan)
+        return replace(rows, times=replace(rows.times, t_s=t_s))
 
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
         """Plain numbers without a unit: whole ones that go up in hundreds are milliseconds."""

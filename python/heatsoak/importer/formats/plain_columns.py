@@ -1,26 +1,31 @@
 """Which columns of a plain table are read, and what each of them means."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.cells import is_unknown, is_value
+from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
 from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, is_warmth, total, voltage_and_current
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug
+from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug, tokens_of
 from heatsoak.importer.timestamps import read_times
 
 #: The most labels that a run gets.
 _MAX_LABELS = 12
+#: The most columns that one remark names.
+_MAX_SHOWN = 8
+#: The longest label, in characters.
+_MAX_LABEL = 100
 #: The most doubts that one file's columns give rise to.
 _MAX_DOUBTS = 20
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
@@ -101,12 +106,20 @@ class Columns:
         columns = self._mapped(header)
         taken = {column.index for column in columns}
         named = {column.meaning.column for column in columns}
+        texts: list[str] = []
+        untimed: list[ReadColumn] = []
         for index, name in enumerate(header):
             if index in taken or not name:
                 continue
             found = _meaning_of(
                 self._layout, index, name, units[index] if index < len(units) else ""
             )
+            if found is not None and not _may_be(found, self._layout, index):
+                if found.is_role:
+                    untimed.append(ReadColumn(index, name, found))
+                else:
+                    texts.append(f"'{name}'")
+                continue
             if found is None or (found.is_role and found.column in named):
                 continue
             if self._is_crowded and not _is_known(found, name):
@@ -114,8 +127,14 @@ class Columns:
             if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
                 continue
             columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
+        if not any(c.meaning.column in ("time", "date", "uptime") for c in columns):
+            columns += untimed[:1]
+        if texts:
+            shown = ", ".join(texts[:_MAX_SHOWN]) + (", ..." if len(texts) > _MAX_SHOWN else "")
+            self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
+        columns = self._in_bytes(columns)
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._electric(columns, header, units)
         columns += self._counting(columns, header)
@@ -177,14 +196,18 @@ class Columns:
         if self._is_crowded:
             return []
         found = []
+        own = {Path(self._source.name).name, Path(self._source.name).stem, self._source.name}
         for index, name in enumerate(header):
             cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
+            if device_and_name(name)[0]:
+                continue  # of one drive of several
             is_setup = slug(name) in TOKENS["setups"] or slug(name) in IDENTITY
             is_text = not any(is_value(cell) or is_unknown(cell) for cell in cells)
-            is_text = is_text and len(cells[0]) < 100
-            if cells[0] and len(set(cells)) == 1 and (is_text or is_setup):
+            # a file's or a column's own name says nothing of a run, and a long text is no label
+            is_label = 0 < len(cells[0]) <= _MAX_LABEL and cells[0] not in {*own, name}
+            if is_label and len(set(cells)) == 1 and (is_text or is_setup):
                 found.append(index)
         return found[:_MAX_LABELS]
 
@@ -233,17 +256,52 @@ class Columns:
                 renamed = replace(column, meaning=replace(column.meaning, column=name))
                 kept[column.device, name] = renamed
                 continue
-            mapped = column.header in self._mapping.values()
-            first, second = (column, other) if (
-                mapped or column.meaning.general < other.meaning.general
-            ) else (other, column)  # fmt: skip
+            first, second = (column, other) if self._is_rather(column, other) else (other, column)
             kept[key] = first
             if not first.meaning.is_role:
                 self.doubts.setdefault(
                     f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too"
                 )
-        return list(kept.values())
+        return [column for column in kept.values() if not self._is_of_both(column, kept)]
+
+    def _is_of_both(self, column: ReadColumn, kept: Container[tuple[str, str]]) -> bool:
+        """Whether it is a rate without a unit beside reads and writes: a sum, or a limit."""
+        if column.meaning.column != "bw_mb_s" or column.meaning.has_unit:
+            return False
+        return all((column.device, f"{way}_bw_mb_s") in kept for way in ("read", "write"))
+
+    def _is_rather(self, column: ReadColumn, other: ReadColumn) -> bool:
+        """Whether a column is meant, not another one with the same meaning.
+
+        The one that is mapped, else the one that is not 0 throughout, else the one with the
+        plainer header.
+        """
+        mapped = self._mapping.values()
+        if column.header in mapped or other.header in mapped:
+            return column.header in mapped
+        if not column.meaning.is_role and self._is_zero(column) != self._is_zero(other):
+            return self._is_zero(other)
+        return column.meaning.general < other.meaning.general
+
+    def _is_zero(self, column: ReadColumn) -> bool:
+        cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
+        return not any(cell.strip().strip("0.,") for cell in cells)
+
+    def _in_bytes(self, columns: list[ReadColumn]) -> list[ReadColumn]:
+        """With ``w_per_s`` beside ``wIOPS``, the former is in bytes."""
+        if any(column.meaning.column.endswith("bw_mb_s") for column in columns):
+            return columns
+        counted = {(c.device, c.meaning.column) for c in columns if "iops" in c.header.lower()}
+        in_bytes = []
+        for column in columns:
+            name = column.meaning.column
+            is_other = name.endswith("iops") and "iops" not in column.header.lower()
+            if is_other and (column.device, name) in counted:
+                what = Meaning(name.replace("iops", "bw_mb_s"), has_unit=False)
+                column = replace(column, meaning=what)
+            in_bytes.append(column)
+        return in_bytes
 
     def _complain(self, columns: list[ReadColumn], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
@@ -286,6 +344,8 @@ class Columns:
             cells = [row[index] for row in self._layout.rows if index < len(row)]
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
+            if not TOKENS["not_warm"].isdisjoint(tokens_of(name)):
+                continue
             if not cells or not all(is_warmth(cell) for cell in cells if cell.strip()):
                 continue
             # each drive is one, so that it keeps its name
@@ -314,6 +374,18 @@ def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning |
     if is_direction and not (values and all(map(direction_of, values))):
         return Meaning("step", general=3)
     return found
+
+
+def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
+    """Whether cells may be what a header says: texts are neither times nor measured."""
+    if what.state:
+        return True
+    cells = [row[index] for row in layout.rows if index < len(row)]
+    told = [cell for cell in cells if cell.strip() and not is_unknown(cell)]
+    if what.is_role:
+        is_time = what.column in ("time", "date", "uptime")
+        return not is_time or not told or any(is_timed(cell) for cell in told)
+    return not told or any(is_value(cell) or state_of(cell) is not None for cell in told)
 
 
 def _unit_in_cells(layout: Layout, index: int) -> str:

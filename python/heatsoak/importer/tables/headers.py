@@ -80,6 +80,8 @@ _SYSSTAT_NAMES = frozenset({
 _SYSSTAT_SPELLING = re.compile(r"^(r|w)(?:d|r)?_?(?=(?:[kMG]B|sec)/s$)")
 #: What .NET and WMI write as one word.
 _PER_SEC = re.compile(r"(?i)(bytes|reads|writes|transfers)_?per_?sec(?:ond)?\s*$")
+#: sysstat's ``w/s`` where a slash would not do: ``w_per_s``.
+_PER_S = re.compile(r"(?i)^([rw])_per_s$")
 #: Bytes and the second with words between them: ``Bytes geschrieben/s``, ``磁盘写入字节数/秒``.
 _BYTES_EACH = re.compile(
     r"(?i)(bytes|octets|字节数?|位元組|バイト|바이트|байт)(.{0,40})(?:/s|/sec|/秒|/с)\s*$"
@@ -147,6 +149,7 @@ def _own(text: str) -> Meaning | None:
 
 def _sysstat(text: str) -> Meaning | None:
     short = _SYSSTAT_SPELLING.sub(r"\1", text)
+    text = _PER_S.sub(r"\1/s", text)
     if text in _SYSSTAT_NAMES:
         return Meaning(*sysstat_columns.COLUMNS[text])
     if not _SYSSTAT_RATE.match(short):
@@ -363,8 +366,13 @@ def _idle_share(words: _Words) -> Meaning | None:
 def _rate(words: _Words) -> Meaning | None:
     """Bytes or I/Os a second, by their unit."""
     tokens = words.tokens
+    if words.has_token("within_drive") and not words.is_drive:
+        return _NOTHING
     if words.unit is not None and words.kind == "rate":
         return words.in_unit(directed("bw_mb_s", tokens), words.unit)
+    if words.unit is None and len(tokens) == 1 and tokens[0] in ("reads", "writes"):
+        doubt = f"'{words.name}' is read as I/Os a second"
+        return words.meaning(directed("iops", tokens), doubt=doubt, has_unit=False, general=9)
     if words.kind != "iops" and (words.unit is not None or not words.has("iops")):
         return None
     thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
@@ -416,6 +424,8 @@ def _busy_share(words: _Words) -> Meaning | None:
 
 def _power(words: _Words) -> Meaning | None:
     has_unit = words.unit is not None
+    if words.has_token("not_power"):
+        return _NOTHING if words.kind == "power" or words.has("power") else None
     if words.kind == "power" or (not has_unit and words.has("power")):
         return words.meaning("power_w", words.scale, has_unit=has_unit)
     return None

@@ -20,6 +20,8 @@ _ENOUGH_ROWS = 25
 _SAMPLED = 60
 #: What can separate cells; None is any white space.
 _DELIMITERS = (",", ";", "\t", "|", "  ", None)
+#: A comment above a table that says something of it, and is not its header.
+_COMMENT = re.compile(r"#+\s*$|#+ ?[A-Z]\w*: ")
 _GAP = re.compile(r"\s{2,}|\t")
 
 
@@ -90,7 +92,7 @@ def find_layout(lines: Sequence[str]) -> Layout | None:
     filled = [
         (number, line)
         for number, line in enumerate(lines[:_HEAD_LINES], 1)
-        if len(line) < 1 << 18 and line.strip() and not is_rule(line)
+        if len(line) < 1 << 18 and line.strip() and not is_rule(line) and not _COMMENT.match(line)
     ]
     if lines and (match := re.match(r"(?i)sep=(.)\s*$", lines[0][:1000])):
         found = _layout(filled, match.group(1))

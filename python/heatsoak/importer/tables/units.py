@@ -56,7 +56,7 @@ _TAIL_UNIT = re.compile(
 )
 #: A size behind words of a rate is a size per second: ``bw_mib``.
 _TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
-_GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps|B/s))$")
+_GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps)|[KMGT]ibs)$")
 
 
 def unit_of(text: str) -> Unit | None:
@@ -112,6 +112,8 @@ def split_unit(text: str) -> tuple[str, Unit | None]:
             continue
         group = tail.lastindex or 0
         written = tail.group(group)
+        if written.endswith("ibs"):
+            written = written.replace("ibs", "iB/s")  # writeMibs: no tool writes Mibit so
         unit = unit_of(written.upper() if len(written) == 1 and group == 2 else written)
         if unit is not None:
             return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
