@@ -450,5 +450,5 @@ def test_a_drive_that_changes_while_it_is_held_is_noticed(drive: Drive) -> None:
     with claim(drive.node, drive.id) as held:
         os.truncate(drive.image, SIZE // 2)
         run("losetup", "--set-capacity", drive.node)
-        with pytest.raises(RefusedError, match="changed"):
+        with pytest.raises(RefusedError, match="when it was examined"):
             held.recheck()

@@ -96,7 +96,7 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
     detach(drive)
     run("losetup", drive.node, other)
-    with pytest.raises(RefusedError, match=r"its sequence was .*: another drive"):
+    with pytest.raises(RefusedError, match=r"its sequence was .*: it is another drive"):
         target.open(writes=True)
     assert not any(other.read_bytes())
 

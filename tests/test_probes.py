@@ -437,7 +437,7 @@ def test_a_terminal_shows_why_a_probe_is_taken_in_one_line() -> None:
     plan = typical_plan(load("quick"))
     index, probe = next((n, s.step) for n, s in enumerate(plan.steps) if s.step.is_probe)
     screen = StringIO()
-    console = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    console = Console(file=screen, force_terminal=True, width=120, color_system=None)
     view = LiveView([plan], "quick", console)
     seen = view.begin_run(plan, "")
     seen.on_step(index, probe, 0.0)

@@ -173,7 +173,7 @@ def test_nothing_is_sent_without_a_claim_that_holds(
     other = claimed("nvme")
     os.truncate(image, SIZE // 2)
     assert loop_drive.losetup("-c", other.path).returncode == 0
-    with pytest.raises(RefusedError, match="changed"):
+    with pytest.raises(RefusedError, match="when it was examined"):
         purged(other, "format", drive)
     assert drive.done == []
 

@@ -32,7 +32,7 @@ def test_without_times_the_command_line_has_the_interval() -> None:
     assert log.samples["busy_pct"].to_list() == [99, 100]
     assert log.samples["cpu_pct"][0] == pytest.approx(100 - 77.010 - 13.065)
     doubts = "; ".join(remark.text for remark in log.remarks if remark.doubt)
-    assert "each 5 s" in doubts
+    assert "every 5 s" in doubts
     assert "1 lines could not be read, the first is line 11" in doubts
     assert not log.steps[0].reads
 

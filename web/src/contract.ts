@@ -115,6 +115,7 @@ export interface RecordingFindings {
  *         cooling; None if no other run shows that.
  *     why: the reasons for a verdict without an episode.
  *     why_unknown: why its throughput could not be judged; None if it was.
+ *     is_uneven: whether that is because it varied too much to have a level.
  */
 export interface StepFindings {
   step: string;
@@ -131,6 +132,7 @@ export interface StepFindings {
   why?: string[];
   why_unknown?: string | null;
   slowed_by_heat_pct?: number | null;
+  is_uneven?: boolean;
   cpu_us_per_io?: number | null;
   cpu_core_pct?: number | null;
   power_mean_w?: number | null;

@@ -26,7 +26,7 @@ IDLE_SHARE = 0.01
 #: Below this one only where the drive is known not to be busy: something else used it meanwhile.
 BACKGROUND_SHARE = 0.1
 #: A stretch is a load if the drive was busy (`BUSY_PCT`), or moved this much where that was not
-#: logged, for at least `PAUSE_S`; anything less is what an idling system does.
+#: logged; anything less is what an idling system does.
 MIN_LOAD_MB_S, MIN_LOAD_IOPS = 20.0, 500.0
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
@@ -70,10 +70,12 @@ def with_stretches(log: Log) -> Log:
     is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
     least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
     spans = [
-        (begin, end)
-        for begin, end in spans
-        if _is_load(total[begin:end], busy[begin:end], interval_s[begin:end], least)
+        (begin, end) for begin, end in spans if _is_load(total[begin:end], busy[begin:end], least)
     ]
+    lengths_s = [float(np.nansum(interval_s[begin:end])) for begin, end in spans]
+    if sum(lengths_s) < 0.5 * float(np.nansum(interval_s)):
+        # bursts of seconds in hours of idling are no loads
+        spans = [span for span, length in zip(spans, lengths_s, strict=True) if length >= PAUSE_S]
     if not spans:
         idle = Observed(name="idle", watched=True, idle=True)
         return replace(log, steps=(idle,))
@@ -106,10 +108,8 @@ def with_stretches(log: Log) -> Log:
     )
 
 
-def _is_load(total: Array, busy_pct: Array, interval_s: Array, least: float) -> bool:
+def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
     """Whether a stretch asked something of the drive."""
-    if float(np.nansum(interval_s)) < PAUSE_S:
-        return False
     if np.isfinite(busy_pct).any():
         return float(np.nanmean(busy_pct)) >= BUSY_PCT
     return float(np.mean(total)) >= least
