@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import BinaryIO
 
+from heatsoak.errors import UsageError
 from heatsoak.importer.source import MAX_RUNS, Source
 
 _PREFIX = re.compile(r"([A-Za-z./~][\w./@~-]{0,199}):[ \t]?")
@@ -19,7 +20,10 @@ _MIN_LINES_EACH = 4
 
 def parts_of(source: Source) -> list[Source]:
     """Return a source for each host or file whose name stands before each line; none without."""
-    lines = [line for line in source.head_lines if line.strip()]
+    try:
+        lines = [line for line in source.head_lines if line.strip()]
+    except UsageError:  # no text
+        return []
     names: dict[str, None] = {}
     for line in lines:
         match = _PREFIX.match(line)
