@@ -317,4 +317,3 @@ def test_a_device_that_keeps_no_account_of_how_busy_it_is_was_not_idle() -> None
     text = "".join(f"\n{header}\nmd0  0.00  180.00  0.00  36000.00  0.00  0.00\n" for _ in range(9))
     (log,) = read_text(text)
     assert "busy_pct" not in log.samples.columns
-    assert "queue" not in log.samples.columns

@@ -270,10 +270,9 @@ class Devices:
             absent = np.nan if quantity == "lat_us" else 0.0
             columns[column] = np.where(there, taken, absent)[kept]
         remarks = list(reports.remarks)
-        for column in ("busy_pct", "queue"):
-            # md and others keep no account of how busy they are
-            if column in columns and not np.nan_to_num(columns[column]).any() and _moves(columns):
-                del columns[column]
+        busy_pct = columns.get("busy_pct")
+        if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
+            del columns["busy_pct"]  # md and others keep no account of it
         if impossible:
             remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
         if not there[kept].all():

@@ -56,8 +56,6 @@ def with_stretches(log: Log) -> Log:
         else np.diff(t_s, prepend=t_s[0])
     )
     busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.full(len(t_s), np.nan)
-    if not np.any(busy[total > 0] > 0):
-        busy = np.full(len(t_s), np.nan)  # layered devices count no busy time
     quiet = _quiet(total, busy)
     active = _active(quiet, interval_s)
     kinds = _directions(reads, writes, total, interval_s) * active

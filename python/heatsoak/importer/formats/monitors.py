@@ -85,7 +85,7 @@ def device_and_name(header: str) -> tuple[str, str]:
         unit = "[B/s]" if dstat.group(1) == "dsk" else "[IO/s]"
         return "" if device == "total" else device, f"{direction} {unit}"
     if (collectl := _COLLECTL.match(header)) is not None:
-        return collectl.group(2) or "", _COLLECTL_NAMES.get(collectl.group(1, 3), "")
+        return collectl.group(2) or "", _COLLECTL_NAMES.get((collectl[1], collectl[3]), "")
     match = _PDH.match(header)
     if match is None:
         numbered = _DISK.match(header)
