@@ -94,7 +94,7 @@ def test_a_step_as_hot_as_drives_throttle_at_from_its_first_second_is_unknown(
 ) -> None:
     step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
     assert step["write"].verdict == "unknown"
-    assert "cool drive would settle it" in step["write"].why[0]
+    assert "as hot as drives throttle at" in step["write"].why[0]
 
 
 def test_a_step_at_full_speed_was_not_slowed(tmp_path: Path) -> None:

@@ -158,12 +158,15 @@ def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
             throttles="cannot-tell", sentence=text, because=_reasons(worst), next=_probe(worst)
         )
     why = step.why_unknown or "; ".join(step.why)
+    if step.is_uneven:
+        more = "the drive's temperature and throttling counters, logged beside an even load,"
+    else:
+        more = "the same load on a cool drive"
     return Answer(
         throttles="cannot-tell",
-        sentence=f"Cannot tell whether it throttles: {_named(step)}: {why}.",
+        sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.",
         because=[],
-        next="the drive's temperature and throttling counters, logged beside an even load, would "
-        "settle it",
+        next=f"{more} would settle it",
     )
 
 
