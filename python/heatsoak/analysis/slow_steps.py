@@ -169,7 +169,8 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
         ):
             return None
     low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
-    return f"it was at {low_c:.0f} to {high_c:.0f} C from its first second, as hot as drives throttle at"
+    span = f"{low_c:.0f} to {high_c:.0f} C"
+    return f"it was at {span} from its first second, as hot as drives throttle at"
 
 
 @dataclass(frozen=True)
