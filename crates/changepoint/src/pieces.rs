@@ -1,0 +1,400 @@
+//! The shortest description of a series as a chain of levels, lines and exponential approaches.
+//!
+//! Dynamic programming over candidate edges, with the pruning of PELT (Killick, Fearnhead and
+//! Eckley 2012). The noise is AR(1), and what it leaves to the first value of a piece is taken
+//! from the best chain that ends there. Running sums of the innovations give each piece's least
+//! squares at once, however long it is.
+
+use crate::error::{SeriesError, check_correlation, check_finite, check_penalty};
+
+/// A piece: `level + change * shape(k)` for the values `k = 0, 1, ..` since its first.
+///
+/// The shape is 0 where `change` is; `k` for a line, whose `constant` is infinite; and
+/// `exp(-k / constant)` for an approach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// The value behind its last.
+    pub end: usize,
+    pub level: f64,
+    pub change: f64,
+    pub constant: f64,
+    /// The variance of its innovations in units of the usual one, at least 1.
+    pub variance: f64,
+}
+
+impl Piece {
+    /// Its course, so many values after its first.
+    pub fn at(&self, k: f64) -> f64 {
+        self.level
+            + self.change
+                * if self.constant.is_finite() {
+                    (-k / self.constant).exp()
+                } else {
+                    k
+                }
+    }
+}
+
+/// Returns the pieces with the shortest description among those that end at `edges`, which rise
+/// and end with the series' length.
+///
+/// A description's length is twice its negative log-likelihood, with innovations of `sigma`, and
+/// `unit` for each parameter: a piece's level, two for its place (as in the modified BIC of Zhang
+/// and Siegmund 2007), one for a slope, two for an approach and its constant, one for a noise that
+/// is stronger than usual.
+///
+/// # Errors
+/// A value that is not finite, edges that do not rise to the length, a correlation that is not
+/// from 0 to below 1, or a sigma or unit that is not a positive number.
+pub fn pieces(
+    values: &[f64],
+    edges: &[usize],
+    correlation: f64,
+    sigma: f64,
+    unit: f64,
+) -> Result<Vec<Piece>, SeriesError> {
+    check_finite(values)?;
+    check_correlation(correlation)?;
+    check_penalty(sigma)?;
+    check_penalty(unit)?;
+    if edges.last().copied().unwrap_or(0) != values.len()
+        || edges.windows(2).any(|pair| pair[0] >= pair[1])
+        || edges.first() == Some(&0)
+    {
+        return Err(SeriesError::Edges);
+    }
+    let sums = Sums::new(values, correlation, sigma, unit);
+    let start = Chain {
+        end: 0,
+        length: 0.0,
+        rest: 0.0,
+        before: 0,
+        piece: None,
+    };
+    let mut chains = vec![start];
+    let mut alive = vec![0];
+    for &end in edges {
+        let mut lengths = Vec::with_capacity(alive.len());
+        let (mut best, mut best_length) = (None, f64::INFINITY);
+        for &index in &alive {
+            let (chain, place) = (&chains[index], if index == 0 { 0.0 } else { 2.0 * unit });
+            let (length, misfit, piece) = sums.shortest(chain, end);
+            lengths.push(chain.length + misfit);
+            if chain.length + length + place < best_length {
+                best_length = chain.length + length + place;
+                best = Some((index, piece));
+            }
+        }
+        if let Some((before, piece)) = best {
+            let last = (end - 1 - chains[before].end) as f64;
+            let mut keep = lengths.iter().map(|&length| length <= best_length);
+            alive.retain(|_| keep.next() == Some(true));
+            alive.push(chains.len());
+            chains.push(Chain {
+                end,
+                length: best_length,
+                rest: values[end - 1] - piece.at(last),
+                before,
+                piece: Some(piece),
+            });
+        }
+    }
+    let mut found = Vec::new();
+    let mut at = chains.len() - 1;
+    while let Some(piece) = chains[at].piece {
+        found.push(piece);
+        at = chains[at].before;
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// The best description of the values up to `end`, and what its curve leaves of the last of them.
+struct Chain {
+    end: usize,
+    length: f64,
+    rest: f64,
+    before: usize,
+    piece: Option<Piece>,
+}
+
+/// Running sums of the innovations `values[t] - correlation * values[t - 1]`, in units of sigma.
+struct Sums {
+    values: Vec<f64>,
+    correlation: f64,
+    sigma: f64,
+    unit: f64,
+    plain: Vec<f64>,
+    squares: Vec<f64>,
+    by_time: Vec<f64>,
+    /// For each time constant, what comes at `t` and after, fading from there.
+    fading: Vec<(f64, Vec<f64>)>,
+}
+
+impl Sums {
+    fn new(values: &[f64], correlation: f64, sigma: f64, unit: f64) -> Self {
+        let scaled: Vec<f64> = values.iter().map(|value| value / sigma).collect();
+        let mut innovations = scaled.clone();
+        for at in 1..scaled.len() {
+            innovations[at] = scaled[at] - correlation * scaled[at - 1];
+        }
+        let running = |of: &dyn Fn(usize, f64) -> f64| {
+            let mut sum = 0.0;
+            let mut sums = vec![0.0];
+            for (at, &value) in innovations.iter().enumerate() {
+                sum += of(at, value);
+                sums.push(sum);
+            }
+            sums
+        };
+        let mut fading = Vec::new();
+        let mut constant = 2.0;
+        while constant < values.len() as f64 {
+            let decay = (-1.0_f64 / constant).exp();
+            let mut sums = vec![0.0; values.len() + 1];
+            for at in (0..values.len()).rev() {
+                sums[at] = innovations[at] + decay * sums[at + 1];
+            }
+            fading.push((constant, sums));
+            constant *= 2.0;
+        }
+        Sums {
+            correlation,
+            sigma,
+            unit,
+            plain: running(&|_, value| value),
+            squares: running(&|_, value| value * value),
+            by_time: running(&|at, value| at as f64 * value),
+            fading,
+            values: scaled,
+        }
+    }
+
+    /// The piece from a chain's end to `end` with the shortest description; its length, and the
+    /// length that no piece there can be below.
+    fn shortest(&self, chain: &Chain, end: usize) -> (f64, f64, Piece) {
+        let (start, own) = (chain.end, 1.0 - self.correlation);
+        // The first value has what the chain leaves to it; the series' first stands alone.
+        let (first, weight) = if start == 0 {
+            let weight = (1.0 - self.correlation * self.correlation).sqrt();
+            (weight * self.values[0], weight)
+        } else {
+            let left = self.correlation * chain.rest / self.sigma;
+            (self.values[start] - left, 1.0)
+        };
+        let count = (end - start) as f64;
+        let more = count - 1.0;
+        let sum = self.plain[end] - self.plain[start + 1];
+        let fit = Fit {
+            count,
+            squares: first * first + self.squares[end] - self.squares[start + 1],
+            ones: weight * weight + own * own * more,
+            by_ones: weight * first + own * sum,
+        };
+        let unit = self.unit;
+        let (error, level, _) = fit.level();
+        let mut least = fit.misfit(error);
+        let mut best = (
+            unit + fit.length(error, unit),
+            Piece {
+                end,
+                level: level * self.sigma,
+                change: 0.0,
+                constant: f64::INFINITY,
+                variance: (error / count).max(1.0),
+            },
+        );
+        let mut consider = |parameters: f64, constant: f64, both: (f64, f64, f64)| {
+            let (error, level, change) = both;
+            least = least.min(fit.misfit(error));
+            let length = parameters * unit + fit.length(error, unit);
+            if length < best.0 {
+                best = (
+                    length,
+                    Piece {
+                        end,
+                        level: level * self.sigma,
+                        change: change * self.sigma,
+                        constant,
+                        variance: (error / count).max(1.0),
+                    },
+                );
+            }
+        };
+        if more >= 2.0 {
+            let c = self.correlation;
+            // Sums of (own k + c) for k = 1 .. more, and of its square.
+            let sum_k = more * (more + 1.0) / 2.0;
+            let sum_kk = sum_k * (2.0 * more + 1.0) / 3.0;
+            let (ramp, square) = (
+                own * sum_k + c * more,
+                own * own * sum_kk + 2.0 * own * c * sum_k + c * c * more,
+            );
+            let by_k = self.by_time[end] - self.by_time[start + 1] - start as f64 * sum;
+            consider(
+                2.0,
+                f64::INFINITY,
+                fit.with(own * ramp, square, own * by_k + c * sum),
+            );
+        }
+        for (constant, sums) in &self.fading {
+            if *constant >= more {
+                break;
+            }
+            let decay = (-1.0 / constant).exp();
+            let gone = (-more / constant).exp();
+            let shape = 1.0 - self.correlation / decay;
+            let sum_shape = decay * (1.0 - gone) / (1.0 - decay);
+            let square = decay * decay * (1.0 - gone * gone) / (1.0 - decay * decay);
+            let by_shape = decay * (sums[start + 1] - gone * sums[end]);
+            consider(
+                3.0,
+                *constant,
+                fit.with(
+                    weight * weight + own * shape * sum_shape,
+                    weight * weight + shape * shape * square,
+                    weight * first + shape * by_shape,
+                ),
+            );
+        }
+        (best.0, least, best.1)
+    }
+}
+
+/// Least squares of a level, and perhaps a shape beside it.
+struct Fit {
+    count: f64,
+    squares: f64,
+    ones: f64,
+    by_ones: f64,
+}
+
+impl Fit {
+    fn level(&self) -> (f64, f64, f64) {
+        let level = self.by_ones / self.ones;
+        ((self.squares - level * self.by_ones).max(0.0), level, 0.0)
+    }
+
+    /// The error, level and change beside a shape, by its products with ones, itself and values.
+    fn with(&self, across: f64, square: f64, product: f64) -> (f64, f64, f64) {
+        let share = across / self.ones;
+        let own = square - share * across;
+        let (error, level, _) = self.level();
+        if own <= 1e-9 * square {
+            return (error, level, 0.0);
+        }
+        let change = (product - share * self.by_ones) / own;
+        let error = (error - change * change * own).max(0.0);
+        (error, level - change * share, change)
+    }
+
+    /// Twice the negative log-likelihood of noise that is as strong as it is, and as the usual at
+    /// least.
+    fn misfit(&self, error: f64) -> f64 {
+        if error <= self.count {
+            error
+        } else {
+            self.count * (1.0 + (error / self.count).ln())
+        }
+    }
+
+    /// The same, a noise of its own being a parameter.
+    fn length(&self, error: f64, unit: f64) -> f64 {
+        error.min(self.misfit(error) + unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn noise(index: usize) -> f64 {
+        ((index * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5
+    }
+
+    /// What a chain's pieces leave over, innovation by innovation.
+    fn rest(values: &[f64], found: &[Piece], correlation: f64) -> Vec<f64> {
+        let mut start = 0;
+        let mut left = Vec::new();
+        for piece in found {
+            left.extend((start..piece.end).map(|at| values[at] - piece.at((at - start) as f64)));
+            start = piece.end;
+        }
+        (0..left.len())
+            .map(|at| match at {
+                0 => left[0] * (1.0 - correlation * correlation).sqrt(),
+                _ => left[at] - correlation * left[at - 1],
+            })
+            .collect()
+    }
+
+    fn every(count: usize) -> Vec<usize> {
+        (1..=count).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_curve_is_described_by_what_it_is(
+            (first, second) in (-2.0..2.0f64, -2.0..2.0f64),
+            (slope, constant) in (-0.05..0.05f64, 1..5i32),
+            correlation in 0.0..0.9f64,
+        ) {
+            let constant = 2f64.powi(constant);
+            let values: Vec<f64> = (0..180)
+                .map(|at| {
+                    let shape = match at {
+                        0..60 => first,
+                        60..120 => first + 3.0 + slope * (at - 60) as f64,
+                        _ => second - 4.0 * (-((at - 120) as f64) / constant).exp(),
+                    };
+                    shape + 1e-4 * noise(at)
+                })
+                .collect();
+            let found = pieces(&values, &every(180), correlation, 1e-4, 10.0).unwrap();
+            let worst = rest(&values, &found, correlation)
+                .into_iter()
+                .fold(0.0, |most: f64, one| most.max(one.abs()));
+            prop_assert!(worst < 3e-4, "{} leave {}", found.len(), worst);
+            prop_assert!(found.len() <= 4, "{:?}", found);
+        }
+
+        #[test]
+        fn scaled_values_have_scaled_pieces(scale in -3.0..3.0f64, seed in 0..500usize) {
+            let scale = 10f64.powf(scale);
+            let values: Vec<f64> = (0..90)
+                .map(|at| noise(at + seed) + if at < 40 { 2.0 } else { 0.0 })
+                .collect();
+            let scaled: Vec<f64> = values.iter().map(|value| scale * value).collect();
+            let one = pieces(&values, &every(90), 0.3, 0.3, 4.0).unwrap();
+            let other = pieces(&scaled, &every(90), 0.3, 0.3 * scale, 4.0).unwrap();
+            prop_assert_eq!(one.len(), other.len());
+            for (a, b) in one.iter().zip(&other) {
+                prop_assert_eq!(a.end, b.end);
+                prop_assert!((a.level * scale - b.level).abs() < 1e-6 * scale);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wild_stretch_is_a_piece_with_noise_of_its_own() {
+        let values: Vec<f64> = (0..400)
+            .map(|at| noise(at) * if at < 200 { 0.1 } else { 2.0 })
+            .collect();
+        let found = pieces(&values, &every(400), 0.0, 0.03, 6.0).unwrap();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].end.abs_diff(200) < 5);
+        assert!(found[1].variance > 100.0);
+    }
+
+    #[test]
+    fn what_cannot_be_described_is_named() {
+        assert!(pieces(&[], &[], 0.5, 1.0, 1.0).unwrap().is_empty());
+        for edges in [&[2, 1, 3][..], &[1, 2], &[0, 3], &[]] {
+            let error = pieces(&[1.0, 2.0, 3.0], edges, 0.5, 1.0, 1.0).unwrap_err();
+            assert_eq!(error, SeriesError::Edges);
+        }
+        assert!(pieces(&[1.0], &[1], 0.5, 0.0, 1.0).is_err());
+        assert!(pieces(&[1.0], &[1], -0.5, 1.0, 1.0).is_err());
+    }
+}
