@@ -6,7 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, MIN_DROP, RECOVERED
+from heatsoak.analysis.definitions import (
+    DEPTH_WINDOW_S,
+    MIN_CYCLES,
+    MIN_DROP,
+    ONSET_LOSS,
+    RECOVERED,
+)
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Noise, Piece, binned, curve_of, drawn
 from heatsoak.analysis.falls.drop import Drop, Shape
 from heatsoak.analysis.falls.onset import onset_of
@@ -217,7 +223,7 @@ class _Walk:
                     break
                 again = _first(self._seen[back : back + brief + 1] < level + _LOST)
                 recovered = again is None
-                end = back if again is None else back + again
+                end = back if again is None else back + again + 1
                 times += again is not None
             yield replace(fall, end=end, recovered=recovered, times=times)
             base = end
@@ -249,7 +255,7 @@ class _Walk:
             if piece.end <= start:
                 continue
             error = self._noise.sigma / np.sqrt((piece.end - piece.start) * self._noise.independent)
-            doubt = min(2 * error, -_LOST) if piece.start > start else 0.0
+            doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
             back = _first(self._curve[begin : piece.end] >= level + _BACK - doubt)
             if back is not None:
@@ -358,18 +364,18 @@ class _Walk:
 
 
 def _falls_again(before: Piece, after: Piece) -> bool:
-    """Whether what a fall had come to is left by another.
+    """Whether what a fall had come to is left by another, at once or from a level.
 
-    What was still falling goes on, unless it falls suddenly; and so does what falls no faster.
+    What is still falling is no level, nor is what was held for less long than it takes to lose
+    `SECOND_FALL` after it: that creeps.
     """
-    middle = 0.5 * (before.start + before.end - 1)
-    is_settled = before.at(middle) - before.last < -_LOST
-    is_faster = after.at(after.start + 1) - after.first < before.last - before.at(before.end - 2)
-    expected = min(before.last, before.at(0.5 * (after.start + after.end)))
     jump = before.at(after.start) - after.first
-    is_sudden = jump >= (-_LOST if is_settled else _SECOND)
-    is_lower = expected - min(after.first, after.last) >= _SECOND
-    return bool(is_lower and (is_sudden or (is_settled and is_faster)))
+    middle = 0.5 * (before.start + before.end - 1)
+    if before.at(middle) - before.last > -np.log1p(-ONSET_LOSS):
+        return bool(jump >= _SECOND and before.last - after.last >= _SECOND)
+    expected = min(before.last, before.at(0.5 * (after.start + after.end)))
+    soon = after.at(min(after.end - 1, after.start + before.end - before.start))
+    return bool(expected - min(after.first, soon) >= _SECOND)
 
 
 def _closed(curve: Array, count: int) -> Array:

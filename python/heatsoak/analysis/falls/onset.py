@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsoak._core import hampel
 from heatsoak.analysis.definitions import ONSET_LOSS
-from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Noise
+from heatsoak.analysis.falls.curve import Bins, Noise
 from heatsoak.analysis.series import Array, Series, resampled
 
 #: So many steps are looked at, and so many begins are tried in them.
@@ -65,7 +65,7 @@ def _onsets(
     values = np.interp(np.arange(len(values)), np.flatnonzero(known), values[known])
     if step_s < bins.width_s:
         values = hampel(np.ascontiguousarray(values), max(1, round(bins.width_s / step_s)))
-    y = np.log(values / bins.usual + STANDSTILL)
+    y = values / bins.usual
     t_s = first_s + step_s * np.arange(len(y) + 1)
     begins_s = np.linspace(max(between_s[0], first_s), min(between_s[1], last_s - step_s), _BEGINS)
     lengths_s = np.concatenate([[0.0], step_s * 2.0 ** np.arange(_LENGTHS)])
@@ -80,32 +80,34 @@ def _onsets(
     for row in (y, ones, shapes):
         row[..., 1:] -= correlation * row[..., :-1].copy()
         row[..., 0] *= np.sqrt(1 - correlation**2)
-    shapes -= (shapes @ ones)[..., None] / (ones @ ones) * ones
-    level = float(y @ ones / (ones @ ones))
-    rest = y - level * ones
-    logs, falls = _fits(shapes, rest, float(noise.innovation**2), known)
+    size = ones @ ones
+    sums, mean = shapes @ ones / size, float(y @ ones / size)
+    shapes -= sums[..., None] * ones
+    logs, falls = _fits(shapes, y - mean * ones, known)
     likely = np.exp(logs - logs.max())
     begin, shape, slope = np.nonzero(likely > 1e-3)
+    parts = falls[begin, shape, slope]
+    levels = mean - parts[:, 0] * sums[begin, shape] - parts[:, 1] * sums[begin, -1]
     ages_s = _AGES * (last_s - first_s)
-    lost = -falls[begin, shape, slope, 0][:, None] * _shape(ages_s, lengths_s)[shape]
-    lost -= falls[begin, shape, slope, 1][:, None] * ages_s / (step_s * len(y))
-    reached = lost >= -np.log1p(-ONSET_LOSS)
+    lost = -parts[:, :1] * _shape(ages_s, lengths_s)[shape]
+    lost -= parts[:, 1:] * ages_s / (step_s * len(y))
+    least = ONSET_LOSS * np.maximum(levels, 1e-9)
+    reached = lost >= least[:, None]
     at = np.where(reached.any(axis=1), np.argmax(reached, axis=1), len(ages_s) - 1)
     rows, before = np.arange(len(at)), np.maximum(at - 1, 0)
     rise = lost[rows, at] - lost[rows, before]
-    more = np.where(rise > 0, -np.log1p(-ONSET_LOSS) - lost[rows, before], 0.0)
-    part = np.clip(more / np.where(rise > 0, rise, 1.0), 0, 1)
+    part = np.clip((least - lost[rows, before]) / np.where(rise > 0, rise, np.inf), 0, 1)
     onsets_s = begins_s[begin] + ages_s[before] + part * (ages_s[at] - ages_s[before])
     order = np.argsort(onsets_s)
-    sums = np.cumsum(likely[begin, shape, slope][order])
-    marks = np.searchsorted(sums, np.array([_TAIL, 0.5, 1 - _TAIL]) * sums[-1])
+    total = np.cumsum(likely[begin, shape, slope][order])
+    marks = np.searchsorted(total, np.array([_TAIL, 0.5, 1 - _TAIL]) * total[-1])
     early_s, onset_s, late_s = onsets_s[order][np.minimum(marks, len(order) - 1)]
     by_begin = np.cumsum(likely.sum(axis=(1, 2)))
     begin_s = begins_s[int(np.searchsorted(by_begin, 0.5 * by_begin[-1]))]
     return float(early_s), float(onset_s), float(late_s), float(begin_s)
 
 
-def _fits(shapes: Array, rest: Array, variance: float, known: Array) -> tuple[Array, Array]:
+def _fits(shapes: Array, rest: Array, known: Array) -> tuple[Array, Array]:
     """The log-probability of each begin, shape, and with the slope or without, and its parts."""
     slope, shapes = shapes[:, -1], shapes[:, :-1]
     squares, by_rest = np.sum(shapes**2, axis=2), shapes @ rest
@@ -129,7 +131,7 @@ def _fits(shapes: Array, rest: Array, variance: float, known: Array) -> tuple[Ar
         ],
         axis=2,
     )
-    least = 1e-3 * count * variance + 1e-12
+    least = 1e-6 * total + 1e-12
     logs = -0.5 * count * np.log(np.maximum(errors, 0.0) + least)
     logs[..., 1] -= 0.5 * np.log(count)
     falls = np.stack(
