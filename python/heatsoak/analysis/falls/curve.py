@@ -55,7 +55,7 @@ def binned(series: Series) -> Bins:
     sampling_s = series.sampling_s
     size = max(1, round(BIN_S / sampling_s))
     width_s = size * sampling_s
-    clean = hampel(np.ascontiguousarray(series.values), max(1, size))
+    clean = _without_tail(series.values, size)
     begin_s = series.t_s - series.interval_s
     index = np.floor((series.t_s - series.interval_s / 2 - begin_s[0]) / width_s + 1e-6)
     first = np.flatnonzero(np.diff(index, prepend=index[0] - 1))
@@ -67,6 +67,18 @@ def binned(series: Series) -> Bins:
     usual = float(np.median(moving)) if len(moving) else 1.0
     edges_s = np.append(begin_s[first], series.t_s[-1])
     return Bins(edges_s, np.log(values / usual + STANDSTILL), usual, width_s)
+
+
+def _without_tail(values: Array, half_width: int) -> Array:
+    """The values without what stands out for no longer than half a window."""
+    values = np.ascontiguousarray(values)
+    if half_width > 1:
+        return hampel(values, half_width)
+    # three values do not tell their own noise
+    usual = hampel(values, 1, 0.0)
+    apart = np.abs(values - usual)
+    limit = 3 * MAD_TO_SIGMA * np.median(apart[apart > 0]) if apart.any() else 0.0
+    return np.where(apart > limit, usual, values)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,16 @@ from heatsoak.analysis.definitions import (
     ONSET_LOSS,
     RECOVERED,
 )
-from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Noise, Piece, binned, curve_of, drawn
+from heatsoak.analysis.falls.curve import (
+    STANDSTILL,
+    Bins,
+    Noise,
+    Piece,
+    binned,
+    curve_of,
+    drawn,
+    unit_of,
+)
 from heatsoak.analysis.falls.drop import Drop, Shape
 from heatsoak.analysis.falls.onset import onset_of
 from heatsoak.analysis.falls.swings import Swing, swings_of
@@ -272,7 +281,7 @@ class _Walk:
         lasting: list[_Fall] = [fall]
         until = 0
         for before, after in zip(inside[:-1], inside[1:], strict=True):
-            if after.start < until or not _falls_again(before, after):
+            if after.start < until or not self._falls_again(before, after):
                 continue
             back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
@@ -292,6 +301,32 @@ class _Walk:
             drops += found
             end_s = found[0].onset_s if found else end_s
         return drops
+
+    def _falls_again(self, before: Piece, after: Piece) -> bool:
+        """Whether what a fall had come to is left by another.
+
+        It falls `SECOND_FALL` below where the piece before would have gone on, at once or in no
+        more time than that was held, and no parabola tells both more briefly.
+        """
+        soon = min(after.end - 1, after.start + before.end - before.start)
+        jump = before.at(after.start) - after.first
+        expected = min(before.last, before.at(soon))
+        if jump >= _SECOND <= before.last - after.last:
+            return True
+        return expected - after.at(soon) >= _SECOND and not self._is_bent(before, after)
+
+    def _is_bent(self, before: Piece, after: Piece) -> bool:
+        """Whether a parabola describes two pieces more briefly than they do."""
+        logs = self._bins.logs[before.start : after.end]
+        x = np.linspace(-1, 1, len(logs))
+        apart = logs - drawn([before, replace(before, start=before.end, end=after.start), after])
+        rows = np.stack([np.ones(len(x)), x, x * x, logs, apart])
+        rows[:, 1:] -= self._noise.correlation * rows[:, :-1].copy()
+        errors = np.linalg.lstsq(rows[:3].T, rows[3], rcond=None)[1]
+        unit = unit_of(len(self._curve), self._noise)
+        # a parabola has a bend; two pieces have a place, a level and a slope more
+        more = float(errors.sum() - rows[4] @ rows[4]) / self._noise.innovation**2
+        return more < 3 * unit
 
     def _drop(self, fall: _Fall, end_s: float | None = None) -> list[Drop]:
         """What a fall measures; nothing where it is none by the samples themselves."""
@@ -326,7 +361,7 @@ class _Walk:
         if not during < (1 - MIN_DROP) * before:
             # it came back slowly
             during = min(during, series.mean(onset_s, end_s))
-        if not during < before:
+        if not during < (1 - 0.5 * MIN_DROP) * before:
             return []
         fall_s, is_slide = self._course(fall, onset_s, end_s)
         shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
@@ -361,21 +396,6 @@ class _Walk:
         lost = top - rates[min(max(at, 0), len(rates) - 1)]
         is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
         return max(0.0, fallen_s - onset_s), bool(is_slide)
-
-
-def _falls_again(before: Piece, after: Piece) -> bool:
-    """Whether what a fall had come to is left by another, at once or from a level.
-
-    What is still falling is no level, nor is what was held for less long than it takes to lose
-    `SECOND_FALL` after it: that creeps.
-    """
-    jump = before.at(after.start) - after.first
-    middle = 0.5 * (before.start + before.end - 1)
-    if before.at(middle) - before.last > -np.log1p(-ONSET_LOSS):
-        return bool(jump >= _SECOND and before.last - after.last >= _SECOND)
-    expected = min(before.last, before.at(0.5 * (after.start + after.end)))
-    soon = after.at(min(after.end - 1, after.start + before.end - before.start))
-    return bool(expected - min(after.first, soon) >= _SECOND)
 
 
 def _closed(curve: Array, count: int) -> Array:

@@ -21,6 +21,8 @@ _SCATTER = 0.2
 #: What a line in the spectrum costs, in parameters: two for its frequency, amplitude, phase, and
 #: being one.
 _LINE = 5.0
+#: That falls come regularly is one to twelve beforehand: twice the logarithm of that.
+_SELDOM = 5.0
 #: Means over this part of a period show its lows and highs.
 _PART = 6
 _LEAST = -float(np.log1p(-MIN_DROP))
@@ -135,8 +137,8 @@ def _runs(gains: Array) -> list[tuple[int, int]]:
         total += gain
         if total > best:
             best, end = total, index
-        elif total <= 0 or best - total > 2 * _LINE:
-            if best > 0:
+        elif total <= 0 or best - total > _SELDOM:
+            if best > _SELDOM:
                 runs.append((start, end))
             start, total, best = index, 0.0, 0.0
     return runs
