@@ -17,10 +17,10 @@ from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
 BIN_S = 0.5
 #: A rate below about this share of the usual one is standstill, of whatever size.
 STANDSTILL = 0.01
-#: What is alike for longer than this is a level, and no noise.
-_LONGEST_S = 2.0
-#: Lags, in bins, whose differences show how noise is correlated.
-_LAGS = (1, 2, 4, 8, 16)
+#: How alike neighbouring bins may be by noise: evenly spaced in how many are one independent one.
+CORRELATIONS = tuple(float(x) for x in np.tanh(np.linspace(0.0, 2.3, 10)))
+#: Lags, in bins, whose differences show how strong noise is.
+_LAGS = (1, 2, 4)
 #: No measurement is better than this share of the rate.
 _LEAST_NOISE = 1e-3
 #: Edges are proposed at this share of what they cost in the end.
@@ -99,25 +99,18 @@ class Noise:
         return (1 - self.correlation) / (1 + self.correlation)
 
 
-def noise_of(logs: Array, width_s: float) -> Noise:
+def noise_of(logs: Array, correlation: float) -> Noise:
     """Return the noise of bins beside a curve, by medians of differences at several lags.
 
     A difference at lag k has the variance 2 sigma^2 (1 - correlation^k); a median keeps changes of
     level out of it.
     """
-    lags = [lag for lag in _LAGS if len(logs) >= 4 * lag]
-    spreads = []
-    for lag in lags:
-        steps = logs[lag:] - logs[:-lag]
-        spreads.append(MAD_TO_SIGMA * np.median(np.abs(steps - np.median(steps))))
+    lags = np.array([lag for lag in _LAGS if len(logs) >= 4 * lag])
+    steps = [logs[lag:] - logs[:-lag] for lag in lags]
+    spreads = [MAD_TO_SIGMA * np.median(np.abs(step - np.median(step))) for step in steps]
     seen = np.log(np.maximum(np.square(spreads) / 2, _LEAST_NOISE**2))
-    tried = np.linspace(0.0, np.exp(-width_s / _LONGEST_S), 40)
-    parts = np.log1p(-(tried[:, None] ** np.array(lags)))
-    weights = 1 / np.array(lags)
-    means = np.average(seen - parts, axis=1, weights=weights)
-    errors = np.average((seen - parts - means[:, None]) ** 2, axis=1, weights=weights)
-    best = int(np.argmin(errors))
-    return Noise(float(tried[best]), float(np.exp(means[best] / 2)))
+    mean = np.average(seen - np.log1p(-(correlation**lags)), weights=1 / lags)
+    return Noise(correlation, float(np.exp(mean / 2)))
 
 
 @dataclass(frozen=True)
@@ -159,23 +152,6 @@ class Piece:
         return self.at(self.end - 1)
 
 
-def curve_of(bins: Bins) -> tuple[Noise, list[Piece]]:
-    """Return the noise of bins and the curve beside it.
-
-    Changes of level look like noise, and noise hides changes. So the noise is looked at again
-    beside the curve, for as long as it falls.
-    """
-    noise = noise_of(bins.logs, bins.width_s)
-    found = described(bins.logs, noise)
-    while True:
-        rest = bins.logs - drawn(found)
-        beside = noise_of(rest, bins.width_s)
-        if beside.innovation >= 0.95 * noise.innovation:
-            return noise, found
-        noise = beside
-        found = described(bins.logs, noise)
-
-
 def drawn(chain: list[Piece]) -> Array:
     """Return the curve at every bin."""
     parts = []
@@ -203,6 +179,19 @@ def described(logs: Array, noise: Noise) -> list[Piece]:
     return [
         Piece(int(s), int(row[0]), *row[1:].tolist()) for s, row in zip(starts, rows, strict=True)
     ]
+
+
+def length_of(chain: list[Piece], noise: Noise) -> float:
+    """Return how long a description is: twice its negative log-likelihood, and its parameters."""
+    count = chain[-1].end
+    parameters = -2
+    spread = 0.0
+    for piece in chain:
+        shape = 0 if piece.change == 0 else 1 if np.isinf(piece.constant) else 2
+        parameters += int(_CHANGE) + shape + (piece.variance > 1)
+        spread += (piece.end - piece.start) * np.log(piece.variance)
+    fit = spread + 2 * count * np.log(noise.innovation)
+    return float(fit + parameters * unit_of(count, noise))
 
 
 def _with_middles(ends: NDArray[np.int64]) -> NDArray[np.int64]:

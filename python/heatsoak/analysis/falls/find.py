@@ -10,22 +10,12 @@ from heatsoak.analysis.definitions import (
     DEPTH_WINDOW_S,
     MIN_CYCLES,
     MIN_DROP,
-    ONSET_LOSS,
     RECOVERED,
 )
-from heatsoak.analysis.falls.curve import (
-    STANDSTILL,
-    Bins,
-    Noise,
-    Piece,
-    binned,
-    curve_of,
-    drawn,
-    unit_of,
-)
+from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak.analysis.falls.drop import Drop, Shape
 from heatsoak.analysis.falls.onset import onset_of
-from heatsoak.analysis.falls.swings import Swing, swings_of
+from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, Series, tidied
 
 #: Too little to tell a level from its noise.
@@ -102,8 +92,7 @@ def find(series: Series) -> Found | None:
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < _MIN_S:
         return None
     bins = binned(series)
-    noise, chain = curve_of(bins)
-    return _Walk(series, bins, noise, chain).found()
+    return _Walk(series, bins).found()
 
 
 @dataclass(frozen=True)
@@ -130,10 +119,10 @@ class _Walk:
     `_curve` has no stalls, and swings at their lows; `_pieces` are those of its pieces that last.
     """
 
-    def __init__(self, series: Series, bins: Bins, noise: Noise, chain: list[Piece]) -> None:
-        self._series, self._bins, self._noise = series, bins, noise
-        self._seen = drawn(chain)
-        self._swings = swings_of(bins, noise, chain)
+    def __init__(self, series: Series, bins: Bins) -> None:
+        self._series, self._bins = series, bins
+        self._noise, chain, self._seen = curve_of(bins)
+        self._swings = swings_of(bins, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
         self._stalls = _stretches(self._seen < self._curve + _LOST)
@@ -151,12 +140,13 @@ class _Walk:
         if sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief) < DIPS_SHARE * work:
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
-        swing = None
-        if not drops and self._usual is not None:
-            first = self._usual
-            (swing,) = self._drop(_Fall(0, first.start, first.start, first.end, False, swing=first))
+        swings: list[Drop] = []
+        if not drops and (one := self._usual) is not None:
+            swings = self._drop(_Fall(0, one.start, one.start, one.end, False, swing=one))
         drops.sort(key=lambda one: one.onset_s)
-        return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
+        return Found(
+            drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
+        )
 
     def _count(self, length_s: float) -> int:
         return max(1, int(length_s / self._bins.width_s + 1e-6))

@@ -11,7 +11,17 @@ import numpy as np
 from scipy.special import gammaln
 
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
-from heatsoak.analysis.falls.curve import Bins, Noise, Piece, described, drawn, noise_of, unit_of
+from heatsoak.analysis.falls.curve import (
+    CORRELATIONS,
+    Bins,
+    Noise,
+    Piece,
+    described,
+    drawn,
+    length_of,
+    noise_of,
+    unit_of,
+)
 from heatsoak.analysis.series import Array
 
 #: A length is predicted from so many before it: a governor's period may drift.
@@ -47,12 +57,45 @@ class Swing:
     course: list[Piece]
 
 
-def swings_of(bins: Bins, noise: Noise, chain: list[Piece]) -> list[Swing]:
-    """Return the oscillations beside a curve and in it, in order."""
-    curve = drawn(chain)
-    unit = unit_of(len(curve), noise)
-    for piece in chain:
-        _draw_hidden(bins.logs, curve, noise, piece, unit)
+def curve_of(bins: Bins) -> tuple[Noise, list[Piece], Array]:
+    """Return the noise of bins, the pieces of the curve beside it, and it with its swings.
+
+    How alike neighbours are by noise is what makes the description shortest. Changes of level look
+    like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
+    """
+    least, rest = np.inf, bins.logs
+    while True:
+        length, noise, chain = _shortest(bins.logs, rest)
+        if length >= least:
+            return found
+        curve = drawn(chain)
+        for piece in chain:
+            _draw_hidden(bins.logs, curve, noise, piece, unit_of(len(curve), noise))
+        least, found, rest = length, (noise, chain, curve), bins.logs - curve
+
+
+def _shortest(logs: Array, rest: Array) -> tuple[float, Noise, list[Piece]]:
+    """The shortest description by any correlation, with the noise that `rest` has."""
+    tried: dict[int, tuple[float, Noise, list[Piece]]] = {}
+
+    def at(index: int) -> float:
+        if index not in tried:
+            noise = noise_of(rest, CORRELATIONS[index])
+            chain = described(logs, noise)
+            tried[index] = length_of(chain, noise), noise, chain
+        return tried[index][0]
+
+    best = len(CORRELATIONS) // 2
+    while True:
+        near = [index for index in (best, best - 1, best + 1) if 0 <= index < len(CORRELATIONS)]
+        nearest = min(near, key=at)
+        if nearest == best:
+            return tried[best]
+        best = nearest
+
+
+def swings_of(bins: Bins, curve: Array) -> list[Swing]:
+    """Return the oscillations of a curve, in order."""
     turns = turns_of(curve)
     crossed = [_crossing(curve, a, b) for a, b in zip(turns[:-1], turns[1:], strict=True)]
     if len(crossed) % 2:
@@ -217,7 +260,7 @@ def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
     if count < 4 * MIN_CYCLES:
         return [whole]
     means = bins.logs[start : start + count * size].reshape(count, size).mean(axis=1)
-    found = described(means, noise_of(means, size * bins.width_s))
+    found = _shortest(means, means)[2]
     course = [
         replace(
             one,
