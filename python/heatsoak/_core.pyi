@@ -346,12 +346,12 @@ def pieces(
     correlation: float,
     sigma: float,
     unit: float,
-) -> NDArray[np.float64]:
-    """Return the shortest description as levels, lines and approaches that end at `edges`.
+) -> tuple[NDArray[np.float64], float]:
+    """Return the shortest description as levels, lines and approaches, and its length.
 
-    Its length is twice the negative log-likelihood under AR(1) noise with innovations of `sigma`,
-    and `unit` for each parameter; `crates/changepoint/src/pieces.rs` counts them. `edges` rise and
-    end with len(values). A row (pieces, 5) is a piece: its end (exclusive), level, change, time
+    That is twice the negative log-likelihood under AR(1) noise with innovations of `sigma`,
+    and `unit` for each parameter; `crates/changepoint/src/pieces.rs` counts them. Pieces end at
+    some of `edges`, which rise and end with len(values). A row (pieces, 5) is a piece: its end (exclusive), level, change, time
     constant, and the variance of its innovations over sigma^2. So many values after its first it
     is at level + change * exp(-k / constant), or level + change * k where that is infinite.
 

@@ -36,12 +36,12 @@ impl Piece {
 }
 
 /// Returns the pieces with the shortest description among those that end at `edges`, which rise
-/// and end with the series' length.
+/// and end with the series' length; and how long that is.
 ///
 /// A description's length is twice its negative log-likelihood, with innovations of `sigma`, and
-/// `unit` for each parameter: a piece's level, two for its place (as in the modified BIC of Zhang
-/// and Siegmund 2007), one for a slope, two for an approach and its constant, one for a noise that
-/// is stronger than usual.
+/// `unit` for each parameter: a piece's level unless it goes on from the one before, two for its
+/// place (as in the modified BIC of Zhang and Siegmund 2007), one for a slope, two for an approach
+/// and its constant, one for a noise that is stronger than usual.
 ///
 /// # Errors
 /// A value that is not finite, edges that do not rise to the length, a correlation that is not
@@ -52,7 +52,7 @@ pub fn pieces(
     correlation: f64,
     sigma: f64,
     unit: f64,
-) -> Result<Vec<Piece>, SeriesError> {
+) -> Result<(Vec<Piece>, f64), SeriesError> {
     check_finite(values)?;
     check_correlation(correlation)?;
     check_penalty(sigma)?;
@@ -68,6 +68,7 @@ pub fn pieces(
         end: 0,
         length: 0.0,
         rest: 0.0,
+        next: 0.0,
         before: 0,
         piece: None,
     };
@@ -78,22 +79,23 @@ pub fn pieces(
         let (mut best, mut best_length) = (None, f64::INFINITY);
         for &index in &alive {
             let (chain, place) = (&chains[index], if index == 0 { 0.0 } else { 2.0 * unit });
-            let (length, misfit, piece) = sums.shortest(chain, end);
-            lengths.push(chain.length + misfit);
-            if chain.length + length + place < best_length {
-                best_length = chain.length + length + place;
-                best = Some((index, piece));
+            let found = sums.shortest(chain, end);
+            lengths.push(chain.length + found.least);
+            if chain.length + found.length + place < best_length {
+                best_length = chain.length + found.length + place;
+                best = Some((index, found.piece));
             }
         }
         if let Some((before, piece)) = best {
-            let last = (end - 1 - chains[before].end) as f64;
+            let count = (end - chains[before].end) as f64;
             let mut keep = lengths.iter().map(|&length| length <= best_length);
             alive.retain(|_| keep.next() == Some(true));
             alive.push(chains.len());
             chains.push(Chain {
                 end,
                 length: best_length,
-                rest: values[end - 1] - piece.at(last),
+                rest: values[end - 1] - piece.at(count - 1.0),
+                next: piece.at(count),
                 before,
                 piece: Some(piece),
             });
@@ -106,14 +108,16 @@ pub fn pieces(
         at = chains[at].before;
     }
     found.reverse();
-    Ok(found)
+    Ok((found, chains[chains.len() - 1].length))
 }
 
-/// The best description of the values up to `end`, and what its curve leaves of the last of them.
+/// The best description of the values up to `end`, what its curve leaves of the last of them, and
+/// where it would go on.
 struct Chain {
     end: usize,
     length: f64,
     rest: f64,
+    next: f64,
     before: usize,
     piece: Option<Piece>,
 }
@@ -170,9 +174,8 @@ impl Sums {
         }
     }
 
-    /// The piece from a chain's end to `end` with the shortest description; its length, and the
-    /// length that no piece there can be below.
-    fn shortest(&self, chain: &Chain, end: usize) -> (f64, f64, Piece) {
+    /// The piece from a chain's end to `end` with the shortest description.
+    fn shortest(&self, chain: &Chain, end: usize) -> Shortest {
         let (start, own) = (chain.end, 1.0 - self.correlation);
         // The first value has what the chain leaves to it; the series' first stands alone.
         let (first, weight) = if start == 0 {
@@ -191,51 +194,49 @@ impl Sums {
             ones: weight * weight + own * own * more,
             by_ones: weight * first + own * sum,
         };
-        let unit = self.unit;
-        let (error, level, _) = fit.level();
-        let mut least = fit.misfit(error);
-        let mut best = (
-            unit + fit.length(error, unit),
-            Piece {
+        let mut found = Shortest {
+            length: f64::INFINITY,
+            least: f64::INFINITY,
+            piece: Piece {
                 end,
-                level: level * self.sigma,
+                level: 0.0,
                 change: 0.0,
                 constant: f64::INFINITY,
-                variance: (error / count).max(1.0),
+                variance: 1.0,
             },
-        );
-        let mut consider = |parameters: f64, constant: f64, both: (f64, f64, f64)| {
-            let (error, level, change) = both;
-            least = least.min(fit.misfit(error));
-            let length = parameters * unit + fit.length(error, unit);
-            if length < best.0 {
-                best = (
-                    length,
-                    Piece {
-                        end,
-                        level: level * self.sigma,
-                        change: change * self.sigma,
-                        constant,
-                        variance: (error / count).max(1.0),
-                    },
-                );
+        };
+        let mut consider = |parameters: f64, constant: f64, (error, level, change): Fitted| {
+            let length = parameters * self.unit + fit.length(error, self.unit);
+            found.least = found.least.min(fit.misfit(error));
+            if length < found.length {
+                found.length = length;
+                found.piece = Piece {
+                    end,
+                    level: level * self.sigma,
+                    change: change * self.sigma,
+                    constant,
+                    variance: (error / count).max(1.0),
+                };
             }
         };
+        consider(1.0, f64::INFINITY, fit.level());
+        // A piece may begin where the one before it ends, which is a parameter less.
+        let before = chain.piece.map(|_| chain.next / self.sigma);
         if more >= 2.0 {
             let c = self.correlation;
             // Sums of (own k + c) for k = 1 .. more, and of its square.
             let sum_k = more * (more + 1.0) / 2.0;
             let sum_kk = sum_k * (2.0 * more + 1.0) / 3.0;
-            let (ramp, square) = (
-                own * sum_k + c * more,
-                own * own * sum_kk + 2.0 * own * c * sum_k + c * c * more,
-            );
             let by_k = self.by_time[end] - self.by_time[start + 1] - start as f64 * sum;
-            consider(
-                2.0,
-                f64::INFINITY,
-                fit.with(own * ramp, square, own * by_k + c * sum),
-            );
+            let line = Products {
+                across: own * (own * sum_k + c * more),
+                square: own * own * sum_kk + 2.0 * own * c * sum_k + c * c * more,
+                product: own * by_k + c * sum,
+            };
+            consider(2.0, f64::INFINITY, fit.with(&line));
+            if let Some(level) = before {
+                consider(1.0, f64::INFINITY, fit.from(level, &line));
+            }
         }
         for (constant, sums) in &self.fading {
             if *constant >= more {
@@ -247,17 +248,47 @@ impl Sums {
             let sum_shape = decay * (1.0 - gone) / (1.0 - decay);
             let square = decay * decay * (1.0 - gone * gone) / (1.0 - decay * decay);
             let by_shape = decay * (sums[start + 1] - gone * sums[end]);
-            consider(
-                3.0,
-                *constant,
-                fit.with(
-                    weight * weight + own * shape * sum_shape,
-                    weight * weight + shape * shape * square,
-                    weight * first + shape * by_shape,
-                ),
-            );
+            let approach = Products {
+                across: weight * weight + own * shape * sum_shape,
+                square: weight * weight + shape * shape * square,
+                product: weight * first + shape * by_shape,
+            };
+            consider(3.0, *constant, fit.with(&approach));
+            if let Some(begin) = before {
+                let less = approach.less_ones(&fit);
+                let (error, _, change) = fit.from(begin, &less);
+                consider(2.0, *constant, (error, begin - change, change));
+            }
         }
-        (best.0, least, best.1)
+        found
+    }
+}
+
+/// The shortest description of some values, and what no piece there can be below.
+struct Shortest {
+    length: f64,
+    least: f64,
+    piece: Piece,
+}
+
+/// The squared error, level and change of a fit.
+type Fitted = (f64, f64, f64);
+
+/// Sums of a shape's products with ones, with itself, and with the values.
+struct Products {
+    across: f64,
+    square: f64,
+    product: f64,
+}
+
+impl Products {
+    /// Those of the shape less one.
+    fn less_ones(&self, fit: &Fit) -> Products {
+        Products {
+            across: self.across - fit.ones,
+            square: self.square - 2.0 * self.across + fit.ones,
+            product: self.product - fit.by_ones,
+        }
     }
 }
 
@@ -270,22 +301,30 @@ struct Fit {
 }
 
 impl Fit {
-    fn level(&self) -> (f64, f64, f64) {
+    fn level(&self) -> Fitted {
         let level = self.by_ones / self.ones;
         ((self.squares - level * self.by_ones).max(0.0), level, 0.0)
     }
 
-    /// The error, level and change beside a shape, by its products with ones, itself and values.
-    fn with(&self, across: f64, square: f64, product: f64) -> (f64, f64, f64) {
-        let share = across / self.ones;
-        let own = square - share * across;
+    /// A shape beside a level.
+    fn with(&self, shape: &Products) -> Fitted {
+        let share = shape.across / self.ones;
+        let own = shape.square - share * shape.across;
         let (error, level, _) = self.level();
-        if own <= 1e-9 * square {
+        if own <= 1e-9 * shape.square {
             return (error, level, 0.0);
         }
-        let change = (product - share * self.by_ones) / own;
+        let change = (shape.product - share * self.by_ones) / own;
         let error = (error - change * change * own).max(0.0);
         (error, level - change * share, change)
+    }
+
+    /// A shape beside a level that is given.
+    fn from(&self, level: f64, shape: &Products) -> Fitted {
+        let error = self.squares - level * (2.0 * self.by_ones - level * self.ones);
+        let change = (shape.product - level * shape.across) / shape.square.max(f64::MIN_POSITIVE);
+        let error = (error - change * change * shape.square).max(0.0);
+        (error, level, change)
     }
 
     /// Twice the negative log-likelihood of noise that is as strong as it is, and as the usual at
@@ -310,7 +349,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn noise(index: usize) -> f64 {
-        ((index * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5
+        let mixed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / 2f64.powi(24)
+            - 0.5
     }
 
     /// What a chain's pieces leave over, innovation by innovation.
@@ -351,7 +392,7 @@ mod tests {
                     shape + 1e-4 * noise(at)
                 })
                 .collect();
-            let found = pieces(&values, &every(180), correlation, 1e-4, 10.0).unwrap();
+            let (found, _) = pieces(&values, &every(180), correlation, 1e-4, 10.0).unwrap();
             let worst = rest(&values, &found, correlation)
                 .into_iter()
                 .fold(0.0, |most: f64, one| most.max(one.abs()));
@@ -366,8 +407,8 @@ mod tests {
                 .map(|at| noise(at + seed) + if at < 40 { 2.0 } else { 0.0 })
                 .collect();
             let scaled: Vec<f64> = values.iter().map(|value| scale * value).collect();
-            let one = pieces(&values, &every(90), 0.3, 0.3, 4.0).unwrap();
-            let other = pieces(&scaled, &every(90), 0.3, 0.3 * scale, 4.0).unwrap();
+            let (one, _) = pieces(&values, &every(90), 0.3, 0.3, 4.0).unwrap();
+            let (other, _) = pieces(&scaled, &every(90), 0.3, 0.3 * scale, 4.0).unwrap();
             prop_assert_eq!(one.len(), other.len());
             for (a, b) in one.iter().zip(&other) {
                 prop_assert_eq!(a.end, b.end);
@@ -381,7 +422,7 @@ mod tests {
         let values: Vec<f64> = (0..400)
             .map(|at| noise(at) * if at < 200 { 0.1 } else { 2.0 })
             .collect();
-        let found = pieces(&values, &every(400), 0.0, 0.03, 6.0).unwrap();
+        let (found, _) = pieces(&values, &every(400), 0.0, 0.03, 6.0).unwrap();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].end.abs_diff(200) < 5);
         assert!(found[1].variance > 100.0);
@@ -389,7 +430,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_described_is_named() {
-        assert!(pieces(&[], &[], 0.5, 1.0, 1.0).unwrap().is_empty());
+        assert!(pieces(&[], &[], 0.5, 1.0, 1.0).unwrap().0.is_empty());
         for edges in [&[2, 1, 3][..], &[1, 2], &[0, 3], &[]] {
             let error = pieces(&[1.0, 2.0, 3.0], edges, 0.5, 1.0, 1.0).unwrap_err();
             assert_eq!(error, SeriesError::Edges);

@@ -45,14 +45,14 @@ pub fn pieces<'py>(
     correlation: f64,
     sigma: f64,
     unit: f64,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<(Bound<'py, PyArray2<f64>>, f64)> {
     let series = contiguous(&values);
     let edges: Vec<usize> = edges
         .as_array()
         .iter()
         .map(|&edge| length("edges", edge, 1))
         .collect::<PyResult<_>>()?;
-    let found = py
+    let (found, described) = py
         .detach(|| heatsoak_changepoint::pieces(&series, &edges, correlation, sigma, unit))
         .map_err(value_error)?;
     let rows: Vec<f64> = found
@@ -67,7 +67,7 @@ pub fn pieces<'py>(
             ]
         })
         .collect();
-    rows.into_pyarray(py).reshape([found.len(), 5])
+    Ok((rows.into_pyarray(py).reshape([found.len(), 5])?, described))
 }
 
 /// Segments a series by mean and variance; see `_core.pyi`.

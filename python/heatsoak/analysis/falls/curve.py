@@ -168,30 +168,21 @@ def unit_of(count: int, noise: Noise) -> float:
     return float(known * np.expm1(np.log(count) / known))
 
 
-def described(logs: Array, noise: Noise) -> list[Piece]:
-    """Return the shortest description of bins as a chain of pieces."""
+def described(logs: Array, noise: Noise) -> tuple[float, list[Piece]]:
+    """Return the shortest description of bins as a chain of pieces, and its length.
+
+    That is twice its negative log-likelihood, and a unit for each parameter.
+    """
     unit = unit_of(len(logs), noise)
     penalty = _PROPOSED * _CHANGE * unit * noise.innovation**2
-    ends = decafs(logs, noise.correlation, penalty)
-    edges = _with_middles(ends)
-    rows = pieces(logs, edges, noise.correlation, noise.innovation, unit)
-    starts = np.append(0, rows[:-1, 0]).astype(int)
-    return [
-        Piece(int(s), int(row[0]), *row[1:].tolist()) for s, row in zip(starts, rows, strict=True)
+    edges = _with_middles(decafs(logs, noise.correlation, penalty))
+    rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
+    starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
+    chain = [
+        Piece(start, int(row[0]), *row[1:].tolist())
+        for start, row in zip(starts, rows, strict=True)
     ]
-
-
-def length_of(chain: list[Piece], noise: Noise) -> float:
-    """Return how long a description is: twice its negative log-likelihood, and its parameters."""
-    count = chain[-1].end
-    parameters = -2
-    spread = 0.0
-    for piece in chain:
-        shape = 0 if piece.change == 0 else 1 if np.isinf(piece.constant) else 2
-        parameters += int(_CHANGE) + shape + (piece.variance > 1)
-        spread += (piece.end - piece.start) * np.log(piece.variance)
-    fit = spread + 2 * count * np.log(noise.innovation)
-    return float(fit + parameters * unit_of(count, noise))
+    return length + 2 * len(logs) * float(np.log(noise.innovation)), chain
 
 
 def _with_middles(ends: NDArray[np.int64]) -> NDArray[np.int64]:

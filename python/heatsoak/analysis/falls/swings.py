@@ -18,7 +18,6 @@ from heatsoak.analysis.falls.curve import (
     Piece,
     described,
     drawn,
-    length_of,
     noise_of,
     unit_of,
 )
@@ -81,8 +80,8 @@ def _shortest(logs: Array, rest: Array) -> tuple[float, Noise, list[Piece]]:
     def at(index: int) -> float:
         if index not in tried:
             noise = noise_of(rest, CORRELATIONS[index])
-            chain = described(logs, noise)
-            tried[index] = length_of(chain, noise), noise, chain
+            length, chain = described(logs, noise)
+            tried[index] = length, noise, chain
         return tried[index][0]
 
     best = len(CORRELATIONS) // 2
