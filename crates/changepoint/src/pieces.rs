@@ -7,6 +7,9 @@
 
 use crate::error::{SeriesError, check_correlation, check_finite, check_penalty};
 
+/// So many beginnings of the last piece are kept at most: those with the least length so far.
+const MOST_ALIVE: usize = 24;
+
 /// A piece: `level + change * shape(k)` for the values `k = 0, 1, ..` since its first.
 ///
 /// The shape is 0 where `change` is; `k` for a line, whose `constant` is infinite; and
@@ -88,7 +91,11 @@ pub fn pieces(
         }
         if let Some((before, piece)) = best {
             let count = (end - chains[before].end) as f64;
-            let mut keep = lengths.iter().map(|&length| length <= best_length);
+            // What few candidates leave open is whether stronger noise or more pieces tell it.
+            let mut sorted = lengths.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let limit = sorted[(MOST_ALIVE - 1).min(sorted.len() - 1)].min(best_length);
+            let mut keep = lengths.iter().map(|&length| length <= limit);
             alive.retain(|_| keep.next() == Some(true));
             alive.push(chains.len());
             chains.push(Chain {
@@ -132,7 +139,14 @@ struct Sums {
     squares: Vec<f64>,
     by_time: Vec<f64>,
     /// For each time constant, what comes at `t` and after, fading from there.
-    fading: Vec<(f64, Vec<f64>)>,
+    fading: Vec<Fading>,
+}
+
+/// Sums that fade by `decay` from value to value, to a part in e after `constant` values.
+struct Fading {
+    constant: f64,
+    decay: f64,
+    sums: Vec<f64>,
 }
 
 impl Sums {
@@ -159,7 +173,11 @@ impl Sums {
             for at in (0..values.len()).rev() {
                 sums[at] = innovations[at] + decay * sums[at + 1];
             }
-            fading.push((constant, sums));
+            fading.push(Fading {
+                constant,
+                decay,
+                sums,
+            });
             constant *= 2.0;
         }
         Sums {
@@ -238,12 +256,17 @@ impl Sums {
                 consider(1.0, f64::INFINITY, fit.from(level, &line));
             }
         }
-        for (constant, sums) in &self.fading {
-            if *constant >= more {
-                break;
-            }
-            let decay = (-1.0 / constant).exp();
-            let gone = (-more / constant).exp();
+        let shorter = self.fading.partition_point(|fade| fade.constant < more);
+        let mut gone = match self.fading[..shorter].last() {
+            Some(longest) => (-more / longest.constant).exp(),
+            None => 0.0,
+        };
+        for fade in self.fading[..shorter].iter().rev() {
+            let Fading {
+                constant,
+                decay,
+                sums,
+            } = fade;
             let shape = 1.0 - self.correlation / decay;
             let sum_shape = decay * (1.0 - gone) / (1.0 - decay);
             let square = decay * decay * (1.0 - gone * gone) / (1.0 - decay * decay);
@@ -254,11 +277,14 @@ impl Sums {
                 product: weight * first + shape * by_shape,
             };
             consider(3.0, *constant, fit.with(&approach));
+
             if let Some(begin) = before {
                 let less = approach.less_ones(&fit);
                 let (error, _, change) = fit.from(begin, &less);
                 consider(2.0, *constant, (error, begin - change, change));
             }
+            // The next constant is half as long.
+            gone *= gone;
         }
         found
     }

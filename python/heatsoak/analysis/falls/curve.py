@@ -168,14 +168,22 @@ def unit_of(count: int, noise: Noise) -> float:
     return float(known * np.expm1(np.log(count) / known))
 
 
-def described(logs: Array, noise: Noise) -> tuple[float, list[Piece]]:
+def proposed(logs: Array, noise: Noise) -> NDArray[np.int64]:
+    """Return where pieces may end: at changes of level, and in the middle between them.
+
+    Of a line these are stairs, which begin before and after its own begin.
+    """
+    penalty = _PROPOSED * _CHANGE * unit_of(len(logs), noise) * noise.innovation**2
+    ends = decafs(logs, noise.correlation, penalty)
+    return np.unique(np.append(ends, (np.append(0, ends[:-1]) + ends + 1) // 2))
+
+
+def described(logs: Array, edges: NDArray[np.int64], noise: Noise) -> tuple[float, list[Piece]]:
     """Return the shortest description of bins as a chain of pieces, and its length.
 
     That is twice its negative log-likelihood, and a unit for each parameter.
     """
     unit = unit_of(len(logs), noise)
-    penalty = _PROPOSED * _CHANGE * unit * noise.innovation**2
-    edges = _with_middles(decafs(logs, noise.correlation, penalty))
     rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
     starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
     chain = [
@@ -183,8 +191,3 @@ def described(logs: Array, noise: Noise) -> tuple[float, list[Piece]]:
         for start, row in zip(starts, rows, strict=True)
     ]
     return length + 2 * len(logs) * float(np.log(noise.innovation)), chain
-
-
-def _with_middles(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Edges, and the middles between them: stairs of a line begin before and after its own."""
-    return np.unique(np.append(ends, (np.append(0, ends[:-1]) + ends + 1) // 2))

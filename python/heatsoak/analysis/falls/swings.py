@@ -8,6 +8,7 @@ Where noise hides them, a line in the spectrum of what the curve leaves over tel
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
@@ -19,6 +20,7 @@ from heatsoak.analysis.falls.curve import (
     described,
     drawn,
     noise_of,
+    proposed,
     unit_of,
 )
 from heatsoak.analysis.series import Array
@@ -62,9 +64,9 @@ def curve_of(bins: Bins) -> tuple[Noise, list[Piece], Array]:
     How alike neighbours are by noise is what makes the description shortest. Changes of level look
     like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
     """
-    least, rest = np.inf, bins.logs
+    least, rest, start = np.inf, bins.logs, len(CORRELATIONS) // 2
     while True:
-        length, noise, chain = _shortest(bins.logs, rest)
+        start, length, noise, chain = _shortest(bins.logs, rest, start)
         if length >= least:
             return found
         curve = drawn(chain)
@@ -73,24 +75,32 @@ def curve_of(bins: Bins) -> tuple[Noise, list[Piece], Array]:
         least, found, rest = length, (noise, chain, curve), bins.logs - curve
 
 
-def _shortest(logs: Array, rest: Array) -> tuple[float, Noise, list[Piece]]:
-    """The shortest description by any correlation, with the noise that `rest` has."""
-    tried: dict[int, tuple[float, Noise, list[Piece]]] = {}
+def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, list[Piece]]:
+    """The shortest description by any correlation, whose index stands first.
 
-    def at(index: int) -> float:
-        if index not in tried:
-            noise = noise_of(rest, CORRELATIONS[index])
-            length, chain = described(logs, noise)
-            tried[index] = length, noise, chain
-        return tried[index][0]
-
-    best = len(CORRELATIONS) // 2
+    The noise is as strong as `rest` has it; `best` is the correlation to begin with.
+    """
+    edges = np.array([len(logs)])
     while True:
-        near = [index for index in (best, best - 1, best + 1) if 0 <= index < len(CORRELATIONS)]
-        nearest = min(near, key=at)
-        if nearest == best:
-            return tried[best]
-        best = nearest
+        start = best
+        edges = np.union1d(edges, proposed(logs, noise_of(rest, CORRELATIONS[start])))
+        tried: dict[int, tuple[float, Noise, list[Piece]]] = {}
+
+        def at(index: int, edges: NDArray[np.int64] = edges, tried: dict = tried) -> float:
+            if index not in tried:
+                noise = noise_of(rest, CORRELATIONS[index])
+                length, chain = described(logs, edges, noise)
+                tried[index] = length, noise, chain
+            return tried[index][0]
+
+        while True:
+            near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(CORRELATIONS)]
+            nearest = min(near, key=at)
+            if nearest == best:
+                break
+            best = nearest
+        if best == start:
+            return best, *tried[best]
 
 
 def swings_of(bins: Bins, curve: Array) -> list[Swing]:
@@ -193,9 +203,9 @@ def _draw_hidden(logs: Array, curve: Array, noise: Noise, piece: Piece, unit: fl
     best = (_LINE * unit, 0, 0, 0.0)
     size = len(rest)
     while size >= 4 * MIN_CYCLES:
-        for start in range(0, len(rest) - size + 1, size // 2):
-            gain, period = _line(rest[start : start + size], noise)
-            best = max(best, (gain, start, start + size, period))
+        windows = np.lib.stride_tricks.sliding_window_view(rest, size)[:: size // 2]
+        at, gain, period = _line(windows, noise)
+        best = max(best, (gain, at * (size // 2), at * (size // 2) + size, period))
         size //= 2
     _, start, end, period = best
     if end == 0:
@@ -233,22 +243,22 @@ def _draw_hidden(logs: Array, curve: Array, noise: Noise, piece: Piece, unit: fl
         curve[piece.start + back : piece.start + after] = level[back:after] + high
 
 
-def _line(rest: Array, noise: Noise) -> tuple[float, float]:
-    """Twice the gain in log-likelihood of the clearest line in a spectrum, and its period."""
-    count = len(rest)
-    window = np.hanning(count + 2)[1:-1]
-    power = np.abs(np.fft.rfft((rest - rest.mean()) * window)) ** 2 / np.sum(window**2)
-    turns = 2 * np.pi * np.arange(len(power)) / count
-    usual = noise.innovation**2 / (1 - 2 * noise.correlation * np.cos(turns) + noise.correlation**2)
+def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
+    """The window whose spectrum has the clearest line, twice its log-likelihood, and its period."""
+    count = windows.shape[1]
+    taper = np.hanning(count + 2)[1:-1]
+    level = windows.mean(axis=1, keepdims=True)
+    power = np.abs(np.fft.rfft((windows - level) * taper, axis=1)) ** 2 / np.sum(taper**2)
+    turns = 2 * np.pi * np.arange(power.shape[1]) / count
+    usual = 1 - 2 * noise.correlation * np.cos(turns) + noise.correlation**2
+    ratio = power * usual / noise.innovation**2
     # noise that is stronger here, or of another colour, has no line
-    for octave in range(3, int(np.log2(len(power))) + 1):
-        some = slice(1 << octave, min(2 << octave, len(power)))
-        if some.stop - some.start >= 1 << 3:
-            usual[some] *= max(1.0, float(np.median(power[some] / usual[some])) / np.log(2))
-    ratio = power / usual
-    ratio[:MIN_CYCLES] = 0.0
-    at = int(np.argmax(ratio))
-    return 2 * float(ratio[at]), count / max(at, 1)
+    for octave in range(3, int(np.log2(power.shape[1]))):
+        some = ratio[:, 1 << octave : 2 << octave]
+        some /= np.maximum(1.0, np.median(some, axis=1, keepdims=True) / np.log(2))
+    ratio[:, :MIN_CYCLES] = 0.0
+    at, line = divmod(int(np.argmax(ratio)), ratio.shape[1])
+    return at, 2 * float(ratio[at, line]), count / max(line, 1)
 
 
 def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
@@ -259,7 +269,7 @@ def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
     if count < 4 * MIN_CYCLES:
         return [whole]
     means = bins.logs[start : start + count * size].reshape(count, size).mean(axis=1)
-    found = _shortest(means, means)[2]
+    found = _shortest(means, means, 0)[3]
     course = [
         replace(
             one,
