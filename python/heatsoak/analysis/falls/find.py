@@ -1,5 +1,6 @@
 """From the curve of a series to its drops: a walk along the levels that were fallen from."""
 
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -26,8 +27,8 @@ STALL_S, STANDSTILL_S = 4.0, 10.0
 BRIEF_S, _BRIEF_SAMPLES = 10.0, 4
 #: Falls no longer than this that cost less than this share of the work, all together, are dips.
 DIP_S, DIPS_SHARE = 30.0, 0.01
-#: A second fall takes at least this share of what the first had come to.
-SECOND_FALL = 0.08
+#: A second fall takes at least this share of what the first had come to, and held for so long.
+SECOND_FALL, SETTLED_S = 0.08, 6.0
 #: Of a slide less than this share is lost in the first quarter of its time.
 _SLIDE = 0.4
 _LOST, _BACK = float(np.log1p(-MIN_DROP)), float(np.log(RECOVERED))
@@ -82,7 +83,7 @@ def stalls_of(series: Series) -> list[Stall]:
 def find(series: Series) -> Found | None:
     """Return the drops of a series; None if it is too short.
 
-    A curve that falls by `MIN_DROP` below the mean since the begin or the last recovery begins a
+    A curve that falls by `MIN_DROP` below its level since the begin or the last recovery begins a
     drop, which lasts until the curve is back at `RECOVERED` of that. Within it, a fall by
     `SECOND_FALL` of what it had come to is a drop of its own.
     """
@@ -100,7 +101,7 @@ class _Fall:
     """Bins `start` to `end` below a level, which is held since the bin `since`.
 
     `edge` is where it begins to be left. `level` is its logarithm if no mean tells it, and `times`
-    how often it was left.
+    how often it was left; `is_second` where it was lowered already.
     """
 
     since: int
@@ -111,6 +112,7 @@ class _Fall:
     level: float | None = None
     times: int = 1
     swing: Swing | None = None
+    is_second: bool = False
 
 
 class _Walk:
@@ -228,13 +230,17 @@ class _Walk:
             base = end
 
     def _leaves(self, base: int) -> tuple[_Fall, float] | None:
-        """Where the curve is below its mean from `base` to the piece that falls, and that mean."""
+        """Where the curve leaves its usual level since `base`, and that."""
         held = None
+        levels: list[tuple[float, int]] = []
         for piece in self._pieces:
             if piece.end <= base:
                 continue
             start = max(piece.start, base)
-            level = float(np.log(np.mean(np.exp(self._curve[base : max(start, base + 1)]))))
+            if not levels and start - base >= self._count(0.5 * STALL_S):
+                levels.append((float(np.mean(self._curve[base:start])), start - base))
+            # neither a slow start nor a burst is the level to compare with
+            level = _median(levels) if levels else float(self._curve[start])
             below = _first(self._curve[start : piece.end] < level + _LOST)
             if below is not None:
                 edge = start if below or held is None else held.end
@@ -243,6 +249,7 @@ class _Walk:
                     base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
                 ), level
             held = piece
+            insort(levels, (float(np.mean(self._curve[start : piece.end])), piece.end - start))
         return None
 
     def _returns(self, start: int, level: float) -> int | None:
@@ -276,7 +283,13 @@ class _Walk:
             back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
             second = _Fall(
-                before.start, before.end, after.start, until, True, swing=self._swing_at(after)
+                before.start,
+                before.end,
+                after.start,
+                until,
+                True,
+                swing=self._swing_at(after),
+                is_second=True,
             )
             if back is not None:
                 passing.append(second)
@@ -296,14 +309,18 @@ class _Walk:
         """Whether what a fall had come to is left by another.
 
         It falls `SECOND_FALL` below where the piece before would have gone on, at once or in no
-        more time than that was held, and no parabola tells both more briefly.
+        more time than that was held; faster than that, and no parabola tells both more briefly.
         """
+        if before.end - before.start < self._count(SETTLED_S):
+            return False
         soon = min(after.end - 1, after.start + before.end - before.start)
         jump = before.at(after.start) - after.first
         expected = min(before.last, before.at(soon))
         if jump >= _SECOND <= before.last - after.last:
             return True
-        return expected - after.at(soon) >= _SECOND and not self._is_bent(before, after)
+        lost = expected - after.at(soon)
+        slowing = 2 * (before.at(0.5 * (before.start + before.end)) - before.last)
+        return lost >= max(_SECOND, slowing) and not self._is_bent(before, after)
 
     def _is_bent(self, before: Piece, after: Piece) -> bool:
         """Whether a parabola describes two pieces more briefly than they do."""
@@ -338,7 +355,8 @@ class _Walk:
         )
         onset_s, bend_s = onset_of(series, bins, self._noise, around_s)
         onset_s = min(max(onset_s, begin_s), end_s)
-        before = series.mean(begin_s, onset_s)
+        held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
+        before = series.mean(held_s, onset_s)
         if fall.level is not None or not np.isfinite(before):
             before = bins.rate(float(self._curve[fall.since]))
         period_s = duty = None
@@ -386,6 +404,12 @@ class _Walk:
         lost = top - rates[min(max(at, 0), len(rates) - 1)]
         is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
         return max(0.0, fallen_s - onset_s), bool(is_slide)
+
+
+def _median(levels: list[tuple[float, int]]) -> float:
+    """The level that is held for the middle of the time; levels rise."""
+    sums = np.cumsum([length for _, length in levels])
+    return levels[int(np.searchsorted(sums, 0.5 * sums[-1]))][0]
 
 
 def _closed(curve: Array, count: int) -> Array:

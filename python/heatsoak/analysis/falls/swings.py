@@ -65,9 +65,10 @@ def curve_of(bins: Bins) -> tuple[Noise, list[Piece], Array]:
     like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
     """
     least, rest, start = np.inf, bins.logs, len(CORRELATIONS) // 2
+    found: tuple[Noise, list[Piece], Array] | None = None
     while True:
         start, length, noise, chain = _shortest(bins.logs, rest, start)
-        if length >= least:
+        if found is not None and length >= least:
             return found
         curve = drawn(chain)
         for piece in chain:
@@ -118,6 +119,12 @@ def swings_of(bins: Bins, curve: Array) -> list[Swing]:
     found = []
     for first, last in _runs(gains):
         if last - first + 1 >= MIN_CYCLES:
+            usual = np.median(np.diff(falls[first : last + 1]))
+            # the first low and the last may be longer, or cut short
+            while first > 0 and falls[first] - falls[first - 1] < 2 * usual:
+                first -= 1
+            while last + 1 < len(falls) and backs[last + 1] - falls[last] < 2 * usual:
+                last += 1
             some = slice(first, last + 1)
             lows, periods = (backs - falls)[some], np.diff(falls[some])
             start, end = int(falls[first]), int(backs[last])
@@ -152,7 +159,7 @@ def turns_of(curve: Array) -> list[int]:
         elif falls and curve[at] - curve[bottom] >= _LEAST:
             turns.append(bottom)
             falls, top = False, at
-    return [*turns, bottom] if falls else turns
+    return [*turns, bottom if falls else top]
 
 
 def _crossing(curve: Array, start: int, end: int) -> int:
