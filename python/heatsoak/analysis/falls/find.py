@@ -11,6 +11,7 @@ from heatsoak.analysis.definitions import (
     DEPTH_WINDOW_S,
     MIN_CYCLES,
     MIN_DROP,
+    ONSET_LOSS,
     RECOVERED,
 )
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
@@ -161,7 +162,7 @@ class _Walk:
         first = self._swings[0] if self._swings else None
         if first is None or first.start > first.longest_high + 1:
             return None
-        if first.period * first.duty * self._bins.width_s > DIP_S:
+        if first.period * self._bins.width_s > 2 * DIP_S:
             return None
         self._swings = self._swings[1:]
         return first
@@ -231,7 +232,7 @@ class _Walk:
 
     def _leaves(self, base: int) -> tuple[_Fall, float] | None:
         """Where the curve leaves its usual level since `base`, and that."""
-        held = None
+        held, sinking = None, None
         levels: list[tuple[float, int]] = []
         for piece in self._pieces:
             if piece.end <= base:
@@ -244,12 +245,19 @@ class _Walk:
             below = _first(self._curve[start : piece.end] < level + _LOST)
             if below is not None:
                 edge = start if below or held is None else held.end
-                first = level if held is None else None
+                edge = edge if sinking is None else sinking
+                first = level if held is None or sinking == base else None
                 return _Fall(
                     base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
                 ), level
-            held = piece
-            insort(levels, (float(np.mean(self._curve[start : piece.end])), piece.end - start))
+            held, mean = piece, float(np.mean(self._curve[start : piece.end]))
+            if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-ONSET_LOSS):
+                # the fall has begun, though little is lost
+                sinking = start if sinking is None else sinking
+                mean = float(self._curve[sinking])
+            else:
+                sinking = None
+            insort(levels, (mean, piece.end - start))
         return None
 
     def _returns(self, start: int, level: float) -> int | None:

@@ -115,16 +115,22 @@ def swings_of(bins: Bins, curve: Array) -> list[Swing]:
         return []
     gains = _gains(backs - falls)
     gains[1:] += _gains(np.diff(falls))
-    bottoms = curve[turns[1::2]]
-    found = []
+    tops, bottoms = curve[turns[::2]], curve[turns[1::2]]
+    # what stays below the lows is another fall
+    gains[1:-1][tops[2 : len(falls)] < bottoms[: len(falls) - 2]] = -np.inf
+    found: list[Swing] = []
+    done = 0
     for first, last in _runs(gains):
         if last - first + 1 >= MIN_CYCLES:
             usual = np.median(np.diff(falls[first : last + 1]))
             # the first low and the last may be longer, or cut short
-            while first > 0 and falls[first] - falls[first - 1] < 2 * usual:
+            while first > done and falls[first] - falls[first - 1] < 2 * usual:
                 first -= 1
             while last + 1 < len(falls) and backs[last + 1] - falls[last] < 2 * usual:
+                if gains[last + 1] == -np.inf:
+                    break
                 last += 1
+            done = last + 1
             some = slice(first, last + 1)
             lows, periods = (backs - falls)[some], np.diff(falls[some])
             start, end = int(falls[first]), int(backs[last])
@@ -273,7 +279,7 @@ def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
     size = max(1, round(period))
     count = (end - start) // size
     whole = Piece(start, end, 0.0, 0.0, np.inf, 1.0)
-    if count < 4 * MIN_CYCLES:
+    if count < 2 * MIN_CYCLES:
         return [whole]
     means = bins.logs[start : start + count * size].reshape(count, size).mean(axis=1)
     found = _shortest(means, means, 0)[3]
