@@ -31,16 +31,19 @@ def onset_of(
     follows the fall ends.
     """
     since_s, low_s, high_s, end_s = around_s
+    step_s = np.inf
     while True:
-        room_s = max(high_s - low_s, 8 * series.sampling_s)
-        first_s, last_s = max(since_s, low_s - room_s), min(end_s, high_s + room_s)
-        step_s = max(series.sampling_s, (last_s - first_s) / _STEPS)
-        found = _onsets(series, bins, noise, (first_s, last_s), step_s, (low_s, high_s))
+        if step_s > 1.01 * series.sampling_s:
+            room_s = max(high_s - low_s, 8 * series.sampling_s)
+            window_s = max(since_s, low_s - room_s), min(end_s, high_s + room_s)
+            step_s = max(series.sampling_s, (window_s[1] - window_s[0]) / _STEPS)
+        found = _onsets(series, bins, noise, window_s, step_s, (low_s, high_s))
         if found is None:
             return (float(np.clip(high_s, since_s, end_s)),) * 2
         early_s, onset_s, late_s, begin_s = found
-        near = max(since_s, early_s - 4 * step_s), min(end_s, late_s + 4 * step_s)
-        if step_s <= series.sampling_s * 1.01 or near[1] - near[0] > 0.5 * (high_s - low_s):
+        apart_s = 2 * (high_s - low_s) / _BEGINS
+        near = max(since_s, early_s - apart_s), min(end_s, late_s + apart_s)
+        if near[1] - near[0] > 0.5 * (high_s - low_s) or high_s - low_s < step_s:
             return min(onset_s, end_s), min(begin_s, onset_s)
         low_s, high_s = near
 

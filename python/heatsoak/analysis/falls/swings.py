@@ -121,6 +121,7 @@ def swings_of(bins: Bins, curve: Array) -> list[Swing]:
     found: list[Swing] = []
     done = 0
     for first, last in _runs(gains):
+        first = max(first, done)
         if last - first + 1 >= MIN_CYCLES:
             usual = np.median(np.diff(falls[first : last + 1]))
             # the first low and the last may be longer, or cut short
