@@ -14,7 +14,7 @@ from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import RECOVERED
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.falls import Drop, find_drops, joined
+from heatsoak.analysis.segments import Drop, find_drops, joined
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import StepView
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from heatsoak.analysis.course import Course, course_of, drive_of
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.falls import Drop, Found, Stall, find, stalls_of
+from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
 from heatsoak.protocol import LoadStep, Observed, Precondition, Role

@@ -3,6 +3,7 @@
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,7 +286,7 @@ class _Walk:
         passing: list[_Fall] = []
         lasting: list[_Fall] = [fall]
         until = 0
-        for before, after in zip(inside[:-1], inside[1:], strict=True):
+        for before, after in pairwise(inside):
             if after.start < until or not self._falls_again(before, after):
                 continue
             back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)

@@ -6,9 +6,9 @@ Where noise hides them, a line in the spectrum of what the curve leaves over tel
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
@@ -86,17 +86,14 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, l
         start = best
         edges = np.union1d(edges, proposed(logs, noise_of(rest, CORRELATIONS[start])))
         tried: dict[int, tuple[float, Noise, list[Piece]]] = {}
-
-        def at(index: int, edges: NDArray[np.int64] = edges, tried: dict = tried) -> float:
-            if index not in tried:
-                noise = noise_of(rest, CORRELATIONS[index])
-                length, chain = described(logs, edges, noise)
-                tried[index] = length, noise, chain
-            return tried[index][0]
-
         while True:
             near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(CORRELATIONS)]
-            nearest = min(near, key=at)
+            for one in near:
+                if one not in tried:
+                    noise = noise_of(rest, CORRELATIONS[one])
+                    length, chain = described(logs, edges, noise)
+                    tried[one] = length, noise, chain
+            nearest = min(near, key=lambda one: tried[one][0])
             if nearest == best:
                 break
             best = nearest
@@ -107,7 +104,7 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, l
 def swings_of(bins: Bins, curve: Array) -> list[Swing]:
     """Return the oscillations of a curve, in order."""
     turns = turns_of(curve)
-    crossed = [_crossing(curve, a, b) for a, b in zip(turns[:-1], turns[1:], strict=True)]
+    crossed = [_crossing(curve, a, b) for a, b in pairwise(turns)]
     if len(crossed) % 2:
         crossed.append(len(curve))
     falls, backs = np.array(crossed[::2], dtype=int), np.array(crossed[1::2], dtype=int)
