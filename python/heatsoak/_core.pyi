@@ -7,7 +7,18 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drive", "FioLog", "Lumped", "Trace", "Transfer", "fpop", "hampel", "pelt_mean_var"]
+__all__ = [
+    "Drive",
+    "FioLog",
+    "Lumped",
+    "Trace",
+    "Transfer",
+    "decafs",
+    "fpop",
+    "hampel",
+    "pelt_mean_var",
+    "pieces",
+]
 
 @final
 class Drive:
@@ -315,6 +326,36 @@ class Trace:
         `ticks`, one whose sync does nothing: 50 us after each I/O and, ever more rarely, up to the
         next one; for `last_us` after the last.
         """
+
+def decafs(values: NDArray[np.float64], correlation: float, penalty: float) -> NDArray[np.int64]:
+    """Return the optimal segmentation into levels under AR(1) noise (exact); ends as `fpop`'s.
+
+    Its cost is the squared innovations, each value's distance from its level less `correlation`
+    (0 to below 1) times that of the value before, and `penalty` for each change. ValueError for
+    values that `fpop` refuses, and for a correlation or penalty that is out of range.
+
+    Romano, Rigaill, Runge and Fearnhead, Journal of the American Statistical Association 117
+    (2022), without its random walk.
+    """
+
+def pieces(
+    values: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    correlation: float,
+    sigma: float,
+    unit: float,
+) -> tuple[NDArray[np.float64], float]:
+    """Return the shortest description as levels, lines and approaches, and its length.
+
+    That is twice the negative log-likelihood under AR(1) noise with innovations of `sigma`,
+    and `unit` for each parameter; `crates/changepoint/src/pieces.rs` counts them. Pieces end at
+    some of `edges`, which rise and end with len(values). A row (pieces, 5) is a piece: its end
+    (exclusive), level, change, time constant, and the variance of its innovations over sigma^2. So
+    many values after its first it is at level + change * exp(-k / constant), or level + change * k
+    where that is infinite.
+
+    ValueError for values that are not finite, and for anything else that is out of range.
+    """
 
 def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation of `values` into constant levels (exact, L2).

@@ -22,6 +22,12 @@ pub enum SeriesError {
     /// The penalty is not a positive number.
     #[error("penalty is {0}: it must be a positive number")]
     Penalty(f64),
+    /// The correlation of neighbours is not from 0 to below 1.
+    #[error("correlation is {0}: it must be 0 or more, and below 1")]
+    Correlation(f64),
+    /// The pieces' candidate edges do not rise from above 0 to the series' length.
+    #[error("edges must rise, and end with the number of values")]
+    Edges,
     /// The segments asked for are too short to have a variance.
     #[error("min_length is {0}: it must be 2 or more")]
     MinLength(usize),
@@ -68,5 +74,14 @@ pub(crate) fn check_penalty(penalty: f64) -> Result<(), SeriesError> {
         Ok(())
     } else {
         Err(SeriesError::Penalty(penalty))
+    }
+}
+
+/// Refuses a correlation of neighbours that is negative, or that of a random walk.
+pub(crate) fn check_correlation(correlation: f64) -> Result<(), SeriesError> {
+    if (0.0..1.0).contains(&correlation) {
+        Ok(())
+    } else {
+        Err(SeriesError::Correlation(correlation))
     }
 }

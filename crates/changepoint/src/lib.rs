@@ -7,16 +7,20 @@
 //! normally distributed segments with a mean and a variance each. [`hampel`] takes lone outliers
 //! out of a series.
 
+mod decafs;
 mod envelope;
 mod error;
 mod fpop;
 mod hampel;
 mod pelt;
+mod pieces;
 
+pub use decafs::decafs;
 pub use error::SeriesError;
 pub use fpop::fpop;
 pub use hampel::hampel;
 pub use pelt::pelt_mean_var;
+pub use pieces::{Piece, pieces};
 
 /// The end of each segment, from where the best last segment up to each value starts.
 fn ends(starts: &[usize]) -> Vec<usize> {

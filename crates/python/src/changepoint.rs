@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::convert::value_error;
@@ -19,6 +19,55 @@ pub fn fpop<'py>(
         .detach(|| heatsoak_changepoint::fpop(&series, penalty))
         .map_err(value_error)?;
     Ok(indices(py, ends))
+}
+
+/// Segments a series into levels under AR(1) noise; see `_core.pyi`.
+#[pyfunction]
+pub fn decafs<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    correlation: f64,
+    penalty: f64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let series = contiguous(&values);
+    let ends = py
+        .detach(|| heatsoak_changepoint::decafs(&series, correlation, penalty))
+        .map_err(value_error)?;
+    Ok(indices(py, ends))
+}
+
+/// Describes a series by levels, lines and approaches; see `_core.pyi`.
+#[pyfunction]
+pub fn pieces<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+    edges: PyReadonlyArray1<'py, i64>,
+    correlation: f64,
+    sigma: f64,
+    unit: f64,
+) -> PyResult<(Bound<'py, PyArray2<f64>>, f64)> {
+    let series = contiguous(&values);
+    let edges: Vec<usize> = edges
+        .as_array()
+        .iter()
+        .map(|&edge| length("edges", edge, 1))
+        .collect::<PyResult<_>>()?;
+    let (found, described) = py
+        .detach(|| heatsoak_changepoint::pieces(&series, &edges, correlation, sigma, unit))
+        .map_err(value_error)?;
+    let rows: Vec<f64> = found
+        .iter()
+        .flat_map(|one| {
+            [
+                one.end as f64,
+                one.level,
+                one.change,
+                one.constant,
+                one.variance,
+            ]
+        })
+        .collect();
+    Ok((rows.into_pyarray(py).reshape([found.len(), 5])?, described))
 }
 
 /// Segments a series by mean and variance; see `_core.pyi`.

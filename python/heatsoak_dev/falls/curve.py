@@ -1,0 +1,192 @@
+"""The curve that a series follows under its noise: levels, lines and approaches.
+
+Rates are looked at as logarithms, since noise and falls go with the level. The noise is AR(1), and
+a piece of the curve is there where its likelihood is worth the length of its description.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from heatsoak._core import decafs, hampel, pieces
+from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
+from numpy.typing import NDArray
+
+#: Samples are averaged to about this before the curve is looked for. What stands out for no longer
+#: is the heavy tail of the noise.
+BIN_S = 0.5
+#: A rate below about this share of the usual one is standstill, of whatever size.
+STANDSTILL = 0.01
+#: How alike neighbouring bins may be by noise: evenly spaced in how many are one independent one.
+CORRELATIONS = tuple(float(x) for x in np.tanh(np.linspace(0.0, 2.3, 10)))
+#: Lags, in bins, whose differences show how strong noise is.
+_LAGS = (1, 2, 4)
+#: No measurement is better than this share of the rate.
+_LEAST_NOISE = 1e-3
+#: Edges are proposed at this share of what they cost in the end.
+_PROPOSED = 0.5
+#: What a change of level costs, in parameters: the level, and two for its place (modified BIC).
+_CHANGE = 3.0
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A series in even pieces of time; those in which nothing was measured are left out.
+
+    Attributes:
+        edges_s: where each begins, and where the last ends.
+        logs: logarithms of the mean rates over the usual rate, outliers replaced.
+        usual: that rate, in the series' unit.
+        width_s: the length of a bin.
+    """
+
+    edges_s: Array
+    logs: Array
+    usual: float
+    width_s: float
+
+    def rate(self, log: float) -> float:
+        """Return the rate of a logarithm, in the series' unit."""
+        return self.usual * max(float(np.exp(log)) - STANDSTILL, 0.0)
+
+
+def binned(series: Series) -> Bins:
+    """Return the bins of a tidied series: of about `BIN_S`, and at least a usual interval."""
+    sampling_s = series.sampling_s
+    size = max(1, round(BIN_S / sampling_s))
+    width_s = size * sampling_s
+    clean = _without_tail(series.values, size)
+    begin_s = series.t_s - series.interval_s
+    index = np.floor((series.t_s - series.interval_s / 2 - begin_s[0]) / width_s + 1e-6)
+    first = np.flatnonzero(np.diff(index, prepend=index[0] - 1))
+    values = np.add.reduceat(clean * series.interval_s, first)
+    values /= np.add.reduceat(series.interval_s, first)
+    if size > 1:
+        values = hampel(values, 2)
+    moving = values[values > 0]
+    usual = float(np.median(moving)) if len(moving) else 1.0
+    edges_s = np.append(begin_s[first], series.t_s[-1])
+    return Bins(edges_s, np.log(values / usual + STANDSTILL), usual, width_s)
+
+
+def _without_tail(values: Array, half_width: int) -> Array:
+    """The values without what stands out for no longer than half a window."""
+    values = np.ascontiguousarray(values)
+    if half_width > 1:
+        return hampel(values, half_width)
+    # three values do not tell their own noise
+    usual = hampel(values, 1, 0.0)
+    apart = np.abs(values - usual)
+    limit = 3 * MAD_TO_SIGMA * np.median(apart[apart > 0]) if apart.any() else 0.0
+    return np.where(apart > limit, usual, values)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """AR(1): the correlation of neighbouring bins, and the deviation of a bin from the curve."""
+
+    correlation: float
+    sigma: float
+
+    @property
+    def innovation(self) -> float:
+        """The part of the deviation that the bin before does not tell."""
+        return float(self.sigma * np.sqrt(1 - self.correlation**2))
+
+    @property
+    def independent(self) -> float:
+        """Which part of the bins tells as much of a mean as independent ones would."""
+        return (1 - self.correlation) / (1 + self.correlation)
+
+
+def noise_of(logs: Array, correlation: float) -> Noise:
+    """Return the noise of bins beside a curve, by medians of differences at several lags.
+
+    A difference at lag k has the variance 2 sigma^2 (1 - correlation^k); a median keeps changes of
+    level out of it.
+    """
+    lags = np.array([lag for lag in _LAGS if len(logs) >= 4 * lag])
+    steps = [logs[lag:] - logs[:-lag] for lag in lags]
+    spreads = [MAD_TO_SIGMA * np.median(np.abs(step - np.median(step))) for step in steps]
+    seen = np.log(np.maximum(np.square(spreads) / 2, _LEAST_NOISE**2))
+    mean = np.average(seen - np.log1p(-(correlation**lags)), weights=1 / lags)
+    return Noise(correlation, float(np.exp(mean / 2)))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bins `start` to `end` (exclusive): level + change * exp(-k / constant) after k bins.
+
+    A line is level + change * k; its `constant` is infinite. `variance` is that of the noise, in
+    units of the usual one.
+    """
+
+    start: int
+    end: int
+    level: float
+    change: float
+    constant: float
+    variance: float
+
+    def at(self, index: float) -> float:
+        """Return the curve at a bin, which may lie behind the end."""
+        k = index - self.start
+        shape = np.exp(-k / self.constant) if np.isfinite(self.constant) else k
+        return float(self.level + self.change * shape)
+
+    def part(self, start: int, end: int) -> "Piece":
+        """Return the piece from one bin to another."""
+        if np.isfinite(self.constant):
+            change = self.change * float(np.exp(-(start - self.start) / self.constant))
+            return replace(self, start=start, end=end, change=change)
+        return replace(self, start=start, end=end, level=self.at(start))
+
+    @property
+    def first(self) -> float:
+        """The curve at the first bin."""
+        return self.at(self.start)
+
+    @property
+    def last(self) -> float:
+        """The curve at the last bin."""
+        return self.at(self.end - 1)
+
+
+def drawn(chain: list[Piece]) -> Array:
+    """Return the curve at every bin."""
+    parts = []
+    for piece in chain:
+        k = np.arange(piece.end - piece.start)
+        shape = np.exp(-k / piece.constant) if np.isfinite(piece.constant) else k
+        parts.append(piece.level + piece.change * shape)
+    return np.concatenate(parts)
+
+
+def unit_of(count: int, noise: Noise) -> float:
+    """Return what a parameter costs: ln n, and more where few values tell the noise (Student)."""
+    known = max(2.0, count * noise.independent)
+    return float(known * np.expm1(np.log(count) / known))
+
+
+def proposed(logs: Array, noise: Noise) -> NDArray[np.int64]:
+    """Return where pieces may end: at changes of level, and in the middle between them.
+
+    Of a line these are stairs, which begin before and after its own begin.
+    """
+    penalty = _PROPOSED * _CHANGE * unit_of(len(logs), noise) * noise.innovation**2
+    ends = decafs(logs, noise.correlation, penalty)
+    return np.unique(np.append(ends, (np.append(0, ends[:-1]) + ends + 1) // 2))
+
+
+def described(logs: Array, edges: NDArray[np.int64], noise: Noise) -> tuple[float, list[Piece]]:
+    """Return the shortest description of bins as a chain of pieces, and its length.
+
+    That is twice its negative log-likelihood, and a unit for each parameter.
+    """
+    unit = unit_of(len(logs), noise)
+    rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
+    starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
+    chain = [
+        Piece(start, int(row[0]), *row[1:].tolist())
+        for start, row in zip(starts, rows, strict=True)
+    ]
+    return length + 2 * len(logs) * float(np.log(noise.innovation)), chain

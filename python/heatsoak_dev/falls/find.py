@@ -1,0 +1,445 @@
+"""From the curve of a series to its drops: a walk along the levels that were fallen from."""
+
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from heatsoak.analysis.definitions import (
+    DEPTH_WINDOW_S,
+    MIN_CYCLES,
+    MIN_DROP,
+    ONSET_LOSS,
+    RECOVERED,
+)
+from heatsoak.analysis.series import Array, Series, tidied
+from numpy.typing import NDArray
+
+from heatsoak_dev.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
+from heatsoak_dev.falls.drop import Drop, Shape
+from heatsoak_dev.falls.onset import onset_of
+from heatsoak_dev.falls.swings import Swing, curve_of, swings_of
+
+#: Too little to tell a level from its noise.
+_MIN_SAMPLES, _MIN_S = 12, 4.0
+#: What is back within so long was a stall, and no fall; within the longer time if it stood still.
+STALL_S, STANDSTILL_S = 4.0, 10.0
+#: A recovery that is shorter, or of fewer samples, does not part two falls.
+BRIEF_S, _BRIEF_SAMPLES = 10.0, 4
+#: Falls no longer than this that cost less than this share of the work, all together, are dips.
+DIP_S, DIPS_SHARE = 30.0, 0.01
+#: A second fall takes at least this share of what the first had come to, and held for so long.
+SECOND_FALL, SETTLED_S = 0.08, 6.0
+#: Of a slide less than this share is lost in the first quarter of its time.
+_SLIDE = 0.4
+_LOST, _BACK = float(np.log1p(-MIN_DROP)), float(np.log(RECOVERED))
+_SECOND = -float(np.log1p(-SECOND_FALL))
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A dip or standstill from which throughput soon came back, in seconds from the begin.
+
+    `lost` is the share of the rate that was missing.
+    """
+
+    begin_s: float
+    end_s: float
+    lost: float
+
+    @property
+    def length_s(self) -> float:
+        """How long it lasted."""
+        return self.end_s - self.begin_s
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a series shows.
+
+    Attributes:
+        drops: in the order of their onsets.
+        swing: where there is no drop, a regular swing that was there from the begin, as a drop from
+            its first fall on. By itself it shows no level that anything fell from.
+        dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
+    """
+
+    drops: list[Drop]
+    swing: Drop | None = None
+    dips: list[Stall] = field(default_factory=list)
+
+
+def find_drops(series: Series) -> list[Drop] | None:
+    """Return the drops that :func:`find` finds; None if the series is too short."""
+    found = find(series)
+    return None if found is None else found.drops
+
+
+def stalls_of(series: Series) -> list[Stall]:
+    """Return the short standstills of a series; they are no drops."""
+    found = find(series)
+    return [dip for dip in found.dips if dip.lost > 1 - 2 * STANDSTILL] if found else []
+
+
+def find(series: Series) -> Found | None:
+    """Return the drops of a series; None if it is too short.
+
+    A curve that falls by `MIN_DROP` below its level since the begin or the last recovery begins a
+    drop, which lasts until the curve is back at `RECOVERED` of that. Within it, a fall by
+    `SECOND_FALL` of what it had come to is a drop of its own.
+    """
+    series = tidied(series)
+    if len(series.values) < _MIN_SAMPLES:
+        return None
+    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < _MIN_S:
+        return None
+    bins = binned(series)
+    return _Walk(series, bins).found()
+
+
+@dataclass(frozen=True)
+class _Fall:
+    """Bins `start` to `end` below a level, which is held since the bin `since`.
+
+    `edge` is where it begins to be left. `level` is its logarithm if no mean tells it, and `times`
+    how often it was left; `is_second` where it was lowered already.
+    """
+
+    since: int
+    edge: int
+    start: int
+    end: int
+    recovered: bool
+    level: float | None = None
+    times: int = 1
+    swing: Swing | None = None
+    is_second: bool = False
+
+
+class _Walk:
+    """The curve of a series, and the walk along it.
+
+    `_curve` has no stalls, and swings at their lows; `_pieces` are those of its pieces that last.
+    """
+
+    def __init__(self, series: Series, bins: Bins) -> None:
+        self._series, self._bins = series, bins
+        self._noise, chain, self._seen = curve_of(bins)
+        self._swings = swings_of(bins, self._seen)
+        self._usual = self._usual_swing()
+        self._curve = self._filled()
+        self._stalls = _stretches(self._seen < self._curve + _LOST)
+        self._pieces = self._lasting(chain)
+
+    def found(self) -> Found:
+        """Return what is found."""
+        drops = [drop for fall in self._falls() for drop in self._drops_of(fall)]
+        dips = []
+        for start, end in self._stalls:
+            lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
+            dips.append(Stall(self._at_s(start), self._at_s(end), lost))
+        work = float(np.sum(self._series.values * self._series.interval_s))
+        brief = [one for one in drops if one.recovered and one.end_s - one.onset_s <= DIP_S]
+        if sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief) < DIPS_SHARE * work:
+            drops = [one for one in drops if one not in brief]
+            dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
+        swings: list[Drop] = []
+        if not drops and (one := self._usual) is not None:
+            swings = self._drop(_Fall(0, one.start, one.start, one.end, False, swing=one))
+        drops.sort(key=lambda one: one.onset_s)
+        return Found(
+            drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
+        )
+
+    def _count(self, length_s: float) -> int:
+        return max(1, int(length_s / self._bins.width_s + 1e-6))
+
+    def _at_s(self, edge: int) -> float:
+        return float(self._bins.edges_s[edge])
+
+    def _usual_swing(self) -> Swing | None:
+        """The swing that was there from the begin; a slow one has fallen all the same."""
+        first = self._swings[0] if self._swings else None
+        if first is None or first.start > first.longest_high + 1:
+            return None
+        if first.period * self._bins.width_s > 2 * DIP_S:
+            return None
+        self._swings = self._swings[1:]
+        return first
+
+    def _filled(self) -> Array:
+        """The curve without what is soon back, and with swings at their lows or, usual, means."""
+        seen, bins = self._seen, self._bins
+        filled = _closed(seen, self._count(STALL_S + 0.5 * self._series.sampling_s))
+        longer = _closed(seen, self._count(STANDSTILL_S + bins.width_s))
+        for start, end in _stretches(seen < np.log(2 * STANDSTILL)):
+            if end - start <= self._count(STANDSTILL_S):
+                whole = slice(max(0, start - 2), end + 2)
+                filled[whole] = longer[whole]
+        for one in [*self._swings, *([self._usual] if self._usual else [])]:
+            is_usual = one is self._usual
+            start = 0 if is_usual else one.start
+            size = max(1, round(one.period))
+            level = np.log(np.mean(np.exp(bins.logs[start : one.start + 4 * size])))
+            filled[start : one.end] = level if is_usual else one.low
+            seen[start : one.end] = filled[start : one.end]
+            filled[one.start : one.end] += drawn(one.course)
+        return filled
+
+    def _lasting(self, chain: list[Piece]) -> list[Piece]:
+        """The pieces that are longer than a stall; the course of a swing in the place of others."""
+        lasting: list[Piece] = []
+        inside = np.zeros(len(self._curve), dtype=bool)
+        for one in [*self._swings, *([self._usual] if self._usual else [])]:
+            start = 0 if one is self._usual else one.start
+            inside[start : one.end] = True
+            level = float(self._curve[one.start])
+            course = [replace(piece, level=piece.level + level) for piece in one.course]
+            lasting += [replace(course[0], start=start), *course[1:]]
+        for start, end in self._stalls:
+            inside[start:end] = True
+        for piece in chain:
+            for start, end in _stretches(~inside[piece.start : piece.end]):
+                if end - start > self._count(STALL_S):
+                    lasting.append(piece.part(piece.start + start, piece.start + end))
+        return sorted(lasting, key=lambda piece: piece.start)
+
+    def _falls(self) -> Iterator[_Fall]:
+        """The falls from the usual level, those that only brief recoveries part as one."""
+        base, count = 0, len(self._curve)
+        brief = max(self._count(BRIEF_S), _BRIEF_SAMPLES)
+        while (left := self._leaves(base)) is not None:
+            fall, level = left
+            start, end, times = fall.start, fall.start, 1
+            # stalls just before are part of it
+            for first, last in reversed(self._stalls):
+                if base < first < start <= last + brief:
+                    start, times = first, times + 1
+            if start < fall.start:
+                fall = replace(fall, edge=start, start=start)
+            recovered = False
+            while not recovered:
+                back = self._returns(end, level)
+                if back is None:
+                    end = count
+                    break
+                again = _first(self._seen[back : back + brief + 1] < level + _LOST)
+                recovered = again is None
+                end = back if again is None else back + again + 1
+                times += again is not None
+            yield replace(fall, end=end, recovered=recovered, times=times)
+            base = end
+
+    def _leaves(self, base: int) -> tuple[_Fall, float] | None:
+        """Where the curve leaves its usual level since `base`, and that."""
+        held, sinking = None, None
+        levels: list[tuple[float, int]] = []
+        for piece in self._pieces:
+            if piece.end <= base:
+                continue
+            start = max(piece.start, base)
+            if not levels and start - base >= self._count(0.5 * STALL_S):
+                levels.append((float(np.mean(self._curve[base:start])), start - base))
+            # neither a slow start nor a burst is the level to compare with
+            level = _median(levels) if levels else float(self._curve[start])
+            below = _first(self._curve[start : piece.end] < level + _LOST)
+            if below is not None:
+                edge = start if below or held is None else held.end
+                edge = edge if sinking is None else sinking
+                first = level if held is None or sinking == base else None
+                return _Fall(
+                    base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
+                ), level
+            held, mean = piece, float(np.mean(self._curve[start : piece.end]))
+            if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-ONSET_LOSS):
+                # the fall has begun, though little is lost
+                sinking = start if sinking is None else sinking
+                mean = float(self._curve[sinking])
+            else:
+                sinking = None
+            insort(levels, (mean, piece.end - start))
+        return None
+
+    def _returns(self, start: int, level: float) -> int | None:
+        """Where the curve is back at `RECOVERED` of a level, from a bin below it on.
+
+        A piece of few bins may come out lower than it is: by two standard errors.
+        """
+        for piece in self._pieces:
+            if piece.end <= start:
+                continue
+            error = self._noise.sigma / np.sqrt((piece.end - piece.start) * self._noise.independent)
+            doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
+            begin = max(piece.start, start)
+            back = _first(self._curve[begin : piece.end] >= level + _BACK - doubt)
+            if back is not None:
+                return begin + back
+        return None
+
+    def _swing_at(self, piece: Piece) -> Swing | None:
+        return next((one for one in self._swings if one.start <= piece.start < one.end), None)
+
+    def _drops_of(self, fall: _Fall) -> list[Drop]:
+        """A fall and the deeper ones inside it: those that pass, and those that end it."""
+        inside = [piece for piece in self._pieces if fall.start < piece.end <= fall.end]
+        passing: list[_Fall] = []
+        lasting: list[_Fall] = [fall]
+        until = 0
+        for before, after in pairwise(inside):
+            if after.start < until or not self._falls_again(before, after):
+                continue
+            back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)
+            until = fall.end if back is None else after.end + back
+            second = _Fall(
+                before.start,
+                before.end,
+                after.start,
+                until,
+                True,
+                swing=self._swing_at(after),
+                is_second=True,
+            )
+            if back is not None:
+                passing.append(second)
+                continue
+            until = 0
+            lasting[-1] = replace(lasting[-1], end=second.start, recovered=False)
+            lasting.append(replace(second, recovered=fall.recovered))
+        drops = [drop for one in passing for drop in self._drop(one)]
+        end_s = self._at_s(fall.end)
+        for one in reversed(lasting):
+            found = self._drop(one, end_s)
+            drops += found
+            end_s = found[0].onset_s if found else end_s
+        return drops
+
+    def _falls_again(self, before: Piece, after: Piece) -> bool:
+        """Whether what a fall had come to is left by another.
+
+        It falls `SECOND_FALL` below where the piece before would have gone on, at once or in no
+        more time than that was held; faster than that, and no parabola tells both more briefly.
+        """
+        if before.end - before.start < self._count(SETTLED_S):
+            return False
+        soon = min(after.end - 1, after.start + before.end - before.start)
+        jump = before.at(after.start) - after.first
+        expected = min(before.last, before.at(soon))
+        if jump >= _SECOND <= before.last - after.last:
+            return True
+        lost = expected - after.at(soon)
+        slowing = 2 * (before.at(0.5 * (before.start + before.end)) - before.last)
+        return lost >= max(_SECOND, slowing) and not self._is_bent(before, after)
+
+    def _is_bent(self, before: Piece, after: Piece) -> bool:
+        """Whether a parabola describes two pieces more briefly than they do."""
+        logs = self._bins.logs[before.start : after.end]
+        x = np.linspace(-1, 1, len(logs))
+        apart = logs - drawn([before, replace(before, start=before.end, end=after.start), after])
+        rows = np.stack([np.ones(len(x)), x, x * x, logs, apart])
+        rows[:, 1:] -= self._noise.correlation * rows[:, :-1].copy()
+        errors = np.linalg.lstsq(rows[:3].T, rows[3], rcond=None)[1]
+        unit = unit_of(len(self._curve), self._noise)
+        # a parabola has a bend; two pieces have a place, a level and a slope more
+        more = float(errors.sum() - rows[4] @ rows[4]) / self._noise.innovation**2
+        return more < 3 * unit
+
+    def _drop(self, fall: _Fall, end_s: float | None = None) -> list[Drop]:
+        """What a fall measures; nothing where it is none by the samples themselves."""
+        series, bins = self._series, self._bins
+        end_s = self._at_s(fall.end) if end_s is None else end_s
+        begin_s, low_s = self._at_s(fall.since), self._at_s(fall.start)
+        held = [one.start for one in self._pieces if one.start < fall.edge and one.end > fall.since]
+        falling = next((one.end for one in self._pieces if one.end > fall.start), fall.end)
+        if fall.swing is not None:
+            falling = fall.start + max(2, round(fall.swing.period * fall.swing.duty))
+        follow_s = min(self._at_s(min(falling, fall.end)), end_s)
+        room_s = max(STALL_S, 2 * series.sampling_s, low_s - self._at_s(fall.edge))
+        since_s = max(begin_s, self._at_s(held[-1])) if held else begin_s
+        around_s = (
+            since_s,
+            max(since_s, self._at_s(fall.edge) - room_s),
+            min(low_s + room_s, follow_s),
+            follow_s,
+        )
+        onset_s, bend_s = onset_of(series, bins, self._noise, around_s)
+        onset_s = min(max(onset_s, begin_s), end_s)
+        held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
+        before = series.mean(held_s, onset_s)
+        if fall.level is not None or not np.isfinite(before):
+            before = bins.rate(float(self._curve[fall.since]))
+        period_s = duty = None
+        if fall.swing is not None:
+            period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
+        elif fall.times >= MIN_CYCLES:
+            period_s, duty = (end_s - onset_s) / fall.times, 0.5
+        window_s = max(DEPTH_WINDOW_S, period_s or 0.0)
+        during = series.mean(max(onset_s, end_s - window_s), end_s)
+        if not during < (1 - MIN_DROP) * before:
+            # it came back slowly
+            during = min(during, series.mean(onset_s, end_s))
+        if not during < (1 - 0.5 * MIN_DROP) * before:
+            return []
+        fall_s, is_slide = self._course(fall, onset_s, end_s)
+        shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
+        return [
+            Drop(
+                onset_s=onset_s,
+                end_s=end_s,
+                before=before,
+                during=during,
+                recovered=fall.recovered,
+                oscillates=period_s is not None,
+                period_s=period_s,
+                duty=duty,
+                shape=shape,
+                bend_s=min(bend_s, onset_s),
+                fall_s=fall_s,
+            )
+        ]
+
+    def _course(self, fall: _Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
+        """How long it takes to nine tenths of the loss, and whether it slides."""
+        edges_s = self._bins.edges_s
+        end = max(int(np.searchsorted(edges_s, end_s - 1e-6)), fall.start + 1)
+        rates = np.exp(self._curve[fall.edge : end])
+        top = float(np.exp(self._curve[max(fall.edge - 1, 0)]))
+        late = float(np.mean(rates[-self._count(DEPTH_WINDOW_S) :]))
+        reached = _first(rates <= top - 0.9 * (top - late))
+        fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
+        lowest = int(np.argmin(rates))
+        long_s = float(edges_s[fall.edge + lowest]) - onset_s
+        at = int(np.searchsorted(edges_s, onset_s + 0.25 * long_s)) - fall.edge
+        lost = top - rates[min(max(at, 0), len(rates) - 1)]
+        is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
+        return max(0.0, fallen_s - onset_s), bool(is_slide)
+
+
+def _median(levels: list[tuple[float, int]]) -> float:
+    """The level that is held for the middle of the time; levels rise."""
+    sums = np.cumsum([length for _, length in levels])
+    return levels[int(np.searchsorted(sums, 0.5 * sums[-1]))][0]
+
+
+def _closed(curve: Array, count: int) -> Array:
+    """The curve without lows of up to `count` bins: the least of the highs about each bin."""
+    if len(curve) <= count:
+        return curve.copy()
+    highs = _windows(np.pad(curve, count, mode="edge"), count + 1).max(axis=1)
+    return np.asarray(_windows(highs, count + 1).min(axis=1))
+
+
+def _windows(values: Array, size: int) -> Array:
+    return np.lib.stride_tricks.sliding_window_view(values, size)
+
+
+def _stretches(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Where neighbours are true: the first, and the one behind the last."""
+    edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _first(which: NDArray[np.bool_]) -> int | None:
+    """The first that is true."""
+    at = int(np.argmax(which)) if len(which) else 0
+    return at if len(which) and which[at] else None
