@@ -24,7 +24,7 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
 from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
-from heatsoak.reproduce.measures import MEASURES, Answer, FigureInput
+from heatsoak.reproduce.measures import MEASURES, FigureInput, MeasuredFigure
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured, steps_of
 from heatsoak_dev.calibration import check_calibration
 
@@ -384,7 +384,7 @@ def measure(
     at: tuple[str, ...] = (),
     published: tuple[float, float] = (0, 0),
     scores: tuple[str, ...] = (),
-) -> Answer:
+) -> MeasuredFigure:
     return MEASURES[by](FigureInput(runs, against or [], steps, at, published, scores))
 
 
@@ -459,7 +459,7 @@ def test_a_slow_slot_is_its_hosts_limit_only_if_it_is_slow_and_does_not_fall(
         made(tmp_path, {"load": rates}, rw="randread")
         for rates in (np.full(300, 500.0), np.full(300, 1000.0), falling(100))
     )
-    assert measure("is_host_limit", [slow], [fast]) == Answer(1.0)
+    assert measure("is_host_limit", [slow], [fast]) == MeasuredFigure(1.0)
     assert measure("is_host_limit", [fast], [fast]).value == 0
     assert measure("is_host_limit", [falls], [fast]).value == 0
 

@@ -75,7 +75,7 @@ class FigureInput:
 
 
 @dataclass(frozen=True)
-class Answer:
+class MeasuredFigure:
     """A measured number; if `why` is set, it does not hold, whatever the number."""
 
     value: float
@@ -85,85 +85,87 @@ class Answer:
 # ---- onset and depth
 
 
-def cell_onset_s(case: FigureInput) -> Answer:
+def cell_onset_s(case: FigureInput) -> MeasuredFigure:
     """The earlier onset of a cell's steps."""
-    return Answer(_onset_s(_only(case.runs), case.steps))
+    return MeasuredFigure(_onset_s(_only(case.runs), case.steps))
 
 
-def cell_depth_pct(case: FigureInput) -> Answer:
+def cell_depth_pct(case: FigureInput) -> MeasuredFigure:
     """The deeper fall of a cell's steps."""
-    return Answer(max(episode.depth_pct for episode in _episodes(_only(case.runs), case.steps)))
+    return MeasuredFigure(
+        max(episode.depth_pct for episode in _episodes(_only(case.runs), case.steps))
+    )
 
 
-def earliest_onset_s(case: FigureInput) -> Answer:
+def earliest_onset_s(case: FigureInput) -> MeasuredFigure:
     """The soonest onset of all places in which there is one."""
     onsets = [
         e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
     ]
     if not onsets:
         raise NotMeasured("nothing throttled anywhere")
-    return Answer(min(onsets))
+    return MeasuredFigure(min(onsets))
 
 
-def onset_s(case: FigureInput) -> Answer:
+def onset_s(case: FigureInput) -> MeasuredFigure:
     """How long a step keeps its level."""
-    return Answer(_onset_s(_only(case.runs), case.steps))
+    return MeasuredFigure(_onset_s(_only(case.runs), case.steps))
 
 
-def written_gb_at_onset(case: FigureInput) -> Answer:
+def written_gb_at_onset(case: FigureInput) -> MeasuredFigure:
     """How much a step writes while it keeps its level, 10^9 bytes."""
-    return Answer(_written_gb(_first(_only(case.runs), case.steps)))
+    return MeasuredFigure(_written_gb(_first(_only(case.runs), case.steps)))
 
 
-def cliff_s(case: FigureInput) -> Answer:
+def cliff_s(case: FigureInput) -> MeasuredFigure:
     """When the deepest fall of a step starts; heat must not be its cause."""
     episode = _cliff(case)
-    return Answer(episode.onset_s, _not_heat(episode))
+    return MeasuredFigure(episode.onset_s, _not_heat(episode))
 
 
-def cliff_gb(case: FigureInput) -> Answer:
+def cliff_gb(case: FigureInput) -> MeasuredFigure:
     """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
     episode = _cliff(case)
-    return Answer(_written_gb(episode), _not_heat(episode))
+    return MeasuredFigure(_written_gb(episode), _not_heat(episode))
 
 
-def onset_later_s(case: FigureInput) -> Answer:
+def onset_later_s(case: FigureInput) -> MeasuredFigure:
     """How much later it throttles than in each compared place; the least fitting value."""
-    return Answer(
+    return MeasuredFigure(
         case.farthest(
             [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
         )
     )
 
 
-def onset_ratio_x(case: FigureInput) -> Answer:
+def onset_ratio_x(case: FigureInput) -> MeasuredFigure:
     """Its onset divided by that in each compared place; the least fitting value."""
-    return Answer(
+    return MeasuredFigure(
         case.farthest(
             [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
         )
     )
 
 
-def temp_at_onset_c(case: FigureInput) -> Answer:
+def temp_at_onset_c(case: FigureInput) -> MeasuredFigure:
     """The reported temperature when it starts to throttle; the least fitting of several places."""
     temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
     known = [temp for temp in temps if temp is not None]
     if len(known) < len(temps):
         raise NotMeasured("no temperature was recorded")
-    return Answer(case.farthest(known))
+    return MeasuredFigure(case.farthest(known))
 
 
 # ---- levels
 
 
-def peak_mb_s(case: FigureInput) -> Answer:
+def peak_mb_s(case: FigureInput) -> MeasuredFigure:
     """The greatest level before an onset, or of a whole step without one."""
     peaks = [_level_before(run, name) for run in case.runs for name in case.steps]
-    return Answer(max(peaks))
+    return MeasuredFigure(max(peaks))
 
 
-def is_slower(case: FigureInput) -> Answer:
+def is_slower(case: FigureInput) -> MeasuredFigure:
     """Whether any of the steps ends below what the other drive's ends at."""
     return _statement(
         any(
@@ -175,9 +177,9 @@ def is_slower(case: FigureInput) -> Answer:
     )
 
 
-def level_gain_mb_s(case: FigureInput) -> Answer:
+def level_gain_mb_s(case: FigureInput) -> MeasuredFigure:
     """The greatest difference of a step's end level from that in the compared places."""
-    return Answer(
+    return MeasuredFigure(
         max(
             _end_mb_s(run, name) - _end_mb_s(other, name)
             for run, other in case.pairs()
@@ -186,112 +188,112 @@ def level_gain_mb_s(case: FigureInput) -> Answer:
     )
 
 
-def falls(case: FigureInput) -> Answer:
+def falls(case: FigureInput) -> MeasuredFigure:
     """Whether any of the steps has an episode."""
     return _statement(any(run.step(name).episodes for run in case.runs for name in case.steps))
 
 
-def is_host_limit(case: FigureInput) -> Answer:
+def is_host_limit(case: FigureInput) -> MeasuredFigure:
     """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
     for run in case.runs:
         for name in case.steps:
             verdict = run.step(name).verdict
             if verdict not in ("steady", "limited-by-host"):
-                return Answer(0.0, f"'{name}' in {run.job.place} is {verdict}")
+                return MeasuredFigure(0.0, f"'{name}' in {run.job.place} is {verdict}")
     for run, other in case.pairs():
         for name in case.steps:
             here, there = _level_before(run, name), _level_before(other, name)
             if here >= (1 - NOTICEABLE) * there:
-                return Answer(
+                return MeasuredFigure(
                     0.0,
                     f"'{name}' is no slower than in {other.job.place}: "
                     f"{here:.0f} and {there:.0f} MB/s",
                 )
-    return Answer(1.0)
+    return MeasuredFigure(1.0)
 
 
 # ---- steady state: the last 400 s, each second
 
 
-def steady_mean_iops(case: FigureInput) -> Answer:
+def steady_mean_iops(case: FigureInput) -> MeasuredFigure:
     """The mean."""
-    return Answer(_steady(_only(case.runs), case.steps).mean_iops)
+    return MeasuredFigure(_steady(_only(case.runs), case.steps).mean_iops)
 
 
-def steady_stdev_iops(case: FigureInput) -> Answer:
+def steady_stdev_iops(case: FigureInput) -> MeasuredFigure:
     """The standard deviation."""
-    return Answer(_steady(_only(case.runs), case.steps).stdev_iops)
+    return MeasuredFigure(_steady(_only(case.runs), case.steps).stdev_iops)
 
 
-def steady_mean_change_pct(case: FigureInput) -> Answer:
+def steady_mean_change_pct(case: FigureInput) -> MeasuredFigure:
     """The mean compared with that of the other place, in percent; less is negative."""
     here, there = (_steady(_only(runs), case.steps) for runs in (case.runs, case.against))
-    return Answer(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
+    return MeasuredFigure(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
 
 
-def is_one_level(case: FigureInput) -> Answer:
+def is_one_level(case: FigureInput) -> MeasuredFigure:
     """Whether there is one level and no other."""
     return _statement(len(_levels(_only(case.runs), case.steps)) == 1)
 
 
-def lower_level_iops(case: FigureInput) -> Answer:
+def lower_level_iops(case: FigureInput) -> MeasuredFigure:
     """The lowest of several levels."""
-    return Answer(_two_levels(case)[0].value)
+    return MeasuredFigure(_two_levels(case)[0].value)
 
 
-def upper_level_iops(case: FigureInput) -> Answer:
+def upper_level_iops(case: FigureInput) -> MeasuredFigure:
     """The highest of several levels."""
-    return Answer(_two_levels(case)[-1].value)
+    return MeasuredFigure(_two_levels(case)[-1].value)
 
 
-def lows_above_highs(case: FigureInput) -> Answer:
+def lows_above_highs(case: FigureInput) -> MeasuredFigure:
     """Whether the slowest second beats the fastest one of the other place."""
     here, there = (_seconds(_only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(float(here.min()) > float(there.max()))
 
 
-def ratios_are_alike(case: FigureInput) -> Answer:
+def ratios_are_alike(case: FigureInput) -> MeasuredFigure:
     """Whether the ratios of all drives are within a factor of two."""
     ratios = [_steady(run, case.steps).ratio for run in case.runs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
-        return Answer(0.0, "a drive with no deviation has no ratio")
+        return MeasuredFigure(0.0, "a drive with no deviation has no ratio")
     return _statement(max(known) <= ALIKE_X * min(known))
 
 
 # ---- gains of one place over another, step by step
 
 
-def largest_gain_x(case: FigureInput) -> Answer:
+def largest_gain_x(case: FigureInput) -> MeasuredFigure:
     """The largest ratio of a step's mean to the same step's in the other place."""
-    return Answer(max(1 + gain for gain in _gains(case).values()))
+    return MeasuredFigure(max(1 + gain for gain in _gains(case).values()))
 
 
-def score_gain_pct(case: FigureInput) -> Answer:
+def score_gain_pct(case: FigureInput) -> MeasuredFigure:
     """How much greater the mean of the steps' means is than in the other place, in percent."""
     here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
-    return Answer(100 * (here / there - 1))
+    return MeasuredFigure(100 * (here / there - 1))
 
 
-def score_is_above(case: FigureInput) -> Answer:
+def score_is_above(case: FigureInput) -> MeasuredFigure:
     """Whether the mean of the steps' means is noticeably greater than the other drive's."""
     here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(here > (1 + NOTICEABLE) * there)
 
 
-def scores_change_pct(case: FigureInput) -> Answer:
+def scores_change_pct(case: FigureInput) -> MeasuredFigure:
     """How much better the protocols' scores are than in the other place, in percent.
 
     Worse is negative, for rates and for times; of several scores, the least fitting one.
     """
-    return Answer(
+    return MeasuredFigure(
         case.farthest(
             [_change_pct(run, other, name) for run, other in case.pairs() for name in case.scores]
         )
     )
 
 
-def gain_is_there_alone(case: FigureInput) -> Answer:
+def gain_is_there_alone(case: FigureInput) -> MeasuredFigure:
     """Whether the singled-out steps gain noticeably, and no other step does."""
     there, elsewhere = _parted(case)
     return _statement(
@@ -301,7 +303,7 @@ def gain_is_there_alone(case: FigureInput) -> Answer:
     )
 
 
-def gain_is_most_there(case: FigureInput) -> Answer:
+def gain_is_most_there(case: FigureInput) -> MeasuredFigure:
     """Whether the singled-out steps gain noticeably, and each more than any other step."""
     there, elsewhere = _parted(case)
     least = min(there.values())
@@ -310,7 +312,7 @@ def gain_is_most_there(case: FigureInput) -> Answer:
     )
 
 
-def is_not_throttled(case: FigureInput) -> Answer:
+def is_not_throttled(case: FigureInput) -> MeasuredFigure:
     """Whether the steps have no thermal episode, and are no slower than in the other place.
 
     The latter because a step that starts throttled shows no fall.
@@ -318,7 +320,7 @@ def is_not_throttled(case: FigureInput) -> Answer:
     for name in case.steps:
         for run in case.runs:
             if any(episode.cause == "thermal" for episode in run.step(name).episodes):
-                return Answer(0.0, f"'{name}' throttles")
+                return MeasuredFigure(0.0, f"'{name}' throttles")
     gains = _gains(case)
     return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
 
@@ -326,12 +328,12 @@ def is_not_throttled(case: FigureInput) -> Answer:
 # ---- the rest
 
 
-def duration_min(case: FigureInput) -> Answer:
+def duration_min(case: FigureInput) -> MeasuredFigure:
     """How long a step takes, in minutes."""
-    return Answer(_only(case.runs).step(_only_step(case.steps)).duration_s / 60)
+    return MeasuredFigure(_only(case.runs).step(_only_step(case.steps)).duration_s / 60)
 
 
-def most_power_w(case: FigureInput) -> Answer:
+def most_power_w(case: FigureInput) -> MeasuredFigure:
     """The greatest power of any second of any recording."""
     peaks = []
     for run in case.runs:
@@ -340,10 +342,10 @@ def most_power_w(case: FigureInput) -> Answer:
             raise NotMeasured(f"{run.job.name}: no power was recorded")
         seconds = samples.group_by((pl.col("t_s") - 1e-9).floor()).agg(pl.col("power_w").mean())
         peaks.append(float(seconds["power_w"].to_numpy().max()))
-    return Answer(max(peaks))
+    return MeasuredFigure(max(peaks))
 
 
-def keeps_rate(case: FigureInput) -> Answer:
+def keeps_rate(case: FigureInput) -> MeasuredFigure:
     """Whether a stream of the step's rate is never more than its buffer behind."""
     run = _only(case.runs)
     view = run.view(_only_step(case.steps))
@@ -358,7 +360,7 @@ def keeps_rate(case: FigureInput) -> Answer:
     )
 
 
-def pause_s(case: FigureInput) -> Answer:
+def pause_s(case: FigureInput) -> MeasuredFigure:
     """The median actual pause between two workloads."""
     recording = _only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
@@ -369,16 +371,16 @@ def pause_s(case: FigureInput) -> Answer:
     ]
     if not lengths:
         raise NotMeasured("there was no pause")
-    return Answer(median(lengths))
+    return MeasuredFigure(median(lengths))
 
 
-def total_h(case: FigureInput) -> Answer:
+def total_h(case: FigureInput) -> MeasuredFigure:
     """The total length of the recordings, in hours."""
-    return Answer(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
+    return MeasuredFigure(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
 
 
 #: The measures, by their names in ``catalog/published.toml``.
-MEASURES: dict[str, Callable[[FigureInput], Answer]] = {
+MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
     measure.__name__: measure
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
@@ -393,8 +395,8 @@ MEASURES: dict[str, Callable[[FigureInput], Answer]] = {
 }
 
 
-def _statement(holds: bool, otherwise: str | None = None) -> Answer:
-    return Answer(1.0) if holds else Answer(0.0, otherwise)
+def _statement(holds: bool, otherwise: str | None = None) -> MeasuredFigure:
+    return MeasuredFigure(1.0) if holds else MeasuredFigure(0.0, otherwise)
 
 
 def _only(runs: list[FinishedRun]) -> FinishedRun:

@@ -5,7 +5,7 @@ from typing import Any
 
 from heatsoak import catalog
 from heatsoak.catalog import PublishedFigure, PugetCell
-from heatsoak.reproduce.measures import MEASURES, Answer, FigureInput
+from heatsoak.reproduce.measures import MEASURES, FigureInput, MeasuredFigure
 from heatsoak.reproduce.plan import Job, Question
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
 
@@ -90,7 +90,7 @@ def _measure(
         how.scores,
     )
     try:
-        answer: Answer = MEASURES[how.by](case)
+        answer: MeasuredFigure = MEASURES[how.by](case)
     except NotMeasured as reason:
         return None, str(reason)
     return answer.value, answer.why

@@ -35,7 +35,7 @@ class Latency(Lenient):
     percentile: JsonObject = Field({})
 
 
-class Direction(Lenient):
+class DirectionCounters(Lenient):
     """What was read, or written, since fio started: `runtime` in ms, `bw` in KiB/s."""
 
     io_bytes: Count = 0
@@ -75,10 +75,10 @@ class Job(Lenient):
     elapsed: Count = 0
     job_start: Count = 0
     options: JsonObject = Field({}, alias="job options")
-    read: Annotated[Direction | None, AnObject] = None
-    write: Annotated[Direction | None, AnObject] = None
-    mixed: Annotated[Direction | None, AnObject] = None
-    trim: Annotated[Direction | None, AnObject] = None
+    read: Annotated[DirectionCounters | None, AnObject] = None
+    write: Annotated[DirectionCounters | None, AnObject] = None
+    mixed: Annotated[DirectionCounters | None, AnObject] = None
+    trim: Annotated[DirectionCounters | None, AnObject] = None
 
     @property
     def identity(self) -> tuple[str, int, str]:
@@ -90,10 +90,10 @@ class Job(Lenient):
         """Whether reads and writes are counted together."""
         return self.mixed is not None and self.read is None
 
-    def done(self, name: str) -> Direction:
+    def done(self, name: str) -> DirectionCounters:
         """Return what it has done in a direction; nothing where that is not told."""
         found = getattr(self, name)
-        return found if isinstance(found, Direction) else Direction()
+        return found if isinstance(found, DirectionCounters) else DirectionCounters()
 
 
 class CounterRows:
@@ -193,7 +193,7 @@ class StepCounters:
             }
         return plain
 
-    def _latency(self, done: Direction, ios: int) -> dict[str, Any]:
+    def _latency(self, done: DirectionCounters, ios: int) -> dict[str, Any]:
         """Return count, mean and buckets of latencies in ns."""
         found: dict[str, Any] = {"N": 0, "mean": 0.0}
         bins: dict[str, int] = {}
@@ -292,7 +292,7 @@ class StepCounters:
             yield "trims are left out", False
 
 
-def _greatest_us(done: Direction) -> float:
+def _greatest_us(done: DirectionCounters) -> float:
     for part, scale_us in (
         (done.lat_ns, 1e-3),
         (done.clat_ns, 1e-3),
