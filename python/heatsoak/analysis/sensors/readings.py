@@ -92,6 +92,8 @@ def read_log(recording: Recording) -> ThermalLog:
     columns = recording.meta.columns
     temps = [name for name in columns if name.startswith(TEMPERATURES)]
     loads = next((known for of in _LOADS if (known := [n for n in of if n in columns])), [])
+    if not any(step.is_judged for step in recording.meta.protocol.workload_steps):
+        loads = []  # what an idling system moves warms nothing
     samples = recording.samples(["t_s", "interval_s", *loads, *temps]).filter(
         pl.col("t_s").is_finite()
     )
