@@ -57,7 +57,8 @@ def answer_of_all(recordings: Sequence[RecordingFindings]) -> Answer:
     throttles = worst.answer.throttles
     hit = [one for one in recordings if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
-    worst = max(hit, key=lambda one: max(map(_loss, one.steps), default=0.0))
+    loss = _heat_loss if throttles == "yes" else _loss
+    worst = max(hit, key=lambda one: max(map(loss, one.steps), default=0.0))
     start = {
         "yes": f"Heat slows the drive in {of}",
         "cannot-tell": f"In {of} it is open whether the drive throttles",
@@ -96,8 +97,13 @@ def _loss(step: StepFindings) -> float:
     return max([ep.depth_pct for ep in step.episodes] + [step.slowed_by_heat_pct or 0.0])
 
 
+def _heat_loss(step: StepFindings) -> float:
+    by_heat = [episode.depth_pct for episode in step.episodes if episode.cause == "thermal"]
+    return max([*by_heat, step.slowed_by_heat_pct or 0.0])
+
+
 def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]) -> Answer:
-    step = max(throttled, key=_loss)
+    step = max(throttled, key=_heat_loss)
     falls = [episode for episode in step.episodes if episode.cause == "thermal"]
     also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
     if falls:
