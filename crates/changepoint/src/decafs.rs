@@ -302,7 +302,7 @@ mod tests {
         rest + penalty * (count as f64 - 1.0)
     }
 
-    fn least_cost(values: &[f64], correlation: f64, penalty: f64) -> f64 {
+    fn lowest_cost(values: &[f64], correlation: f64, penalty: f64) -> f64 {
         (0..1_u32 << (values.len() - 1))
             .map(|changes| {
                 let mut ends: Vec<usize> = (1..values.len())
@@ -328,7 +328,7 @@ mod tests {
             let ends = decafs(&values, correlation, penalty).unwrap();
             let (found, least) = (
                 cost(&values, &ends, correlation, penalty),
-                least_cost(&values, correlation, penalty),
+                lowest_cost(&values, correlation, penalty),
             );
             prop_assert!(found <= least + 1e-7 * (1.0 + least), "{} > {}", found, least);
         }

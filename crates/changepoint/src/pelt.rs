@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// Optimal partitioning by trying every last segment that is long enough, for every end.
-    fn least_cost(values: &[f64], penalty: f64, min_length: usize, least_variance: f64) -> f64 {
+    fn lowest_cost(values: &[f64], penalty: f64, min_length: usize, least_variance: f64) -> f64 {
         let mut least = vec![f64::INFINITY; values.len() + 1];
         least[0] = -penalty;
         for end in min_length..=values.len() {
@@ -253,7 +253,7 @@ mod tests {
             let starts = std::iter::once(&0).chain(&ends);
             prop_assert!(starts.zip(&ends).all(|(start, end)| end - start >= min_length));
             let found = cost(&values, &ends, penalty, least_variance);
-            let least = least_cost(&values, penalty, min_length, least_variance);
+            let least = lowest_cost(&values, penalty, min_length, least_variance);
             prop_assert!(found <= least + 1e-6 * (1.0 + least.abs()), "{} > {}", found, least);
         }
     }

@@ -18,5 +18,7 @@ MAX_STEADY_LOSS = 0.01
 MAX_STEADY_FALL_S = 30.0
 #: Hardly any drive throttles at a lower temperature, as it reports it.
 MIN_THROTTLING_C = 55.0
+#: Most drives throttle at this temperature or above, as they report it.
+USUALLY_THROTTLING_C = 70.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3

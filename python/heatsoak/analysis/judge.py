@@ -81,7 +81,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),
-        unloaded=None if views else unloaded_of(recording),
+        unloaded=None if opened.idle is None else unloaded_of(opened.idle),
     )
 
 

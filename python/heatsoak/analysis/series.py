@@ -14,6 +14,9 @@ Array = NDArray[np.float64]
 MAD_TO_SIGMA = 1.4826
 
 
+#: How slowly the temperature of a drive may follow what warms it.
+TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
+
 #: An interval that was not logged is at most this many usual intervals long; the rest is a gap.
 _LONGEST_INTERVAL = 3.0
 
@@ -228,3 +231,11 @@ def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
     moved = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
     time_s = np.bincount(second[inside], weights=series.interval_s[inside])
     return moved[time_s > 0] / time_s[time_s > 0], float(end_s - start_s)
+
+
+def lagged(spent: Array, steps: float) -> Array:
+    """Return a first-order lag of one over `steps`, from 0 on."""
+    from scipy.signal import lfilter  # not every recording has temperatures
+
+    gain = -np.expm1(-steps)
+    return np.asarray(lfilter([gain], [1.0, gain - 1.0], spent), dtype=np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import FULL, alike, level_of
 from heatsoak.analysis.cause.evidence.counters import counter_columns
-from heatsoak.analysis.definitions import RECOVERED
+from heatsoak.analysis.definitions import RECOVERED, USUALLY_THROTTLING_C
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.view import StepView, other_cooling
@@ -146,10 +146,6 @@ def _is_counted(view: StepView) -> bool:
     return any(len(values) > 1 and values[-1] > values[0] for values in tracks)
 
 
-#: Most drives throttle at a temperature of 70 C and above.
-_HOT_C = 70.0
-
-
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
     """Return why a step may have been throttled from its first sample on; None if nothing says so.
 
@@ -157,13 +153,13 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     shows that this one was not throttled.
     """
     temps_c = view.temp.values
-    if len(temps_c) == 0 or float(np.min(temps_c)) < _HOT_C:
+    if len(temps_c) == 0 or float(np.min(temps_c)) < USUALLY_THROTTLING_C:
         return None
     for other in others:
         start_c = other.temp.at(0.0)
         if (
             start_c is not None
-            and start_c < _HOT_C
+            and start_c < USUALLY_THROTTLING_C
             and alike(other.step, view.step)
             and level_of(view) >= FULL * level_of(other)
         ):

@@ -284,6 +284,7 @@ class RecordingView:
 
     Attributes:
         views: its judged steps; `fills` are its preconditions.
+        idle: the whole of a log that shows no load; None for any other recording.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -298,6 +299,7 @@ class RecordingView:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
+        self.idle = next((view for view in loaded if getattr(view.step, "idle", False)), None)
 
     @property
     def drive(self) -> object:

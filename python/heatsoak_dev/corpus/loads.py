@@ -459,15 +459,15 @@ def _stretches(
 ) -> list[tuple[float, float]]:
     """Separate stretches in time order; the last may reach the step's end."""
     duration_s, grid_s = frame.duration_s, frame.grid_s
-    least_s = max(8.0, 4 * frame.sampling_s)
+    min_s = max(8.0, 4 * frame.sampling_s)
     found: list[tuple[float, float]] = []
     start_s = chance.uniform(0.1, 0.35) * duration_s
     for _ in range(count):
-        end_s = start_s + max(least_s, chance.uniform(*lengths) * duration_s)
+        end_s = start_s + max(min_s, chance.uniform(*lengths) * duration_s)
         if end_s > 0.93 * duration_s:
             end_s = duration_s
         found.append((round(start_s / grid_s) * grid_s, round(end_s / grid_s) * grid_s))
-        start_s = end_s + max(2 * least_s, chance.uniform(0.05, 0.3) * duration_s)
+        start_s = end_s + max(2 * min_s, chance.uniform(0.05, 0.3) * duration_s)
         if start_s > 0.85 * duration_s:
             break
     return found

@@ -6,7 +6,8 @@ is not yet as good with oscillation whose mean falls and with second falls after
 it is, the judge uses the other.
 """
 
-from heatsoak_dev.falls.drop import Drop, Shape, joined
+from heatsoak.analysis.segments import Drop, Shape, joined
+
 from heatsoak_dev.falls.find import Found, Stall, find, find_drops, stalls_of
 
 __all__ = [

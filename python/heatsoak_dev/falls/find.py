@@ -13,11 +13,11 @@ from heatsoak.analysis.definitions import (
     ONSET_LOSS,
     RECOVERED,
 )
+from heatsoak.analysis.segments import Drop, Shape
 from heatsoak.analysis.series import Array, Series, tidied
 from numpy.typing import NDArray
 
 from heatsoak_dev.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak_dev.falls.drop import Drop, Shape
 from heatsoak_dev.falls.onset import onset_of
 from heatsoak_dev.falls.swings import Swing, curve_of, swings_of
 

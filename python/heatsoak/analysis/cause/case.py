@@ -12,6 +12,8 @@ from heatsoak.analysis.view import StepView
 
 #: A start this close to the level before counts as full speed.
 FULL = 0.9
+#: A rate of which four fifths stay within this share of the median for so long is held.
+_EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,15 @@ class Case:
         if len(before) == 0 or len(during) == 0:
             return None
         return float(np.median(before)), float(np.median(during))
+
+    def is_even(self, start_s: float, end_s: float) -> bool:
+        """Return whether the rate was held, as a benchmark or a copy does and a user's work does
+        not."""
+        rates = self.view.throughput.between(start_s, end_s).values
+        if end_s - start_s < _MIN_EVEN_S or len(rates) < _MIN_EVEN_SAMPLES:
+            return False
+        low, middle, high = np.quantile(rates, (0.1, 0.5, 0.9))
+        return bool(high - low < _EVEN * middle)
 
     def later_alike(self) -> list[StepView]:
         """Return later steps of the recording with the same load as this one."""

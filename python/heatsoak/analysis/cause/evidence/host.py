@@ -171,16 +171,12 @@ OTHER_SIZE = 1.5
 MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
 #: A smaller loss cannot be divided between fewer I/Os and later answers.
 MIN_DEPTH = 0.1
-#: Means over an interval may make a queue seem this much deeper than it is.
-DEEPER = 1.5
 #: In shorter drops the I/Os in flight are not counted.
 MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
 #: A drive that was busy before and idles at times during the drop is waiting for its load.
 BUSY_PCT, IDLES_PCT = 80.0, 60.0
 #: A drive this idle before the drop as well is not what its load waits for.
 HARDLY_BUSY_PCT = 50.0
-#: A rate of which nine tenths stay within this share of the median for so long is held.
-EVEN, MIN_EVEN_S = 0.2, 20.0
 #: Below this share of the level before, nothing was moved.
 NOTHING = 0.02
 #: A pause this close to the fall belongs to it: in seconds, and at least so many samples.
@@ -228,10 +224,6 @@ def _in_flight(case: Case) -> Finding | None:
     before, during = (_queue(case, *span) for span in _spans(case))
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
     if not (before > 0 and during > 0 and rates[0] > 0 and rates[1] > 0):
-        return None
-    depth = (case.view.step.iodepth or math.inf) * (case.view.step.numjobs or 1)
-    if max(before, during) > DEEPER * depth:
-        # more than the load keeps in flight: rates or latencies are of something else
         return None
     lost = math.log(rates[0] / rates[1])
     if lost < -math.log1p(-MIN_DEPTH):
@@ -314,7 +306,7 @@ def _watched(case: Case) -> Finding | None:
             "after-a-pause",
             "nothing was moved just before: another load may have started",
         )
-    if all(_is_even(case, *span) for span in _spans(case)):
+    if all(case.is_even(*span) for span in _spans(case)):
         return Finding(
             "demand",
             "even",
@@ -325,15 +317,6 @@ def _watched(case: Case) -> Finding | None:
         "not-known",
         "nothing shows that the load asked for as much as before: its own log would show it",
     )
-
-
-def _is_even(case: Case, begin_s: float, end_s: float) -> bool:
-    """Whether the rate was held, as a benchmark or a copy does and a user's work does not."""
-    rates = case.view.throughput.between(begin_s, end_s).values
-    if end_s - begin_s < MIN_EVEN_S or len(rates) < MIN_DEMAND_SAMPLES:
-        return False
-    low, middle, high = np.quantile(rates, (0.1, 0.5, 0.9))
-    return bool(high - low < EVEN * middle)
 
 
 def _spans(case: Case) -> tuple[tuple[float, float], tuple[float, float]]:

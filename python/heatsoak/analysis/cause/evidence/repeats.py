@@ -167,7 +167,7 @@ def after_a_purge(case: Case) -> Finding | None:
     return None
 
 
-def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
+def _next_alike(case: Case, min_s: float, max_s: float) -> StepView | None:
     """The next step with the same load after such a rest, if this drop lasted to its step's end.
 
     None if the drive was purged in between.
@@ -178,7 +178,7 @@ def _next_alike(case: Case, least_s: float, most_s: float) -> StepView | None:
     for view in case.later_alike():
         if view.course.was_purged_between(case.view.end_s, view.start_s):
             return None
-        if least_s <= view.course.rest_before_s(view.start_s) < most_s:
+        if min_s <= view.course.rest_before_s(view.start_s) < max_s:
             return view
     return None
 

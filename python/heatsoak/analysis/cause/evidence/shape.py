@@ -18,8 +18,8 @@ LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
 WILDER = 2.5
 #: Fewer samples are too few to measure scatter.
 MIN_SAMPLES = 20
-#: A link that is halved leaves this much more or less than half, and scatters by less than this.
-HALF_WITHIN, EVEN = 0.03, 0.02
+#: A link that is halved leaves half, but for its overhead.
+HALF_WITHIN = 0.03
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
@@ -65,8 +65,7 @@ def ratio(case: Case) -> Finding | None:
     if case.before_and_during("link_mb_s") is not None or abs(kept - 0.5) > HALF_WITHIN:
         return None
     settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
-    rates = case.view.throughput.between(settled_s, drop.end_s).values
-    if len(rates) < MIN_SAMPLES or float(np.std(rates)) > EVEN * float(np.mean(rates)):
+    if not case.is_even(settled_s, drop.end_s):
         return None
     return Finding(
         "ratio",

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
-from heatsoak.analysis.series import Array, resampled
+from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
 
 #: A sensor that moved less than this before the onset does not show the heat.
@@ -346,7 +346,6 @@ MIN_BALANCE_READINGS = 8
 _SLOW_S = 180.0
 #: The fit uses at most this many even steps, each at least this long.
 _MAX_STEPS, _MIN_STEP_S = 400, 1.0
-_TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 #: The share of power that follows the rate: of a drive that is as busy as before, and of one that
 #: does less. In between it may be either.
 _BUSY, _IDLER = np.arange(-0.3, 0.26, 0.1), np.arange(0.5, 1.31, 0.1)
@@ -407,12 +406,12 @@ def _log_likelihoods(case: Case) -> tuple[float, float] | None:
 def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> float:
     """The least mean square error over all shares and pairs of time constants."""
     constant, by_rate = (
-        np.stack([_lagged(spent, step_s / tau_s) for tau_s in _TIME_CONSTANTS_S])
+        np.stack([lagged(spent, step_s / tau_s) for tau_s in TIME_CONSTANTS_S])
         for spent in (np.ones(len(rates)), rates)
     )
     rest = warmth - warmth.mean()
     least = float(rest @ rest)
-    one, two = np.triu_indices(len(_TIME_CONSTANTS_S), 1)
+    one, two = np.triu_indices(len(TIME_CONSTANTS_S), 1)
     for share in shares:
         parts = (1 - share) * constant + share * by_rate
         parts -= parts.mean(axis=1, keepdims=True)
@@ -426,11 +425,3 @@ def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> f
         # power never cools
         least = min(least, float(np.min(left[(first >= 0) & (second >= 0)], initial=np.inf)))
     return max(least, 0.0) / len(warmth)
-
-
-def _lagged(spent: Array, steps: float) -> Array:
-    """A first-order lag of one over `steps`, from 0 on."""
-    from scipy.signal import lfilter  # not every recording has temperatures
-
-    gain = -np.expm1(-steps)
-    return np.asarray(lfilter([gain], [1.0, gain - 1.0], spent), dtype=np.float64)
