@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 BIN_S = 0.5
 #: A rate below about this share of the usual one is standstill, of whatever size.
 STANDSTILL = 0.01
+#: A recovery that is shorter, or of fewer bins, does not part two falls.
+BRIEF_S, _BRIEF_BINS = 10.0, 4
 #: How alike neighbouring bins may be by noise: evenly spaced in how many are one independent one.
 CORRELATIONS = tuple(float(x) for x in np.tanh(np.linspace(0.0, 2.3, 10)))
 #: Lags, in bins, whose differences show how strong noise is.
@@ -43,6 +45,15 @@ class Bins:
     logs: Array
     usual: float
     width_s: float
+
+    def count(self, length_s: float) -> int:
+        """Return how many whole bins a time is; at least one."""
+        return max(1, int(length_s / self.width_s + 1e-6))
+
+    @property
+    def brief(self) -> int:
+        """How many bins are too few to part two falls."""
+        return max(self.count(BRIEF_S), _BRIEF_BINS)
 
     def rate(self, log: float) -> float:
         """Return the rate of a logarithm, in the series' unit."""
@@ -92,10 +103,18 @@ class Noise:
         """The part of the deviation that the bin before does not tell."""
         return float(self.sigma * np.sqrt(1 - self.correlation**2))
 
+    def stronger(self, variance: float) -> "Noise":
+        """Return noise of so many times the variance."""
+        return Noise(self.correlation, self.sigma * float(np.sqrt(variance)))
+
     @property
     def independent(self) -> float:
         """Which part of the bins tells as much of a mean as independent ones would."""
         return (1 - self.correlation) / (1 + self.correlation)
+
+    def of_mean(self, count: int) -> float:
+        """Return the standard error of a mean of so many bins."""
+        return float(self.sigma / np.sqrt(count * self.independent))
 
 
 def noise_of(logs: Array, correlation: float) -> Noise:
@@ -116,8 +135,7 @@ def noise_of(logs: Array, correlation: float) -> Noise:
 class Piece:
     """Bins `start` to `end` (exclusive): level + change * exp(-k / constant) after k bins.
 
-    A line is level + change * k; its `constant` is infinite. `variance` is that of the noise, in
-    units of the usual one.
+    A line is level + change * k; its `constant` is infinite.
     """
 
     start: int
@@ -125,7 +143,7 @@ class Piece:
     level: float
     change: float
     constant: float
-    variance: float
+    noise: Noise
 
     def at(self, index: float) -> float:
         """Return the curve at a bin, which may lie behind the end."""
@@ -139,6 +157,10 @@ class Piece:
             change = self.change * float(np.exp(-(start - self.start) / self.constant))
             return replace(self, start=start, end=end, change=change)
         return replace(self, start=start, end=end, level=self.at(start))
+
+    def moved(self, bins: int) -> "Piece":
+        """Return the piece so many bins later."""
+        return replace(self, start=self.start + bins, end=self.end + bins)
 
     @property
     def first(self) -> float:
@@ -186,7 +208,7 @@ def described(logs: Array, edges: NDArray[np.int64], noise: Noise) -> tuple[floa
     rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
     starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
     chain = [
-        Piece(start, int(row[0]), *row[1:].tolist())
+        Piece(start, int(row[0]), *row[1:4].tolist(), noise.stronger(float(row[4])))
         for start, row in zip(starts, rows, strict=True)
     ]
     return length + 2 * len(logs) * float(np.log(noise.innovation)), chain

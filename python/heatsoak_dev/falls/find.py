@@ -17,7 +17,7 @@ from heatsoak.analysis.segments import Drop, Shape
 from heatsoak.analysis.series import Array, Series, tidied
 from numpy.typing import NDArray
 
-from heatsoak_dev.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
+from heatsoak_dev.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak_dev.falls.onset import onset_of
 from heatsoak_dev.falls.swings import Swing, curve_of, swings_of
 
@@ -25,8 +25,6 @@ from heatsoak_dev.falls.swings import Swing, curve_of, swings_of
 _MIN_SAMPLES, _MIN_S = 12, 4.0
 #: What is back within so long was a stall, and no fall; within the longer time if it stood still.
 STALL_S, STANDSTILL_S = 4.0, 10.0
-#: A recovery that is shorter, or of fewer samples, does not part two falls.
-BRIEF_S, _BRIEF_SAMPLES = 10.0, 4
 #: Falls no longer than this that cost less than this share of the work, all together, are dips.
 DIP_S, DIPS_SHARE = 30.0, 0.01
 #: A second fall takes at least this share of what the first had come to, and held for so long.
@@ -125,8 +123,8 @@ class _Walk:
 
     def __init__(self, series: Series, bins: Bins) -> None:
         self._series, self._bins = series, bins
-        self._noise, chain, self._seen = curve_of(bins)
-        self._swings = swings_of(bins, self._seen)
+        chain, self._seen = curve_of(bins)
+        self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
         self._stalls = _stretches(self._seen < self._curve + _LOST)
@@ -152,16 +150,13 @@ class _Walk:
             drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
         )
 
-    def _count(self, length_s: float) -> int:
-        return max(1, int(length_s / self._bins.width_s + 1e-6))
-
     def _at_s(self, edge: int) -> float:
         return float(self._bins.edges_s[edge])
 
     def _usual_swing(self) -> Swing | None:
         """The swing that was there from the begin; a slow one has fallen all the same."""
         first = self._swings[0] if self._swings else None
-        if first is None or first.start > first.longest_high + 1:
+        if first is None or not first.is_usual:
             return None
         if first.period * self._bins.width_s > 2 * DIP_S:
             return None
@@ -171,10 +166,10 @@ class _Walk:
     def _filled(self) -> Array:
         """The curve without what is soon back, and with swings at their lows or, usual, means."""
         seen, bins = self._seen, self._bins
-        filled = _closed(seen, self._count(STALL_S + 0.5 * self._series.sampling_s))
-        longer = _closed(seen, self._count(STANDSTILL_S + bins.width_s))
+        filled = _closed(seen, self._bins.count(STALL_S + 0.5 * self._series.sampling_s))
+        longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
         for start, end in _stretches(seen < np.log(2 * STANDSTILL)):
-            if end - start <= self._count(STANDSTILL_S):
+            if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
         for one in [*self._swings, *([self._usual] if self._usual else [])]:
@@ -201,14 +196,14 @@ class _Walk:
             inside[start:end] = True
         for piece in chain:
             for start, end in _stretches(~inside[piece.start : piece.end]):
-                if end - start > self._count(STALL_S):
+                if end - start > self._bins.count(STALL_S):
                     lasting.append(piece.part(piece.start + start, piece.start + end))
         return sorted(lasting, key=lambda piece: piece.start)
 
     def _falls(self) -> Iterator[_Fall]:
         """The falls from the usual level, those that only brief recoveries part as one."""
         base, count = 0, len(self._curve)
-        brief = max(self._count(BRIEF_S), _BRIEF_SAMPLES)
+        brief = self._bins.brief
         while (left := self._leaves(base)) is not None:
             fall, level = left
             start, end, times = fall.start, fall.start, 1
@@ -239,7 +234,7 @@ class _Walk:
             if piece.end <= base:
                 continue
             start = max(piece.start, base)
-            if not levels and start - base >= self._count(0.5 * STALL_S):
+            if not levels and start - base >= self._bins.count(0.5 * STALL_S):
                 levels.append((float(np.mean(self._curve[base:start])), start - base))
             # neither a slow start nor a burst is the level to compare with
             level = _median(levels) if levels else float(self._curve[start])
@@ -269,7 +264,7 @@ class _Walk:
         for piece in self._pieces:
             if piece.end <= start:
                 continue
-            error = self._noise.sigma / np.sqrt((piece.end - piece.start) * self._noise.independent)
+            error = piece.noise.of_mean(piece.end - piece.start)
             doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
             back = _first(self._curve[begin : piece.end] >= level + _BACK - doubt)
@@ -278,16 +273,24 @@ class _Walk:
         return None
 
     def _swing_at(self, piece: Piece) -> Swing | None:
-        return next((one for one in self._swings if one.start <= piece.start < one.end), None)
+        """The swing that a piece is part of, or that it leads to at once."""
+        is_brief = piece.end - piece.start <= self._bins.count(SETTLED_S)
+        soon = piece.end if is_brief else piece.start
+        return next((one for one in self._swings if one.start <= soon < one.end), None)
 
     def _drops_of(self, fall: _Fall) -> list[Drop]:
         """A fall and the deeper ones inside it: those that pass, and those that end it."""
-        inside = [piece for piece in self._pieces if fall.start < piece.end <= fall.end]
         passing: list[_Fall] = []
         lasting: list[_Fall] = [fall]
-        until = 0
-        for before, after in pairwise(inside):
-            if after.start < until or not self._falls_again(before, after):
+        until = settled = 0
+        for before, after in pairwise(self._lowered(fall)):
+            if (
+                before.start > settled
+                and abs(before.first - self._curve[before.start - 1]) > -_LOST
+            ):
+                settled = before.start
+            held = before.end - max(settled, fall.start)
+            if after.start < until or not self._falls_again(before, after, held):
                 continue
             back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
@@ -314,13 +317,25 @@ class _Walk:
             end_s = found[0].onset_s if found else end_s
         return drops
 
-    def _falls_again(self, before: Piece, after: Piece) -> bool:
-        """Whether what a fall had come to is left by another.
+    def _lowered(self, fall: _Fall) -> list[Piece]:
+        """The pieces of a fall but for what it is let go for a moment."""
+        lowered: list[Piece] = []
+        inside = [piece for piece in self._pieces if fall.start < piece.end <= fall.end]
+        for piece, after in pairwise([*inside, inside[-1]] if inside else []):
+            is_brief = bool(lowered) and piece.end - piece.start <= self._bins.brief
+            if not (
+                is_brief and min(piece.first - lowered[-1].last, piece.last - after.first) > -_LOST
+            ):
+                lowered.append(piece)
+        return lowered
+
+    def _falls_again(self, before: Piece, after: Piece, held: int) -> bool:
+        """Whether what a fall had come to, and `held` for so many bins, is left by another.
 
         It falls `SECOND_FALL` below where the piece before would have gone on, at once or in no
         more time than that was held; faster than that, and no parabola tells both more briefly.
         """
-        if before.end - before.start < self._count(SETTLED_S):
+        if held < self._bins.count(SETTLED_S):
             return False
         soon = min(after.end - 1, after.start + before.end - before.start)
         jump = before.at(after.start) - after.first
@@ -337,11 +352,11 @@ class _Walk:
         x = np.linspace(-1, 1, len(logs))
         apart = logs - drawn([before, replace(before, start=before.end, end=after.start), after])
         rows = np.stack([np.ones(len(x)), x, x * x, logs, apart])
-        rows[:, 1:] -= self._noise.correlation * rows[:, :-1].copy()
+        rows[:, 1:] -= before.noise.correlation * rows[:, :-1].copy()
         errors = np.linalg.lstsq(rows[:3].T, rows[3], rcond=None)[1]
-        unit = unit_of(len(self._curve), self._noise)
+        unit = unit_of(len(self._curve), before.noise)
         # a parabola has a bend; two pieces have a place, a level and a slope more
-        more = float(errors.sum() - rows[4] @ rows[4]) / self._noise.innovation**2
+        more = float(errors.sum() - rows[4] @ rows[4]) / before.noise.innovation**2
         return more < 3 * unit
 
     def _drop(self, fall: _Fall, end_s: float | None = None) -> list[Drop]:
@@ -362,7 +377,9 @@ class _Walk:
             min(low_s + room_s, follow_s),
             follow_s,
         )
-        onset_s, bend_s = onset_of(series, bins, self._noise, around_s)
+        until = [one for one in self._pieces if one.start <= fall.edge]
+        noise = (until or self._pieces)[-1].noise
+        onset_s, bend_s = onset_of(series, bins, noise, around_s)
         onset_s = min(max(onset_s, begin_s), end_s)
         held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
         before = series.mean(held_s, onset_s)
@@ -373,8 +390,10 @@ class _Walk:
             period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
         elif fall.times >= MIN_CYCLES:
             period_s, duty = (end_s - onset_s) / fall.times, 0.5
-        window_s = max(DEPTH_WINDOW_S, period_s or 0.0)
-        during = series.mean(max(onset_s, end_s - window_s), end_s)
+        during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
+        if period_s is not None and not during < (1 - MIN_DROP) * before:
+            # a slow one may be high for all of that time
+            during = series.mean(max(onset_s, end_s - max(DEPTH_WINDOW_S, period_s)), end_s)
         if not during < (1 - MIN_DROP) * before:
             # it came back slowly
             during = min(during, series.mean(onset_s, end_s))
@@ -404,7 +423,7 @@ class _Walk:
         end = max(int(np.searchsorted(edges_s, end_s - 1e-6)), fall.start + 1)
         rates = np.exp(self._curve[fall.edge : end])
         top = float(np.exp(self._curve[max(fall.edge - 1, 0)]))
-        late = float(np.mean(rates[-self._count(DEPTH_WINDOW_S) :]))
+        late = float(np.mean(rates[-self._bins.count(DEPTH_WINDOW_S) :]))
         reached = _first(rates <= top - 0.9 * (top - late))
         fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
         lowest = int(np.argmin(rates))

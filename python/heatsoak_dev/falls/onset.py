@@ -3,7 +3,7 @@
 After a level comes one of several shapes: ramps and exponential approaches of any length, each
 alone or with a slope after it. Their probabilities are added up over all begins, each counted where
 it has lost `ONSET_LOSS`; the median is the onset with the least expected error. It is looked at
-from afar first, and then from as near as the likely onsets lie together.
+from afar first, and then from as near as the likely begins lie together.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from heatsoak_dev.falls.curve import Bins, Noise
 _STEPS, _BEGINS = 160, 40
 #: Shapes last for powers of two of a step, up to this one; the first is a sudden fall.
 _LENGTHS = 8
-#: The onset lies within the likely ones but for this part on either side.
+#: The begin lies within the likely ones but for this part on either side.
 _TAIL = 0.005
 _AGES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 50)])
 
@@ -40,7 +40,7 @@ def onset_of(
         found = _onsets(series, bins, noise, window_s, step_s, (low_s, high_s))
         if found is None:
             return (float(np.clip(high_s, since_s, end_s)),) * 2
-        early_s, onset_s, late_s, begin_s = found
+        onset_s, (early_s, begin_s, late_s) = found
         apart_s = 2 * (high_s - low_s) / _BEGINS
         near = max(since_s, early_s - apart_s), min(end_s, late_s + apart_s)
         if near[1] - near[0] > 0.5 * (high_s - low_s) or high_s - low_s < step_s:
@@ -55,8 +55,8 @@ def _onsets(
     window_s: tuple[float, float],
     step_s: float,
     between_s: tuple[float, float],
-) -> tuple[float, float, float, float] | None:
-    """The earliest, the middle and the latest likely onset, and the middle of the begins.
+) -> tuple[float, list[float]] | None:
+    """The middle of the likely onsets; the earliest likely begin, the middle and the latest.
 
     None where too little was measured.
     """
@@ -103,11 +103,10 @@ def _onsets(
     onsets_s = begins_s[begin] + ages_s[before] + part * (ages_s[at] - ages_s[before])
     order = np.argsort(onsets_s)
     total = np.cumsum(likely[begin, shape, slope][order])
+    onset_s = onsets_s[order][int(np.searchsorted(total, 0.5 * total[-1]))]
+    total = np.cumsum(likely.sum(axis=(1, 2)))
     marks = np.searchsorted(total, np.array([_TAIL, 0.5, 1 - _TAIL]) * total[-1])
-    early_s, onset_s, late_s = onsets_s[order][np.minimum(marks, len(order) - 1)]
-    by_begin = np.cumsum(likely.sum(axis=(1, 2)))
-    begin_s = begins_s[int(np.searchsorted(by_begin, 0.5 * by_begin[-1]))]
-    return float(early_s), float(onset_s), float(late_s), float(begin_s)
+    return float(onset_s), begins_s[np.minimum(marks, len(begins_s) - 1)].tolist()
 
 
 def _fits(shapes: Array, rest: Array, known: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
 from heatsoak.analysis.series import Array
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from heatsoak_dev.falls.curve import (
@@ -29,11 +30,17 @@ from heatsoak_dev.falls.curve import (
 _REMEMBERED = 8
 #: How much regular lengths scatter before any was seen, in logarithms.
 _SCATTER = 0.2
+#: What scatters more is not regular.
+_UNEVEN = 0.4
 #: What a line in the spectrum costs, in parameters: two for its frequency, amplitude, phase, and
 #: being one.
 _LINE = 5.0
 #: That falls come regularly is one to twelve beforehand: twice the logarithm of that.
 _SELDOM = 5.0
+#: A high part that lasts up to so many periods before a lower fall is the swing's.
+_WITHIN = 1.25
+#: Noise of its own is told of no fewer bins.
+_OWN_NOISE = 24
 #: Means over this part of a period show its lows and highs.
 _PART = 6
 _LEAST = -float(np.log1p(-MIN_DROP))
@@ -44,39 +51,64 @@ class Swing:
     """Bins `start` to `end`, from the first fall to the last recovery, that oscillate.
 
     Attributes:
-        low, longest_high: the usual logarithm of its low parts, and its longest high part in bins.
+        low: the usual logarithm of its low parts.
         period, duty: in bins, and the part of it that is low.
         course: how its means over whole periods move, relative to the first of them.
+        is_usual: whether it was there from the begin.
     """
 
     start: int
     end: int
     low: float
-    longest_high: int
     period: float
     duty: float
     course: list[Piece]
+    is_usual: bool
 
 
-def curve_of(bins: Bins) -> tuple[Noise, list[Piece], Array]:
-    """Return the noise of bins, the pieces of the curve beside it, and it with its swings.
+def curve_of(bins: Bins) -> tuple[list[Piece], Array]:
+    """Return the pieces of the curve of bins, each with its noise, and the curve with its swings.
+
+    What lies apart by a sudden change is looked at by itself: it may be quieter than the rest.
+    """
+    chain, curve = _told(bins.logs)
+    cuts = [
+        after.start
+        for before, after in pairwise(chain)
+        if abs(after.first - before.last) >= _LEAST
+        and min(before.end - before.start, after.end - after.start) >= _OWN_NOISE
+    ]
+    pieces: list[Piece] = []
+    for start, end in pairwise([0, *cuts, len(curve)]):
+        usual = [piece for piece in chain if start <= piece.start < end]
+        if cuts:
+            own, drawn_alone = _told(bins.logs[start:end])
+            if own[0].noise.of_mean(1) < usual[0].noise.of_mean(1):
+                usual = [piece.moved(start) for piece in own]
+                curve[start:end] = drawn_alone
+        pieces += usual
+    return pieces, curve
+
+
+def _told(logs: Array) -> tuple[list[Piece], Array]:
+    """The pieces of bins under one noise, and the curve with swings.
 
     How alike neighbours are by noise is what makes the description shortest. Changes of level look
     like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
     """
-    least, rest, start = np.inf, bins.logs, len(CORRELATIONS) // 2
-    found: tuple[Noise, list[Piece], Array] | None = None
+    rest, start, least = logs, len(CORRELATIONS) // 2, np.inf
+    found: tuple[list[Piece], Array] | None = None
     while True:
-        start, length, noise, chain = _shortest(bins.logs, rest, start)
+        start, length, chain = _shortest(logs, rest, start)
         if found is not None and length >= least:
             return found
         curve = drawn(chain)
         for piece in chain:
-            _draw_hidden(bins.logs, curve, noise, piece, unit_of(len(curve), noise))
-        least, found, rest = length, (noise, chain, curve), bins.logs - curve
+            _draw_hidden(logs, curve, piece, unit_of(len(curve), piece.noise))
+        least, found, rest = length, (chain, curve), logs - curve
 
 
-def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, list[Piece]]:
+def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Piece]]:
     """The shortest description by any correlation, whose index stands first.
 
     The noise is as strong as `rest` has it; `best` is the correlation to begin with.
@@ -85,14 +117,13 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, l
     while True:
         start = best
         edges = np.union1d(edges, proposed(logs, noise_of(rest, CORRELATIONS[start])))
-        tried: dict[int, tuple[float, Noise, list[Piece]]] = {}
+        tried: dict[int, tuple[float, list[Piece]]] = {}
         while True:
             near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(CORRELATIONS)]
             for one in near:
                 if one not in tried:
                     noise = noise_of(rest, CORRELATIONS[one])
-                    length, chain = described(logs, edges, noise)
-                    tried[one] = length, noise, chain
+                    tried[one] = described(logs, edges, noise)
             nearest = min(near, key=lambda one: tried[one][0])
             if nearest == best:
                 break
@@ -101,8 +132,8 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, Noise, l
             return best, *tried[best]
 
 
-def swings_of(bins: Bins, curve: Array) -> list[Swing]:
-    """Return the oscillations of a curve, in order."""
+def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
+    """Return the oscillations of a curve of some pieces, in order."""
     turns = turns_of(curve)
     crossed = [_crossing(curve, a, b) for a, b in pairwise(turns)]
     if len(crossed) % 2:
@@ -110,40 +141,61 @@ def swings_of(bins: Bins, curve: Array) -> list[Swing]:
     falls, backs = np.array(crossed[::2], dtype=int), np.array(crossed[1::2], dtype=int)
     if len(falls) < MIN_CYCLES:
         return []
-    gains = _gains(backs - falls)
-    gains[1:] += _gains(np.diff(falls))
     tops, bottoms = curve[turns[::2]], curve[turns[1::2]]
     # what stays below the lows is another fall
-    gains[1:-1][tops[2 : len(falls)] < bottoms[: len(falls) - 2]] = -np.inf
+    parted = np.zeros(len(falls), dtype=bool)
+    parted[1:-1] = tops[2 : len(falls)] < bottoms[: len(falls) - 2]
     found: list[Swing] = []
     done = 0
-    for first, last in _runs(gains):
+    for first, last in _runs(backs - falls, np.diff(falls, prepend=0), parted):
         first = max(first, done)
         if last - first + 1 >= MIN_CYCLES:
             usual = np.median(np.diff(falls[first : last + 1]))
             # the first low and the last may be longer, or cut short
+            regular, lowest = first, np.min(bottoms[first:last]) - _LEAST
+            # nor is what falls below all lows one of them
+            last -= bool(bottoms[last] < lowest and last - first >= MIN_CYCLES)
             while first > done and falls[first] - falls[first - 1] < 2 * usual:
                 first -= 1
             while last + 1 < len(falls) and backs[last + 1] - falls[last] < 2 * usual:
-                if gains[last + 1] == -np.inf:
+                if parted[last + 1] or bottoms[last + 1] < lowest:
                     break
                 last += 1
             done = last + 1
             some = slice(first, last + 1)
             lows, periods = (backs - falls)[some], np.diff(falls[some])
             start, end = int(falls[first]), int(backs[last])
+            period = float(np.median(periods))
+            noise = next(piece.noise for piece in chain if piece.end > start)
+            course = _course(bins, noise, int(falls[regular]), end, period)
+            # a high part that the next fall ends, or the series, is its own
+            is_last = last + 1 == len(falls)
+            after = len(curve) if is_last else int(falls[last + 1])
+            if after - end <= min(_WITHIN * period, bins.brief if is_last else np.inf):
+                end = after
+            course[0] = replace(course[0], start=start)
+            course[-1] = replace(course[-1], end=end)
             found.append(
                 Swing(
                     start,
                     end,
                     float(np.median(bottoms[some])),
-                    int(np.max(periods - lows[:-1])),
-                    float(np.median(periods)),
+                    period,
                     float(np.sum(lows[:-1]) / np.sum(periods)),
-                    _course(bins, start, end, float(np.median(periods))),
+                    course,
+                    is_usual=_is_usual(curve, start, np.max(periods - lows[:-1]), period),
                 )
             )
     return found
+
+
+def _is_usual(curve: Array, start: int, longest_high: float, period: float) -> bool:
+    """Whether what comes before a swing's first fall may be a part of it."""
+    if start > period + 1:
+        return False
+    middle = 0.5 * (np.max(curve[: start + 1]) + np.min(curve[start : start + round(period)]))
+    low = np.flatnonzero(curve[:start] < middle)
+    return bool(start - (low[-1] + 1 if len(low) else 0) <= longest_high + 1)
 
 
 def turns_of(curve: Array) -> list[int]:
@@ -173,41 +225,59 @@ def _crossing(curve: Array, start: int, end: int) -> int:
     return start + int(np.argmax(sign * (curve[start : end + 1] - middle) >= 0))
 
 
-def _gains(lengths: Array) -> Array:
-    """Twice the logarithm of how much likelier each length is as a regular one than by chance."""
-    lengths = np.maximum(np.asarray(lengths, dtype=np.float64), 1.0)
-    logs, at = np.log(lengths), np.arange(len(lengths))
+class _Lengths:
+    """Lengths that are told one after the other: how regular, and how long by chance."""
 
-    def before(values: Array) -> Array:
-        sums = np.concatenate([[0.0], np.cumsum(values)])
-        return np.asarray(sums[at] - sums[np.maximum(at - _REMEMBERED, 0)])
+    def __init__(self) -> None:
+        self._last: list[float] = []
 
-    known = np.clip(at, 1, _REMEMBERED).astype(np.float64)
-    mean, total = before(logs) / known, np.maximum(before(lengths), 1.0)
-    spread = _SCATTER**2 + np.maximum(before(logs**2) - known * mean**2, 0.0)
-    scale = np.sqrt(spread / known * (1 + 1 / known))
-    regular = gammaln((known + 1) / 2) - gammaln(known / 2) - np.log(scale)
-    regular -= 0.5 * np.log(np.pi * known)
-    regular -= (known + 1) / 2 * np.log1p(((logs - mean) / scale) ** 2 / known)
-    chance = np.log(known) + known * np.log(total) + logs - (known + 1) * np.log(total + lengths)
-    return np.where(at > 0, 2 * (regular - chance), 0.0)
+    def gain(self, length: float) -> float:
+        """Twice the logarithm of how much likelier the next length is as a regular one."""
+        length = max(length, 1.0)
+        seen, total = self._last[-_REMEMBERED:], sum(self._last[-_REMEMBERED:])
+        self._last.append(length)
+        if not seen:
+            return 0.0
+        known = len(seen)
+        logs = np.log(seen)
+        spread = (_SCATTER**2 + float(np.sum((logs - logs.mean()) ** 2))) / known
+        scale = np.sqrt(min(spread, _UNEVEN**2) * (1 + 1 / known))
+        regular = gammaln((known + 1) / 2) - gammaln(known / 2) - np.log(scale)
+        regular -= 0.5 * np.log(np.pi * known)
+        apart = (np.log(length) - logs.mean()) / scale
+        regular -= (known + 1) / 2 * np.log1p(apart**2 / known)
+        chance = np.log(known) + known * np.log(total) + np.log(length)
+        chance -= (known + 1) * np.log(total + length)
+        return float(2 * (regular - chance))
 
 
-def _runs(gains: Array) -> list[tuple[int, int]]:
-    """The runs with the greatest sums, apart from each other: first and last."""
-    runs, start, total, best, end = [], 0, 0.0, 0.0, -1
-    for index, gain in enumerate([*gains.tolist(), -np.inf]):
-        total += gain
+def _runs(lows: Array, periods: Array, parted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The runs that are told more briefly as regular, apart from each other: first and last.
+
+    `periods` are those since the fall before. None goes past what is `parted`.
+    """
+    runs: list[tuple[int, int]] = []
+    start, total, best, end = 0, 0.0, 0.0, -1
+    low, period = _Lengths(), _Lengths()
+    for index in range(len(lows) + 1):
+        if index == len(lows) or parted[index]:
+            total = -np.inf
+        else:
+            total += low.gain(lows[index])
+            total += period.gain(periods[index]) if index > start else 0.0
         if total > best:
             best, end = total, index
-        elif total <= 0 or best - total > _SELDOM:
+        elif total < 0 or best - total > _SELDOM:
             if best > _SELDOM:
                 runs.append((start, end))
             start, total, best = index, 0.0, 0.0
+            low, period = _Lengths(), _Lengths()
+            if index < len(lows):
+                low.gain(lows[index])
     return runs
 
 
-def _draw_hidden(logs: Array, curve: Array, noise: Noise, piece: Piece, unit: float) -> None:
+def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
     """Draw the swing that a piece passes for noise, if there is one, into the curve."""
     here = slice(piece.start, piece.end)
     rest = logs[here] - curve[here]
@@ -215,7 +285,7 @@ def _draw_hidden(logs: Array, curve: Array, noise: Noise, piece: Piece, unit: fl
     size = len(rest)
     while size >= 4 * MIN_CYCLES:
         windows = np.lib.stride_tricks.sliding_window_view(rest, size)[:: size // 2]
-        at, gain, period = _line(windows, noise)
+        at, gain, period = _line(windows, piece.noise)
         best = max(best, (gain, at * (size // 2), at * (size // 2) + size, period))
         size //= 2
     _, start, end, period = best
@@ -242,7 +312,8 @@ def _draw_hidden(logs: Array, curve: Array, noise: Noise, piece: Piece, unit: fl
         last += 1
     level = curve[here].copy()
     falls, backs = falls[first : last + 1], backs[first : last + 1]
-    if _gains(backs - falls).sum() + _gains(np.diff(falls)).sum() < 0:
+    lows, periods = _Lengths(), _Lengths()
+    if sum(map(lows.gain, backs - falls)) + sum(map(periods.gain, np.diff(falls))) < 0:
         return
     for fall, back, after in zip(
         falls,
@@ -272,15 +343,15 @@ def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
     return at, 2 * float(ratio[at, line]), count / max(line, 1)
 
 
-def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
+def _course(bins: Bins, noise: Noise, start: int, end: int, period: float) -> list[Piece]:
     """How the means of whole periods move: another cause may act on what swings."""
     size = max(1, round(period))
     count = (end - start) // size
-    whole = Piece(start, end, 0.0, 0.0, np.inf, 1.0)
+    whole = Piece(start, end, 0.0, 0.0, np.inf, noise)
     if count < 2 * MIN_CYCLES:
         return [whole]
     means = bins.logs[start : start + count * size].reshape(count, size).mean(axis=1)
-    found = _shortest(means, means, 0)[3]
+    found = _shortest(means, means, 0)[2]
     course = [
         replace(
             one,
@@ -289,6 +360,7 @@ def _course(bins: Bins, start: int, end: int, period: float) -> list[Piece]:
             level=one.level - found[0].first,
             change=one.change / (size if np.isinf(one.constant) else 1),
             constant=one.constant * size,
+            noise=noise,
         )
         for one in found
     ]
