@@ -7,6 +7,7 @@ Where noise hides them, a line in the spectrum of what the curve leaves over tel
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
@@ -96,16 +97,16 @@ def _told(logs: Array) -> tuple[list[Piece], Array]:
     How alike neighbours are by noise is what makes the description shortest. Changes of level look
     like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
     """
-    rest, start, least = logs, len(CORRELATIONS) // 2, np.inf
+    rest, starts, least = logs, [0, len(CORRELATIONS) // 2], np.inf
     found: tuple[list[Piece], Array] | None = None
     while True:
-        start, length, chain = _shortest(logs, rest, start)
+        start, length, chain = min((_shortest(logs, rest, one) for one in starts), key=itemgetter(1))
         if found is not None and length >= least:
             return found
         curve = drawn(chain)
         for piece in chain:
             _draw_hidden(logs, curve, piece, unit_of(len(curve), piece.noise))
-        least, found, rest = length, (chain, curve), logs - curve
+        least, found, rest, starts = length, (chain, curve), logs - curve, [start]
 
 
 def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Piece]]:
