@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 import ruptures
-from heatsoak._core import fpop, hampel, pelt_mean_var
+from heatsoak._core import decafs, hampel, pelt_mean_var
 from numpy.typing import NDArray
 from skchange.detectors import PELT
 from skchange.interval_scorers import GaussianCost
@@ -88,7 +88,7 @@ def main() -> None:
     print("\nfive changes however many samples (KernelCPD would take a minute for the longest)")
     against_kernel_cpd(six_levels, COUNTS[:2])
     values = six_levels(COUNTS[2])
-    alone_s, _ = timed(fpop, values, penalty_of(values))
+    alone_s, _ = timed(decafs, values, 0.0, penalty_of(values))
     print(f"{COUNTS[2]:7d}  {alone_s:9.5f}")
     print("\nchanges of mean and variance")
     against_skchange()
@@ -102,11 +102,11 @@ def penalty_of(values: Array) -> float:
 
 
 def against_kernel_cpd(make: Callable[[int], Array], counts: tuple[int, ...]) -> None:
-    print("samples    FPOP, s  KernelCPD, s   times   same optimum")
+    print("samples  DeCAFS, s  KernelCPD, s   times   same optimum")
     for count in counts:
         values = make(count)
         penalty = penalty_of(values)
-        ours_s, ends = timed(fpop, values, penalty)
+        ours_s, ends = timed(decafs, values, 0.0, penalty)
         theirs_s, their_ends = timed(kernel_cpd, values, penalty, repeats=3)
         costs = [total(values, found, penalty, squared_error) for found in (ends, their_ends)]
         print(

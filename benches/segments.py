@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from heatsoak.analysis.segments import find_drops
+from heatsoak.analysis.falls import find_drops
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

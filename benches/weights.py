@@ -38,6 +38,9 @@ def rows_elsewhere(seed: int) -> Seen:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         truth = elsewhere.make(seed, folder)
+        if truth.situation == "stuck sensor":
+            # the drive slows for a heat that is not there: no temperature tells of it
+            return []
         try:
             recordings = open_all([folder / name for name in truth.files], Options())
         except HeatsoakError:

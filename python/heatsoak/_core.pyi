@@ -14,7 +14,6 @@ __all__ = [
     "Trace",
     "Transfer",
     "decafs",
-    "fpop",
     "hampel",
     "pelt_mean_var",
     "pieces",
@@ -328,11 +327,13 @@ class Trace:
         """
 
 def decafs(values: NDArray[np.float64], correlation: float, penalty: float) -> NDArray[np.int64]:
-    """Return the optimal segmentation into levels under AR(1) noise (exact); ends as `fpop`'s.
+    """Return the optimal segmentation into levels under AR(1) noise (exact).
 
-    Its cost is the squared innovations, each value's distance from its level less `correlation`
-    (0 to below 1) times that of the value before, and `penalty` for each change. ValueError for
-    values that `fpop` refuses, and for a correlation or penalty that is out of range.
+    The result holds the end of each segment (exclusive), the last being len(values): the minimum
+    over all segmentations of the squared innovations, each value's distance from its level less
+    `correlation` (0 to below 1) times that of the value before, plus `penalty` for each change.
+    ValueError for a value that is not finite, values too far apart to be squared (1e150 or so), a
+    penalty that is not positive, or a correlation out of range.
 
     Romano, Rigaill, Runge and Fearnhead, Journal of the American Statistical Association 117
     (2022), without its random walk.
@@ -357,18 +358,6 @@ def pieces(
     ValueError for values that are not finite, and for anything else that is out of range.
     """
 
-def fpop(values: NDArray[np.float64], penalty: float) -> NDArray[np.int64]:
-    """Return the optimal segmentation of `values` into constant levels (exact, L2).
-
-    The result holds the end of each segment (exclusive), the last being len(values): the
-    minimum over all segmentations of the squared error plus `penalty` for each change.
-    ValueError for a value that is not finite, values too far apart to be squared (1e150 or so), or
-    a penalty that is not positive. Time grows with len(values) alone where the values are noisy
-    levels.
-
-    Maidstone, Hocking, Rigaill and Fearnhead, Statistics and Computing 27 (2017).
-    """
-
 def pelt_mean_var(
     values: NDArray[np.float64],
     penalty: float,
@@ -377,7 +366,7 @@ def pelt_mean_var(
 ) -> NDArray[np.int64]:
     """Return the optimal segmentation into normally distributed segments (exact).
 
-    The result is `fpop`'s, but each segment has a variance of its own, and costs
+    The result holds ends as `decafs` does. Each segment has a variance of its own, and costs
     n ln(variance): twice its negative log-likelihood but for a constant. `penalty` is on that
     scale, free of units: some 5 ln(len(values)), for a mean, a variance and a place each. Segments
     have `min_length` values or more; a series with fewer is one segment.
@@ -387,7 +376,7 @@ def pelt_mean_var(
     n (ln(least_variance) + variance / least_variance - 1). For values in whole steps, give
     step^2 / 12 at least, or chance repeats pass for segments.
 
-    ValueError for values that `fpop` refuses, a penalty or a least variance that is not positive,
+    ValueError for values that `decafs` refuses, a penalty or a least variance that is not positive,
     or a `min_length` below 2. Time grows with len(values) times the segments' length.
 
     Killick, Fearnhead and Eckley, Journal of the American Statistical Association 107 (2012).

@@ -187,3 +187,26 @@ def test_the_answer_of_several_recordings_names_the_worst(tmp_path: Path) -> Non
     found = judged(cool, hot)
     assert found.answer.throttles == "yes"
     assert found.answer.sentence.startswith("Heat slows the drive in 1 of 2 recordings.")
+
+
+@pytest.mark.parametrize("at_s", [120.0, 900.0])
+def test_a_drive_that_slows_for_a_stuck_sensor_needs_firmware_and_no_heatsink(
+    at_s: float, tmp_path: Path
+) -> None:
+    rate = noisy(np.where(at_s > T_S, 2000.0, 300.0))
+    warm = 38 + 5 * (1 - np.exp(-T_S / 100))
+    temps = np.where(at_s > T_S, warm, 84.0)
+    found = judged(log(tmp_path / "a.csv", write_mb_s=rate, temp_c=temps))
+    assert found.answer.throttles == "yes"
+    assert "a heat that is not there" in found.answer.sentence
+    assert found.answer.next is not None
+    assert "firmware" in found.answer.next
+    (sensor,) = found.recordings[0].sensors
+    assert sensor.trust == "poor"
+
+
+def test_a_governor_that_holds_its_limit_has_no_stuck_sensor(tmp_path: Path) -> None:
+    rate = noisy(np.where(T_S < 300, 2000.0, 900.0))
+    found = judged(log(tmp_path / "a.csv", write_mb_s=rate, temp_c=arriving(84)))
+    assert found.answer.throttles == "yes"
+    assert "not there" not in found.answer.sentence

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import ruptures
-from heatsoak._core import fpop, hampel, pelt_mean_var
+from heatsoak._core import decafs, hampel, pelt_mean_var
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -45,13 +45,13 @@ def gaussian(segment: Array) -> float:
     return float(len(segment) * np.log(np.var(segment)))
 
 
-def test_fpop_finds_the_optimum_that_exact_pelt_finds() -> None:
+def test_levels_in_white_noise_are_the_optimum_that_exact_pelt_finds() -> None:
     changes = 0
     for seed in range(60):
         values = 1e4 + noisy_levels(seed)
         penalty = 10.0 ** (seed % 4 - 1)
         theirs = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values).predict(pen=penalty)
-        ours = fpop(values, penalty).tolist()
+        ours = decafs(values, 0.0, penalty).tolist()
         changes += len(ours) - 1
         assert total(values, ours, penalty, squared_error) == pytest.approx(
             total(values, theirs, penalty, squared_error), rel=1e-9
@@ -136,8 +136,8 @@ def test_a_series_shorter_than_a_window_is_not_filtered(count: int) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda values: fpop(values, 0.0), "penalty is 0"),
-        (lambda values: fpop(values * 1e160, 1.0), "too far apart"),
+        (lambda values: decafs(values, 0.0, 0.0), "penalty is 0"),
+        (lambda values: decafs(values * 1e160, 0.0, 1.0), "too far apart"),
         (lambda values: pelt_mean_var(values, np.inf), "penalty is inf"),
         (lambda values: pelt_mean_var(values, 1.0, 1), "min_length is 1"),
         (lambda values: pelt_mean_var(values, 1.0, -2), "min_length is -2"),
@@ -158,7 +158,7 @@ def test_a_value_that_is_not_finite_is_named(bad: float) -> None:
     values = np.array([1.0, 2.0, bad, 3.0])
     calls: list[Callable[[], object]] = [
         lambda: hampel(values, 1),
-        lambda: fpop(values, 1.0),
+        lambda: decafs(values, 0.5, 1.0),
         lambda: pelt_mean_var(values, 1.0),
     ]
     for call in calls:

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from heatsoak.analysis.cause import Case, observe, weigh
 from heatsoak.analysis.course import Course
-from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.view import Partner, StepView
 from heatsoak.analysis.waiting import queue_of, waiting_shares
 from heatsoak.protocol import ROLES, Role, WorkloadStep

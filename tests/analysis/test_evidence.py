@@ -96,7 +96,7 @@ def test_the_limit_that_the_drive_states(limit_c: float, expected: str | None) -
 
 @pytest.mark.parametrize(
     ("onset_c", "expected"),
-    [(78, "very-hot"), (70, "hot"), (62, "warm"), (55, "lukewarm"), (45, "cool")],
+    [(78, "very-hot"), (70, "hot"), (62, "warm"), (56, "lukewarm"), (45, "cool")],
 )
 def test_how_warm_it_was_at_the_onset(onset_c: float, expected: str) -> None:
     assert seen(view(temp_c__composite=warming(35, onset_c)))["onset-temperature"] == expected

@@ -161,6 +161,8 @@ export interface StepFindings {
  *     duty: the low share of a period.
  *     oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
  *     recovered: whether throughput recovered before the step's end.
+ *     sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
+ *         slows down for a heat that is not there.
  */
 export interface Episode {
   onset_s: number;
@@ -185,6 +187,7 @@ export interface Episode {
   fall_s?: number;
   duty?: number | null;
   oscillates: boolean;
+  sensor_locked_up?: boolean;
   period_s: number | null;
   recovered: boolean;
   written_gb_at_onset: number | null;

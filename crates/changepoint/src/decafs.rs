@@ -332,24 +332,6 @@ mod tests {
             );
             prop_assert!(found <= least + 1e-7 * (1.0 + least), "{} > {}", found, least);
         }
-
-        #[test]
-        fn without_correlation_it_is_fpop(
-            levels in prop::collection::vec((0.0..100.0f64, 1..40usize), 1..8),
-            noise in prop::collection::vec(-1.0..1.0f64, 320),
-            size in -1.0..1.5f64,
-        ) {
-            let values: Vec<f64> = levels
-                .iter()
-                .flat_map(|&(level, length)| std::iter::repeat_n(level, length))
-                .zip(&noise)
-                .map(|(level, noise)| level + noise * 10f64.powf(size))
-                .collect();
-            let penalty = 3.0;
-            let both = [decafs(&values, 0.0, penalty).unwrap(), crate::fpop(&values, penalty).unwrap()];
-            let [found, least] = both.map(|ends| cost(&values, &ends, 0.0, penalty));
-            prop_assert!((found - least).abs() <= 1e-6 * (1.0 + least), "{} and {}", found, least);
-        }
     }
 
     #[test]

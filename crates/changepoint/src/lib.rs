@@ -1,23 +1,19 @@
 //! Exact segmentation of a series, and the filter that goes before it.
 //!
-//! [`fpop`] finds, over all segmentations, the one with the least squared error plus a penalty
-//! for each change. It models a signal of constant levels under white noise; a slide appears as
-//! a staircase, and autocorrelated noise needs a penalty scaled by its long-run variance. Both
-//! are the caller's to handle. [`pelt_mean_var`] lets the noise change too: it does the same for
-//! normally distributed segments with a mean and a variance each. [`hampel`] takes lone outliers
-//! out of a series.
+//! [`decafs`] finds, over all segmentations into levels, the one with the least squared error
+//! under AR(1) noise plus a penalty for each change; a slide appears as a staircase. [`pieces`]
+//! describes a series between such edges as levels, lines and approaches. [`pelt_mean_var`] lets
+//! the noise change too: normally distributed segments with a mean and a variance each. [`hampel`]
+//! takes lone outliers out of a series.
 
 mod decafs;
-mod envelope;
 mod error;
-mod fpop;
 mod hampel;
 mod pelt;
 mod pieces;
 
 pub use decafs::decafs;
 pub use error::SeriesError;
-pub use fpop::fpop;
 pub use hampel::hampel;
 pub use pelt::pelt_mean_var;
 pub use pieces::{Piece, pieces};

@@ -7,20 +7,6 @@ use pyo3::prelude::*;
 
 use crate::convert::value_error;
 
-/// Segments a series into constant levels; see `_core.pyi`.
-#[pyfunction]
-pub fn fpop<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArray1<'py, f64>,
-    penalty: f64,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let series = contiguous(&values);
-    let ends = py
-        .detach(|| heatsoak_changepoint::fpop(&series, penalty))
-        .map_err(value_error)?;
-    Ok(indices(py, ends))
-}
-
 /// Segments a series into levels under AR(1) noise; see `_core.pyi`.
 #[pyfunction]
 pub fn decafs<'py>(

@@ -19,7 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fiolog::FioLog>()?;
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(changepoint::decafs, module)?)?;
-    module.add_function(wrap_pyfunction!(changepoint::fpop, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::hampel, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::pelt_mean_var, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::pieces, module)?)?;

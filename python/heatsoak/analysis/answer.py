@@ -33,6 +33,8 @@ _ADVICE: dict[Verdict, str] = {
     "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
 }
 
+_FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
+
 
 def answer_of(recording: RecordingFindings) -> Answer:
     """Return the answer of one recording."""
@@ -110,6 +112,9 @@ def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]
         worst = max(falls, key=lambda episode: episode.depth_pct)
         text = f"Heat throttles the drive{also}: {_fell(step, worst)}."
         because = _reasons(worst)
+        if worst.sensor_locked_up:
+            text = f"The drive slows down for a heat that is not there{also}: {_fell(step, worst)}."
+            return Answer(throttles="yes", sentence=text, because=because, next=_FIRMWARE)
     else:
         text = f"Heat slows the drive from the start{also}: {_named(step)} never ran at full speed."
         because = list(step.why[:_MAX_REASONS])
@@ -150,18 +155,18 @@ def _cause(episode: Episode) -> str:
     """The cause in words; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
         return CAUSE_WORDS[episode.cause]
-    known = [cause for cause in episode.likelihoods if cause in CAUSE_WORDS and cause != "thermal"]
-    likeliest = sorted(known, key=lambda cause: -episode.likelihoods[cause])[:2]
-    return "not heat; " + " or ".join(CAUSE_WORDS[cause] for cause in likeliest)
+    return "not heat; " + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 
 def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
     step = max(unknown, key=_loss)
     if step.episodes:
         worst = max(step.episodes, key=lambda episode: episode.depth_pct)
-        text = f"Cannot tell whether heat or something else slows the drive: {_fell(step, worst)}."
         return Answer(
-            throttles="cannot-tell", sentence=text, because=_reasons(worst), next=_probe(worst)
+            throttles="cannot-tell",
+            sentence=f"{_open_cause(worst)}: {_fell(step, worst)}.",
+            because=_reasons(worst),
+            next=_probe(worst),
         )
     why = step.why_unknown or "; ".join(step.why)
     if step.is_uneven:
@@ -174,6 +179,22 @@ def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
         because=[],
         next=f"{more} would settle it",
     )
+
+
+def _open_cause(episode: Episode) -> str:
+    """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
+    shares = episode.likelihoods
+    heat = shares.get("thermal", 0.0)
+    if heat < 0.5:
+        return "Cannot tell whether heat or something else slows the drive"
+    return f"Probably heat ({heat:.0%}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+
+
+def _likeliest(episode: Episode) -> list[Verdict]:
+    """The causes other than heat, the likeliest first."""
+    shares = episode.likelihoods
+    known = [cause for cause in shares if cause in CAUSE_WORDS and cause != "thermal"]
+    return sorted(known, key=lambda cause: -shares[cause])
 
 
 def _not_judged(recording: RecordingFindings) -> Answer:

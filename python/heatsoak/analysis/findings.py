@@ -161,6 +161,8 @@ class Episode(BaseModel):
         duty: the low share of a period.
         oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
         recovered: whether throughput recovered before the step's end.
+        sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
+            slows down for a heat that is not there.
     """
 
     onset_s: float
@@ -181,6 +183,7 @@ class Episode(BaseModel):
     fall_s: float = 0.0
     duty: float | None = None
     oscillates: bool
+    sensor_locked_up: bool = False
     period_s: float | None
     recovered: bool
     written_gb_at_onset: float | None

@@ -65,10 +65,14 @@ class Series:
 
     def mean(self, start_s: float, end_s: float) -> float:
         """Return the time-weighted mean from `start_s` to `end_s`; NaN if nothing was measured."""
-        first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
-        if first >= last:
+        if len(self.t_s) == 0:
             return float("nan")
-        return float(np.average(self.values[first:last], weights=self.interval_s[first:last]))
+        edges_s, moved, measured_s = self.sums
+        before, behind = np.interp((start_s, end_s), edges_s, measured_s)
+        if not behind > before:
+            return float("nan")
+        total = np.diff(np.interp((start_s, end_s), edges_s, moved))[0]
+        return float(total / (behind - before))
 
     def between(self, start_s: float, end_s: float) -> "Series":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""

@@ -10,8 +10,8 @@ import numpy as np
 from heatsoak.analysis.cause.case import FULL, alike, level_of
 from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.definitions import RECOVERED, USUALLY_THROTTLING_C
+from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.view import StepView, other_cooling
 
 #: Packet headers and acknowledgements take part of a link's capacity.

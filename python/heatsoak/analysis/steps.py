@@ -10,8 +10,8 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import MAX_STEADY_FALL_S, MAX_STEADY_LOSS
+from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.segments import Drop, find_drops, joined
 from heatsoak.analysis.series import resampled, throughput
 from heatsoak.analysis.slow_steps import (
     faster_when_cooled,
@@ -71,6 +71,7 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
         recovered=drop.recovered,
         written_gb_at_onset=view.written_gb(drop.onset_s),
         temp_c_at_onset=case.onset_c,
+        sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.course import Course, course_of, drive_of
+from heatsoak.analysis.falls import Drop, Found, Stall, find
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.segments import Drop, Found, Stall, find, stalls_of
 from heatsoak.analysis.sensors import judge_sensors
-from heatsoak.analysis.series import Array, Series, directions, iops, throughput, tidied
+from heatsoak.analysis.series import Array, Series, directions, iops, throughput
 from heatsoak.protocol import (
     LoadStep,
     Observed,
@@ -105,7 +105,7 @@ class StepView:
     @property
     def stalls(self) -> list[Stall]:
         """Short standstills after which throughput recovered; they are not episodes."""
-        return stalls_of(tidied(self.throughput)) if self.drops is not None else []
+        return [] if self._found is None else self._found.standstills
 
     @cached_property
     def _found(self) -> Found | None:

@@ -9,7 +9,14 @@ from heatsoak.protocol import Purge, WorkloadStep
 
 from heatsoak_dev.corpus import loads, recordings, truth
 from heatsoak_dev.corpus.draw import Setup
-from heatsoak_dev.corpus.labels import Choices, LabelledCase, NoiseFree, TrueEpisode, TrueVerdict
+from heatsoak_dev.corpus.labels import (
+    Choices,
+    LabelledCase,
+    NoiseFree,
+    TrueEpisode,
+    TrueVerdict,
+    costliest_of,
+)
 from heatsoak_dev.corpus.loads import LINKS_MB_S, Like
 from heatsoak_dev.corpus.machine import Machine, NoiselessStep
 from heatsoak_dev.corpus.recordings import Habits, recorded
@@ -374,10 +381,10 @@ def _labelled(
             here = [
                 episode for episode in one.demanded(frame.sampling_s) if episode.step == step.name
             ]
-            deepest = max(here, key=lambda episode: episode.depth_pct, default=None)
+            costliest = costliest_of(here)
             noise_free[number, step.name] = NoiseFree(frame.grid_s, one.shown[step.name])
-            verdicts[number, step.name] = "steady" if deepest is None else deepest.cause
-            if deepest is None and step.name in one.at_ceiling:
+            verdicts[number, step.name] = "steady" if costliest is None else costliest.cause
+            if costliest is None and step.name in one.at_ceiling:
                 verdicts[number, step.name] = "limited-by-host"
     choices = Choices(
         recipe=name,

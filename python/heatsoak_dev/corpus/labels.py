@@ -1,12 +1,13 @@
 """Labelled cases: recordings and the truth about them, in memory and as files."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from heatsoak.analysis.falls import Shape
 from heatsoak.analysis.findings import Cause
-from heatsoak.analysis.segments import Shape
 from heatsoak.analysis.series import Array
 from heatsoak.recording import InMemoryRecording
 
@@ -43,6 +44,20 @@ class TrueEpisode:
     shape: Shape
     fall_s: float
     recovered: bool
+
+
+def costliest_of(episodes: Sequence[TrueEpisode]) -> TrueEpisode | None:
+    """Return the episode of a step in which most was lost; None if there is none."""
+    worst, most = None, 0.0
+    level, until_s = 1.0, 0.0
+    for one in sorted(episodes, key=lambda episode: episode.onset_s):
+        # a second fall leaves what the first had come to
+        before = level if abs(one.onset_s - until_s) < 1e-6 else 1.0
+        lost = before * one.depth_pct * (one.end_s - one.onset_s)
+        if lost > most:
+            worst, most = one, lost
+        level, until_s = before * (1 - one.depth_pct / 100), one.end_s
+    return worst
 
 
 #: A fall that takes longer than this is a slide.
@@ -108,7 +123,7 @@ class LabelledCase:
     Attributes:
         truth: episodes that a judge has to find.
         grey: falls too small or too short to be required; finding them is not an error either.
-        verdicts: of each judged step by (recording, step): the cause of its deepest episode.
+        verdicts: of each judged step by (recording, step): the cause of its costliest episode.
         noise_free: of each judged step by (recording, step): its rate before noise.
     """
 

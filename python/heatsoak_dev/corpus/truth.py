@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
+from heatsoak.analysis.falls import Shape
 from heatsoak.analysis.findings import Cause
-from heatsoak.analysis.segments import Shape
 from heatsoak.analysis.series import Array
 from numpy.typing import NDArray
 

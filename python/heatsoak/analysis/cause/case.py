@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsoak.analysis.segments import Drop
+from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.view import StepView
 
 #: A start this close to the level before counts as full speed.

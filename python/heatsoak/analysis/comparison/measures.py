@@ -11,8 +11,8 @@ import polars as pl
 from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
 from heatsoak.analysis.definitions import DEPTH_WINDOW_S
+from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings
-from heatsoak.analysis.segments import Drop
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView

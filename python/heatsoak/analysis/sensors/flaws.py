@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Array
 
@@ -20,6 +21,10 @@ _SPIKE_K = 15.0
 _MIN_CHANGE_K = 5.0
 #: Readings farther apart than this say nothing about the time between them.
 _UNSEEN_S = 60.0
+
+#: A sensor that gains this much from one reading to the next, and never moves again for so long and
+#: so many readings, has locked up.
+_LOCKED_K, _LOCKED_S, _LOCKED_READINGS = 15.0, 60.0, 5
 
 #: Values that mean "not measured", and where they come from.
 _CODES = {
@@ -87,6 +92,32 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None
+
+
+def locked_up_at(t_s: Array, values: Array) -> int | None:
+    """Return the first reading after which a sensor stays hot to the degree; None if there is none.
+
+    Seen on Samsung's 980 and 990 PRO: 84 C until the next start, and the drive slows down for it.
+    """
+    for at in (np.flatnonzero(np.diff(values) >= _LOCKED_K) + 1).tolist():
+        moved = np.flatnonzero(np.abs(values[at:] - values[at]) >= 1)
+        end = at + int(moved[0]) if len(moved) else len(values)
+        is_long = t_s[end - 1] - t_s[at] >= _LOCKED_S and end - at >= _LOCKED_READINGS
+        if is_long and values[at] >= USUALLY_THROTTLING_C:
+            return at
+    return None
+
+
+def locked_up(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
+    """The reading jumps to a hot one and stays there."""
+    at = locked_up_at(readings.t_s, readings.values)
+    if at is None:
+        return None
+    before, after = readings.values[at - 1 : at + 1]
+    return Flaw(
+        f"it jumps from {before:.0f} to {after:.0f} C at {readings.t_s[at]:.0f} s and stays there "
+        "to the degree"
+    )
 
 
 def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
@@ -191,6 +222,7 @@ OF_DRIVES: tuple[Callable[[TemperatureReadings, ThermalLog], Flaw | None], ...] 
     wrapped,
     codes,
     impossible,
+    locked_up,
     jumps,
     frozen,
 )

@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     counters.thermal_counters,
     counters.power_state,
     counters.stated_limit,
+    temperature.locked_up,
     temperature.at_onset,
     temperature.course,
     temperature.bend,
@@ -60,9 +61,23 @@ CHECKS: tuple[Check, ...] = (
     host.link,
 )
 
+#: What tells how warm the drive is.
+_OF_WARMTH = {
+    "heat-balance",
+    "onset-temperature",
+    "rate-and-temperature",
+    "stated-limit",
+    "temperature-bend",
+    "temperature-course",
+}
+
 __all__ = ["CHECKS", "Check", "observe"]
 
 
 def observe(case: Case) -> list[Finding]:
     """Return all findings about a drop's cause, whatever their weight."""
-    return [finding for check in CHECKS if (finding := check(case)) is not None]
+    found = [finding for check in CHECKS if (finding := check(case)) is not None]
+    if any(finding.pair == ("sensor", "locked-up") for finding in found):
+        # how warm it is no longer matters to the drive
+        return [finding for finding in found if finding.about not in _OF_WARMTH]
+    return found

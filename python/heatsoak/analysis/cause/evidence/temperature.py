@@ -8,8 +8,10 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
+from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
+from heatsoak.recording.columns import TEMPERATURES
 
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
@@ -36,6 +38,23 @@ AT_SPEED_S = 10.0
 WARMED_K = 4.0
 #: Clearly hotter, with sensors that round and lag.
 CLEARLY_K = 5.0
+
+
+def locked_up(case: Case) -> Finding | None:
+    """A drive slows down for what its sensor says, even if that has locked up."""
+    view = case.view
+    for name in view.columns(TEMPERATURES):
+        track = view.track(name)
+        at = locked_up_at(track.t_s, track.values)
+        if at is None:
+            continue
+        before, after = track.t_s[at - 1 : at + 1]
+        if before - SLACK_S <= case.drop.onset_s <= after + LATE_S:
+            text = (
+                f"its sensor jumped to {track.values[at]:.0f} C just then and has not moved since"
+            )
+            return Finding("sensor", "locked-up", text)
+    return None
 
 
 def at_onset(case: Case) -> Finding | None:

@@ -7,9 +7,10 @@ a piece of the curve is there where its likelihood is worth the length of its de
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+
 from heatsoak._core import decafs, hampel, pieces
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
-from numpy.typing import NDArray
 
 #: Samples are averaged to about this before the curve is looked for. What stands out for no longer
 #: is the heavy tail of the noise.
@@ -208,7 +209,9 @@ def described(logs: Array, edges: NDArray[np.int64], noise: Noise) -> tuple[floa
     rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
     starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
     chain = [
-        Piece(start, int(row[0]), *row[1:4].tolist(), noise.stronger(float(row[4])))
-        for start, row in zip(starts, rows, strict=True)
+        Piece(start, int(end), level, change, constant, noise.stronger(variance))
+        for start, (end, level, change, constant, variance) in zip(
+            starts, rows.tolist(), strict=True
+        )
     ]
     return length + 2 * len(logs) * float(np.log(noise.innovation)), chain

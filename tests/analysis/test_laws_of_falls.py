@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from heatsoak.analysis.falls import Found, find
 from heatsoak.analysis.series import Array, Series
-from heatsoak_dev.falls import Found, find
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_series import FULL, wander

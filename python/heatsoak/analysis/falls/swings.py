@@ -10,12 +10,11 @@ from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
-from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
-from heatsoak.analysis.series import Array
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from heatsoak_dev.falls.curve import (
+from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
+from heatsoak.analysis.falls.curve import (
     CORRELATIONS,
     Bins,
     Noise,
@@ -26,6 +25,7 @@ from heatsoak_dev.falls.curve import (
     proposed,
     unit_of,
 )
+from heatsoak.analysis.series import Array
 
 #: A length is predicted from so many before it: a governor's period may drift.
 _REMEMBERED = 8
@@ -36,12 +36,12 @@ _UNEVEN = 0.4
 #: What a line in the spectrum costs, in parameters: two for its frequency, amplitude, phase, and
 #: being one.
 _LINE = 5.0
-#: That falls come regularly is one to twelve beforehand: twice the logarithm of that.
-_SELDOM = 5.0
+#: That falls come regularly is one to thirty beforehand: twice the logarithm of that.
+_SELDOM = 7.0
 #: A high part that lasts up to so many periods before a lower fall is the swing's.
-_WITHIN = 1.25
+_WITHIN = 2.0
 #: Noise of its own is told of no fewer bins.
-_OWN_NOISE = 24
+_OWN_NOISE = 60
 #: Means over this part of a period show its lows and highs.
 _PART = 6
 _LEAST = -float(np.log1p(-MIN_DROP))
@@ -100,7 +100,9 @@ def _told(logs: Array) -> tuple[list[Piece], Array]:
     rest, starts, least = logs, [0, len(CORRELATIONS) // 2], np.inf
     found: tuple[list[Piece], Array] | None = None
     while True:
-        start, length, chain = min((_shortest(logs, rest, one) for one in starts), key=itemgetter(1))
+        start, length, chain = min(
+            (_shortest(logs, rest, one) for one in starts), key=itemgetter(1)
+        )
         if found is not None and length >= least:
             return found
         curve = drawn(chain)
@@ -136,10 +138,11 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Pie
 def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
     """Return the oscillations of a curve of some pieces, in order."""
     turns = turns_of(curve)
-    crossed = [_crossing(curve, a, b) for a, b in pairwise(turns)]
-    if len(crossed) % 2:
-        crossed.append(len(curve))
-    falls, backs = np.array(crossed[::2], dtype=int), np.array(crossed[1::2], dtype=int)
+    crossed = [
+        _low_about(curve, turns[at - 1], turns[at], turns[at + 1] if at + 1 < len(turns) else None)
+        for at in range(1, len(turns), 2)
+    ]
+    falls, backs = np.array(crossed, dtype=int).reshape(-1, 2).T
     if len(falls) < MIN_CYCLES:
         return []
     tops, bottoms = curve[turns[::2]], curve[turns[1::2]]
@@ -219,11 +222,12 @@ def turns_of(curve: Array) -> list[int]:
     return [*turns, bottom if falls else top]
 
 
-def _crossing(curve: Array, start: int, end: int) -> int:
-    """Where a curve is half way from one turn to the next."""
-    middle = 0.5 * (curve[start] + curve[end])
-    sign = 1.0 if curve[end] > curve[start] else -1.0
-    return start + int(np.argmax(sign * (curve[start : end + 1] - middle) >= 0))
+def _low_about(curve: Array, before: int, bottom: int, after: int | None) -> tuple[int, int]:
+    """The low part about a bottom: below the middle to the lower of the highs beside it."""
+    top = curve[before] if after is None else min(curve[before], curve[after])
+    is_high = curve >= 0.5 * (top + curve[bottom])
+    end = len(curve) if after is None else bottom + int(np.argmax(is_high[bottom : after + 1]))
+    return bottom - int(np.argmax(is_high[before : bottom + 1][::-1])) + 1, end
 
 
 class _Lengths:

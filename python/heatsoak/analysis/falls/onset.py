@@ -7,11 +7,11 @@ from afar first, and then from as near as the likely begins lie together.
 """
 
 import numpy as np
+
 from heatsoak._core import hampel
 from heatsoak.analysis.definitions import ONSET_LOSS
+from heatsoak.analysis.falls.curve import Bins, Noise
 from heatsoak.analysis.series import Array, Series, resampled
-
-from heatsoak_dev.falls.curve import Bins, Noise
 
 #: So many steps are looked at, and so many begins are tried in them.
 _STEPS, _BEGINS = 160, 40

@@ -1,11 +1,13 @@
 """From the curve of a series to its drops: a walk along the levels that were fallen from."""
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
+
 from heatsoak.analysis.definitions import (
     DEPTH_WINDOW_S,
     MIN_CYCLES,
@@ -13,13 +15,11 @@ from heatsoak.analysis.definitions import (
     ONSET_LOSS,
     RECOVERED,
 )
-from heatsoak.analysis.segments import Drop, Shape
+from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece, binned, drawn, unit_of
+from heatsoak.analysis.falls.drop import Drop, Shape
+from heatsoak.analysis.falls.onset import onset_of
+from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, Series, tidied
-from numpy.typing import NDArray
-
-from heatsoak_dev.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak_dev.falls.onset import onset_of
-from heatsoak_dev.falls.swings import Swing, curve_of, swings_of
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, _MIN_S = 12, 4.0
@@ -67,17 +67,16 @@ class Found:
     swing: Drop | None = None
     dips: list[Stall] = field(default_factory=list)
 
+    @property
+    def standstills(self) -> list[Stall]:
+        """The dips in which nothing was moved."""
+        return [dip for dip in self.dips if dip.lost > 1 - 2 * STANDSTILL]
+
 
 def find_drops(series: Series) -> list[Drop] | None:
     """Return the drops that :func:`find` finds; None if the series is too short."""
     found = find(series)
     return None if found is None else found.drops
-
-
-def stalls_of(series: Series) -> list[Stall]:
-    """Return the short standstills of a series; they are no drops."""
-    found = find(series)
-    return [dip for dip in found.dips if dip.lost > 1 - 2 * STANDSTILL] if found else []
 
 
 def find(series: Series) -> Found | None:
@@ -123,6 +122,8 @@ class _Walk:
 
     def __init__(self, series: Series, bins: Bins) -> None:
         self._series, self._bins = series, bins
+        # what is held for less time at first is a slow start or a burst
+        self._begin, self._start = 0, max(bins.count(STALL_S), 2)
         chain, self._seen = curve_of(bins)
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
@@ -194,10 +195,17 @@ class _Walk:
             lasting += [replace(course[0], start=start), *course[1:]]
         for start, end in self._stalls:
             inside[start:end] = True
-        for piece in chain:
-            for start, end in _stretches(~inside[piece.start : piece.end]):
-                if end - start > self._bins.count(STALL_S):
-                    lasting.append(piece.part(piece.start + start, piece.start + end))
+        parts = [
+            piece.part(piece.start + start, piece.start + end)
+            for piece in chain
+            for start, end in _stretches(~inside[piece.start : piece.end])
+        ]
+        stall = self._bins.count(STALL_S)
+        lasting += [part for part in parts if part.end - part.start > stall]
+        for row in _adjoining(part for part in parts if part.end - part.start <= stall):
+            # brief ones in a row are a quick change
+            if row[-1].end - row[0].start > stall:
+                lasting += row
         return sorted(lasting, key=lambda piece: piece.start)
 
     def _falls(self) -> Iterator[_Fall]:
@@ -239,9 +247,13 @@ class _Walk:
             # neither a slow start nor a burst is the level to compare with
             level = _median(levels) if levels else float(self._curve[start])
             below = _first(self._curve[start : piece.end] < level + _LOST)
+            if below is not None and base == self._begin and start + below - base < self._start:
+                self._begin = start + below
+                return self._leaves(self._begin)
             if below is not None:
                 edge = start if below or held is None else held.end
-                edge = edge if sinking is None else sinking
+                is_sudden = held is not None and self._curve[start] < held.last + _LOST
+                edge = edge if sinking is None or is_sudden else sinking
                 first = level if held is None or sinking == base else None
                 return _Fall(
                     base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
@@ -320,11 +332,14 @@ class _Walk:
     def _lowered(self, fall: _Fall) -> list[Piece]:
         """The pieces of a fall but for what it is let go for a moment."""
         lowered: list[Piece] = []
-        inside = [piece for piece in self._pieces if fall.start < piece.end <= fall.end]
-        for piece, after in pairwise([*inside, inside[-1]] if inside else []):
-            is_brief = bool(lowered) and piece.end - piece.start <= self._bins.brief
+        brief = self._bins.brief
+        for piece in self._pieces:
+            if not fall.start < piece.end <= fall.end:
+                continue
+            is_up = bool(lowered) and piece.first > lowered[-1].last - _LOST
+            after = self._seen[piece.end : piece.end + brief]
             if not (
-                is_brief and min(piece.first - lowered[-1].last, piece.last - after.first) > -_LOST
+                is_up and piece.end - piece.start <= brief and np.any(after < piece.last + _LOST)
             ):
                 lowered.append(piece)
         return lowered
@@ -335,7 +350,8 @@ class _Walk:
         It falls `SECOND_FALL` below where the piece before would have gone on, at once or in no
         more time than that was held; faster than that, and no parabola tells both more briefly.
         """
-        if held < self._bins.count(SETTLED_S):
+        swing = self._swing_at(before)
+        if held < max(self._bins.count(SETTLED_S), 2 * swing.period if swing else 0):
             return False
         soon = min(after.end - 1, after.start + before.end - before.start)
         jump = before.at(after.start) - after.first
@@ -397,7 +413,8 @@ class _Walk:
         if not during < (1 - MIN_DROP) * before:
             # it came back slowly
             during = min(during, series.mean(onset_s, end_s))
-        if not during < (1 - 0.5 * MIN_DROP) * before:
+        least = SECOND_FALL if fall.is_second else MIN_DROP
+        if not during < (1 - 0.5 * least) * before:
             return []
         fall_s, is_slide = self._course(fall, onset_s, end_s)
         shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
@@ -420,7 +437,8 @@ class _Walk:
     def _course(self, fall: _Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
         """How long it takes to nine tenths of the loss, and whether it slides."""
         edges_s = self._bins.edges_s
-        end = max(int(np.searchsorted(edges_s, end_s - 1e-6)), fall.start + 1)
+        end = int(np.searchsorted(edges_s, end_s - 0.5 * self._bins.width_s))
+        end = max(end, fall.start + 1)
         rates = np.exp(self._curve[fall.edge : end])
         top = float(np.exp(self._curve[max(fall.edge - 1, 0)]))
         late = float(np.mean(rates[-self._bins.count(DEPTH_WINDOW_S) :]))
@@ -438,6 +456,17 @@ def _median(levels: list[tuple[float, int]]) -> float:
     """The level that is held for the middle of the time; levels rise."""
     sums = np.cumsum([length for _, length in levels])
     return levels[int(np.searchsorted(sums, 0.5 * sums[-1]))][0]
+
+
+def _adjoining(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    """Pieces in rows without gaps."""
+    rows: list[list[Piece]] = []
+    for piece in pieces:
+        if rows and rows[-1][-1].end == piece.start:
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return rows
 
 
 def _closed(curve: Array, count: int) -> Array:

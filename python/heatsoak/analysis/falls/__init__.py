@@ -1,0 +1,18 @@
+"""Where throughput leaves its level, how far it falls, and whether it comes back.
+
+Few shapes (level, line, approach, oscillation) under one AR(1) noise model, selected by the length
+of their description.
+"""
+
+from heatsoak.analysis.falls.drop import Drop, Shape, joined
+from heatsoak.analysis.falls.find import Found, Stall, find, find_drops
+
+__all__ = [
+    "Drop",
+    "Found",
+    "Shape",
+    "Stall",
+    "find",
+    "find_drops",
+    "joined",
+]
