@@ -118,18 +118,20 @@ class Noise:
         return float(self.sigma / np.sqrt(count * self.independent))
 
 
-def noise_of(logs: Array, correlation: float) -> Noise:
-    """Return the noise of bins beside a curve, by medians of differences at several lags.
+def noises_of(logs: Array) -> list[Noise]:
+    """Return the noise of bins beside a curve for each of `CORRELATIONS`.
 
-    A difference at lag k has the variance 2 sigma^2 (1 - correlation^k); a median keeps changes of
-    level out of it.
+    It is told by medians of differences at several lags. One at lag k has the variance
+    2 sigma^2 (1 - correlation^k); a median keeps changes of level out of it.
     """
     lags = np.array([lag for lag in _LAGS if len(logs) >= 4 * lag])
     steps = [logs[lag:] - logs[:-lag] for lag in lags]
     spreads = [MAD_TO_SIGMA * np.median(np.abs(step - np.median(step))) for step in steps]
     seen = np.log(np.maximum(np.square(spreads) / 2, _LEAST_NOISE**2))
-    mean = np.average(seen - np.log1p(-(correlation**lags)), weights=1 / lags)
-    return Noise(correlation, float(np.exp(mean / 2)))
+    shares = [np.log1p(-(correlation**lags)) for correlation in CORRELATIONS]
+    means = [np.average(seen - share, weights=1 / lags) for share in shares]
+    sigmas = np.exp(np.array(means) / 2).tolist()
+    return [Noise(*both) for both in zip(CORRELATIONS, sigmas, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from heatsoak.analysis.falls.curve import (
     Piece,
     described,
     drawn,
-    noise_of,
+    noises_of,
     proposed,
     unit_of,
 )
@@ -117,16 +117,16 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Pie
     The noise is as strong as `rest` has it; `best` is the correlation to begin with.
     """
     edges = np.array([len(logs)])
+    noises = noises_of(rest)
     while True:
         start = best
-        edges = np.union1d(edges, proposed(logs, noise_of(rest, CORRELATIONS[start])))
+        edges = np.union1d(edges, proposed(logs, noises[start]))
         tried: dict[int, tuple[float, list[Piece]]] = {}
         while True:
-            near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(CORRELATIONS)]
+            near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(noises)]
             for one in near:
                 if one not in tried:
-                    noise = noise_of(rest, CORRELATIONS[one])
-                    tried[one] = described(logs, edges, noise)
+                    tried[one] = described(logs, edges, noises[one])
             nearest = min(near, key=lambda one: tried[one][0])
             if nearest == best:
                 break
