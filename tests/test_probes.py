@@ -319,7 +319,7 @@ def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
 ) -> None:
     text = READS.replace('runtime = "10s"', 'runtime = "10m"').replace('"30s"', '"1s"')
     with pytest.raises(ShutDownError):
-        run(text.replace('"40s"', '"100s"'), small_hot_drive, "open-bench", tmp_path / "r")
+        run(text.replace('"40s"', '"104s"'), small_hot_drive, "open-bench", tmp_path / "r")
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "failed"
     assert begun(recording)[-1] == "again"

@@ -115,7 +115,8 @@ def test_a_known_shift_of_temperatures_is_found_whatever_the_lag(
     other = warmed(real, tau_s, interval_s, begin * 1800, rng)
     load = Track(t_s, real.values * (1 + rng.normal(0, 0.05, len(t_s))))
     found = thermal_shift(load, moved(other, shift_s))
-    assert abs(found.shift_s - shift_s) <= max(interval_s / 2, 4 * found.error_s)
+    # a reading is taken somewhere in its interval
+    assert abs(found.shift_s - shift_s) <= interval_s / 2 + 4 * found.error_s
     if tau_s <= 60:
         assert found.certain
         assert found.shift_s == pytest.approx(shift_s, abs=max(interval_s / 2, 1.0))

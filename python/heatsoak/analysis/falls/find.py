@@ -31,7 +31,9 @@ DIP_S, DIPS_SHARE = 30.0, 0.01
 SECOND_FALL, SETTLED_S = 0.08, 6.0
 #: Of a slide less than this share is lost in the first quarter of its time.
 _SLIDE = 0.4
-_LOST, _BACK = float(np.log1p(-MIN_DROP)), float(np.log(RECOVERED))
+_LOST, _BACK = (
+    float(np.log((share + STANDSTILL) / (1 + STANDSTILL))) for share in (1 - MIN_DROP, RECOVERED)
+)
 _SECOND = -float(np.log1p(-SECOND_FALL))
 
 
