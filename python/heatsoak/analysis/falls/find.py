@@ -254,8 +254,12 @@ class _Walk:
                 return self._leaves(self._begin)
             if below is not None:
                 edge = start if below or held is None else held.end
-                is_sudden = held is not None and self._curve[start] < held.last + _LOST
-                edge = edge if sinking is None or is_sudden else sinking
+                is_brief = piece.end - piece.start <= self._bins.brief
+                jump = 0.0 if held is None else held.last - self._curve[start]
+                if is_brief or jump < -_LOST:
+                    # it has fallen little by little
+                    edge = edge if sinking is None else sinking
+                    edge = min([edge, *self._lowered_before(base, start, level)])
                 first = level if held is None or sinking == base else None
                 return _Fall(
                     base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
@@ -269,6 +273,17 @@ class _Walk:
                 sinking = None
             insort(levels, (mean, piece.end - start))
         return None
+
+    def _lowered_before(self, base: int, start: int, level: float) -> list[int]:
+        """The starts of the pieces before a bin that had lost as much as an onset does."""
+        before = [piece for piece in self._pieces if base < piece.end <= start]
+        lowered: list[int] = []
+        for piece in reversed(before):
+            mean = float(np.mean(self._curve[max(piece.start, base) : piece.end]))
+            if mean >= level + np.log1p(-ONSET_LOSS):
+                break
+            lowered.append(max(piece.start, base))
+        return lowered
 
     def _returns(self, start: int, level: float) -> int | None:
         """Where the curve is back at `RECOVERED` of a level, from a bin below it on.
