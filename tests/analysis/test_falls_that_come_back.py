@@ -391,7 +391,7 @@ def test_three_falls_that_are_not_alike_are_three_drops() -> None:
     each = [found(noisy(shape, 1, 0.03, seed)) for seed in range(20)]
     right = [
         [drop.onset_s for drop in drops] == pytest.approx([170, 336, 450], abs=2)
-        and [drop.depth for drop in drops] == pytest.approx([0.7, 0.5, 0.24], abs=0.04)
+        and [drop.depth for drop in drops] == pytest.approx([0.7, 0.5, 0.24], abs=0.05)
         for drops in each
     ]
     # noise that rises and falls for long passes for a slide now and then
